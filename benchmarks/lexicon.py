@@ -131,13 +131,19 @@ class Counts:
 def silenced() -> Iterator[None]:
     """Let no name suggest anything."""
     read = lexicon._read
-    clues._by_convention.cache_clear()
+    _forget()
     lexicon._read = lambda name: lexicon._NOTHING  # type: ignore[assignment]
     try:
         yield
     finally:
         lexicon._read = read
-        clues._by_convention.cache_clear()
+        _forget()
+
+
+def _forget() -> None:
+    """Forget the answers that rest on what names suggest, or on their suggesting nothing."""
+    for question in (lexicon.names_device, lexicon.names_loss, clues._by_convention):
+        question.cache_clear()
 
 
 def measure(tree: SyntaxTree, counts: Counts) -> None:
@@ -246,7 +252,8 @@ def table(counts: Counts, files: int) -> dict[str, Any]:
 def main(paths: tuple[Path, ...], path: Path) -> None:
     """Measure how often the names that users choose are right."""
     counts, files = Counts(), 0
-    for file in sorted(file for root in paths or (CORPUS,) for file in root.rglob("*.py")):
+    roots = sorted(paths or CORPUS.iterdir())
+    for file in sorted(file for root in roots for file in root.rglob("*.py")):
         text = file.read_text(encoding="utf-8", errors="replace")
         if "torch" not in text:
             continue
@@ -256,7 +263,7 @@ def main(paths: tuple[Path, ...], path: Path) -> None:
             continue
         on_deep_stack(measure, tree, counts)
         files += 1
-    results = table(counts, files)
+    results = {"packages": [root.name for root in roots], **table(counts, files)}
     shown = Table("role", "so", "suggested", "precision", "recall", box=None)
     for role, row in results["roles"].items():
         if row["truth"] is None:

@@ -14,6 +14,7 @@ import pytest
 from torchlint import registry
 from torchlint.checker import check
 from torchlint.options import LintSettings
+from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.names import Names
 from torchlint.semantics.otherframeworks import imports_torch, of_other_framework
 from torchlint.source import Source
@@ -43,7 +44,8 @@ def of_framework(program: str, framework: str) -> str:
 
 
 def names_of(program: str) -> Names:
-    return Names(SyntaxTree(program))
+    tree = SyntaxTree(program)
+    return Names(tree, ControlFlow(tree))
 
 
 def findings(program: str, path: Path) -> list[str]:

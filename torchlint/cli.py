@@ -21,6 +21,7 @@ _COMMANDS = {
     "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
     "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
     "env": ("torchlint.commands.env", "Show what this machine is set to, and what PyTorch would like"),
+    "graph": ("torchlint.commands.graph", "Show the files of a project and what they import from each other"),
     "server": ("torchlint.commands.server", "Show findings and fixes in an editor (language server)"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),

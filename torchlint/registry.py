@@ -67,6 +67,12 @@ def catalogue() -> Mapping[str, Rule]:
     return _collect(rule for module in _modules(_packs()) for rule in _declared(module))
 
 
+def rule_name(code: str) -> str:
+    """The name of the rule with this code; empty if there is none."""
+    found = catalogue().get(code)
+    return found.name if found is not None else ""
+
+
 def rule(code: str) -> Rule:
     """The rule of the catalogue with this code, as it runs. Imports its module alone, and so LibCST.
 
@@ -154,7 +160,8 @@ def _remembered(document: Any, places: str) -> Known | None:
 
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
-    return [*facts, rule.follows, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
+    facts += [rule.follows, rule.measured]
+    return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
 def _restored(
@@ -166,13 +173,15 @@ def _restored(
     opt_in: bool,
     remedy: str | None,
     follows: list[str],
+    measured: bool,
     function: str,
     module: str,
     page: str | None,
 ) -> Rule:
     check = _documentation(function, module, page)
     return Rule(
-        code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy, tuple(follows)
+        *(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy, tuple(follows)),
+        measured=measured,
     )
 
 

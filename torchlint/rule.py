@@ -70,7 +70,8 @@ class Rule:
     same run. What other fixes bring up is left to the user. ``named`` are the names that calls, attributes or
     names have to be spelt with, at their end, for the rule to be asked about them: the other nodes of that
     kind are passed over. Names that the file itself gives to things of libraries are seen through. Like
-    ``mentions``, they save time and change no finding.
+    ``mentions``, they save time and change no finding. ``measured`` is False if the rule claims neither speed
+    nor memory, and so has no bench case: it finds an error or an old spelling, or concerns the linter itself.
     """
 
     code: str
@@ -84,6 +85,7 @@ class Rule:
     remedy: str | None = None
     follows: tuple[str, ...] = ()
     named: Mapping[type, frozenset[str]] = field(default_factory=dict, compare=False)
+    measured: bool = True
 
     @property
     def has_folder(self) -> bool:
@@ -156,12 +158,15 @@ def rule(
     remedy: str | None = None,
     follows: tuple[str, ...] = (),
     named: Mapping[type, Iterable[str]] | None = None,
+    measured: bool = True,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
     def declare(check: Callable[[Any, Module], Iterator[Finding]]) -> Rule:
         kinds = on if isinstance(on, tuple) else (on,)
         spelt = {kind: frozenset(names) for kind, names in (named or {}).items()}
-        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt)
+        return Rule(
+            code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt, measured
+        )
 
     return declare

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
@@ -341,37 +341,35 @@ def _requirements(value: object, package: str) -> Iterator[Target]:
                 yield from _of_requirement(item, package)
 
 
-def _table(value: object, *keys: str) -> Mapping[str, Any]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
 def _from_pyproject(text: str, package: str) -> Iterator[Target]:
-    document = _toml(text)
-    project = _table(document, "project")
+    from torchlint import toml
+
+    document = toml.document(text)
+    project = toml.table(document, "project")
     yield from _requirements(project.get("dependencies"), package)
     for group in (
-        _table(project, "optional-dependencies"),
-        _table(document, "dependency-groups"),
-        _table(document, "tool", "pdm", "dev-dependencies"),
+        toml.table(project, "optional-dependencies"),
+        toml.table(document, "dependency-groups"),
+        toml.table(document, "tool", "pdm", "dev-dependencies"),
     ):
         for requirements in group.values():
             yield from _requirements(requirements, package)
-    yield from _requirements(_table(document, "tool", "uv").get("dev-dependencies"), package)
-    poetry = _table(document, "tool", "poetry")
-    tables = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
-    tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
-    tables += [_table(document, "tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
+    yield from _requirements(toml.table(document, "tool", "uv").get("dev-dependencies"), package)
+    poetry = toml.table(document, "tool", "poetry")
+    tables = [toml.table(poetry, "dependencies"), toml.table(poetry, "dev-dependencies")]
+    tables += [toml.table(group, "dependencies") for group in toml.table(poetry, "group").values()]
+    tables += [toml.table(document, "tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
     for table in tables:
         for name in _ALIASES.get(package, {package}) & table.keys():
             yield from _of_table_entry(table[name], package)
 
 
 def _from_pipfile(text: str, package: str) -> Iterator[Target]:
-    document = _toml(text)
+    from torchlint import toml
+
+    document = toml.document(text)
     for section in ("packages", "dev-packages"):
-        entry = _table(document, section).get(package)
+        entry = toml.table(document, section).get(package)
         if entry is not None:
             yield from _of_table_entry(entry, package)
 
@@ -497,13 +495,3 @@ def _from_lock(text: str, package: str) -> Iterator[Target]:
             except InvalidVersion:
                 continue
             yield Target(release, release)
-
-
-@lru_cache(maxsize=4)
-def _toml(text: str) -> Mapping[str, Any]:
-    from torchlint import toml
-
-    try:
-        return toml.loads(text)
-    except toml.TOMLDecodeError:
-        return {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 if sys.version_info >= (3, 11):
@@ -43,3 +45,19 @@ def loads(text: str) -> dict[str, Any]:
         raise _BeyondLimitsError("it is nested too deeply") from error
     except ValueError as error:
         raise _BeyondLimitsError(str(error).partition(";")[0]) from error
+
+
+@lru_cache(maxsize=16)
+def document(text: str) -> Mapping[str, Any]:
+    """The document that ``text`` is; an empty one if it is none."""
+    try:
+        return loads(text)
+    except TOMLDecodeError:
+        return {}
+
+
+def table(value: object, *keys: str) -> Mapping[str, Any]:
+    """The table at a path of keys in a document; an empty one if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

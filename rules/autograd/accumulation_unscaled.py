@@ -16,6 +16,7 @@ from torchlint.semantics.spellings import last_name
     "accumulation-unscaled",
     severity=WARNING,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("torch", "backward", "step(", "%|accum|micro"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME
-from torchlint.semantics.holders import HARMLESS, HOLD_NO_MODEL, LIBRARIES, Holders
+from torchlint.semantics.holders import HARMLESS, HOLD_NO_MODEL, LIBRARIES, holds_model, holds_optimizer
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
@@ -56,11 +55,6 @@ _MODULE_METHODS = frozenset(
         *("share_memory", "state_dict", "to", "train", "type", "compile", "values", "items", "keys"),
     }
 )
-# Optimizers of other libraries are called after their methods.
-_METHOD = re.compile(
-    r"adam|adan$|adagrad|adafactor|lamb|lars|lion|madgrad|muon|novograd|ranger|rmsprop|sgd|shampoo|sophia",
-    re.IGNORECASE,
-)
 _HOOKS = ("register_post_accumulate_grad_hook", "register_multi_grad_hook", "register_step_post_hook")
 
 
@@ -99,7 +93,6 @@ class _Search:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
-        self.holders = Holders(module)
 
     def uncleared(self, call: cst.Call) -> Uncleared | None:
         iteration = self.iteration
@@ -152,7 +145,7 @@ class _Search:
         if value.definition is not None:
             return False
         if value.cls is not None:
-            return value.cls.startswith("torch.optim.") or bool(_METHOD.search(value.cls.rpartition(".")[2]))
+            return value.cls.startswith("torch.optim.") or has(value.cls.rpartition(".")[2], Role.ALGORITHM)
         # By its name alone: what is handed in, or made by functions and optimizers of other files.
         return not any(self._is_wrapper(made) for made in _made(self.module, optimizer.node))
 
@@ -161,7 +154,7 @@ class _Search:
         if not isinstance(made, cst.Call) or (self.module.qualified(made.func) or "").startswith("torch."):
             return False
         name = last_name(made.func) or ""
-        return name[:1].isupper() and not _METHOD.search(name)
+        return name[:1].isupper() and not has(name, Role.ALGORITHM)
 
     def _only_steps(self, step: Event) -> bool:
         """Whether nothing but a closure is handed to a step: one that takes a loss may do everything."""
@@ -250,7 +243,7 @@ class _Search:
         if name is None or not isinstance(call.func, (cst.Name, cst.Attribute)):
             # What ``getattr(self, name)()`` and ``handlers[i](...)`` run depends on what they are given.
             given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
-            return any(self.holders.holds_optimizer(argument.value) for argument in given)
+            return any(holds_optimizer(self.module, argument.value) for argument in given)
         if has(name, *HARMLESS) or self.module.value(call.func).kind is Kind.MODULE:
             return False
         if isinstance(call.func, cst.Attribute) and dotted is None:
@@ -261,10 +254,10 @@ class _Search:
                 return True
             if has(last_name(owner), *HARMLESS) or begins(name, *CALLED_MODULE_NAME):
                 # ``ema.update(model)``
-                return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
-        if any(self.holders.holds_optimizer(argument.value) for argument in call.args):
+                return any(holds_optimizer(self.module, argument.value) for argument in call.args)
+        if any(holds_optimizer(self.module, argument.value) for argument in call.args):
             return True
-        return has(name, *_MAY_CLEAR) and any(self.holders.holds_model(a.value) for a in call.args)
+        return has(name, *_MAY_CLEAR) and any(holds_model(self.module, a.value) for a in call.args)
 
     def _method_may_clear(self, owner: cst.BaseExpression, name: str) -> bool:
         value = self.module.value(owner)
@@ -276,10 +269,10 @@ class _Search:
             return False
         if value.kind is Kind.MODULE:
             return name not in _MODULE_METHODS and has(name, *_MAY_CLEAR)
-        if self.holders.holds_optimizer(owner) and name not in self.module.names.attributes:
+        if holds_optimizer(self.module, owner) and name not in self.module.names.attributes:
             # A method that is inherited, say; what is called by an attribute goes by its name.
             return True
-        return has(name, *_MAY_CLEAR) and self.holders.holds_model(owner)
+        return has(name, *_MAY_CLEAR) and holds_model(self.module, owner)
 
     def _is_scaler(self, owner: cst.BaseExpression) -> bool:
         value = self.module.value(owner)

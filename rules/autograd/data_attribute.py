@@ -39,6 +39,7 @@ _HEAD = ("torch.nn.init.", "torch.distributed.", "torch.cuda.comm.", "torch._for
     "data-attribute",
     severity=NOTE,
     fix="unsafe",
+    measured=False,
     on=cst.Attribute,
     mentions=("torch", ".data"),
 )

@@ -9,7 +9,7 @@ from torchlint.fixes import add_decorator, dissolve_in, safe, spell, unsafe, wra
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
-from .evaluation import Evaluation, Region
+from .nogradregions import NoGradRegions, Region
 
 
 @rule(
@@ -79,7 +79,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html)
     """
-    region = Evaluation.of(module).recorded(call)
+    region = NoGradRegions.of(module).recorded(call)
     if region is None:
         return
     model = module.source(call.func)

@@ -7,13 +7,13 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.gradients import Gradients, zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.wiring import Wiring
 
 from .clearing import wraps_optimizer
 
@@ -139,7 +139,7 @@ def _leaves_layers_out(module: Module) -> bool:
     An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
     are zeros, and leaves them alone if there are none.
     """
-    is_self = Wiring.of(module).attributes.is_self
+    is_self = SelfAttributes.is_self
     return any(
         isinstance(call.func, cst.Attribute)
         and is_self(call.func.value)
@@ -160,7 +160,7 @@ def _may_change(test: cst.BaseExpression, module: Module) -> bool:
                 return True
         elif isinstance(holder, cst.Arg) and holder.keyword is name:
             continue
-        elif not Wiring.of(module).attributes.is_self(name):
+        elif not SelfAttributes.is_self(name):
             if name.value not in _CONSTANTS and module.qualified(name) is None:
                 return True
     calls = module.tree.within(test, module.tree.nodes(cst.Call))

@@ -10,10 +10,10 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import solved
 from torchlint.semantics.retention import (
     Kept,
     handed_in,
@@ -24,9 +24,10 @@ from torchlint.semantics.retention import (
     overwritten,
     passed_on,
 )
+from torchlint.semantics.sources import Path, Source, Through, onward, returns, some, steps, traced
 from torchlint.semantics.values import Graph, Kind
 
-from .evaluation import Evaluation
+from .nogradregions import NoGradRegions
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
@@ -107,7 +108,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         told = told or (
             severity is ERROR
             and isinstance(function, cst.FunctionDef)
-            and Evaluation.of(module).gives_away(function)
+            and NoGradRegions.of(module).gives_away(function)
         )
         make = unsafe if told or handed_in(module, item.place) else safe
         yield Finding(
@@ -162,7 +163,9 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     function = module.function(node)
     if phase(module, node) is not Phase.EVALUATION or grad(module, node) is not Grad.ON:
         return None
-    if isinstance(function, cst.FunctionDef) and not Evaluation.of(module).is_evident(item.stored, function):
+    if isinstance(function, cst.FunctionDef) and not NoGradRegions.of(module).is_evident(
+        item.stored, function
+    ):
         return None
     if not loops or not outlives(module, item.place, loops[0]):
         return None
@@ -209,7 +212,7 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
         return False
     if Backpropagation.of(module).holds_losses(node):
         return True
-    if _is_part(module, node) and not Backpropagation.of(module).is_loss(node):
+    if some(_is_part(module, node)) and not Backpropagation.of(module).is_loss(node):
         return False
     value = module.value(node)
     if value.kind is Kind.TENSOR and not value.leaf and value.graph is Graph.ATTACHED:
@@ -223,25 +226,30 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
     return Backpropagation.of(module).is_loss(node)
 
 
-@solved(False)
-def _is_part(module: Module, node: cst.BaseExpression) -> bool:
+@traced(Through.NOTHING)
+def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
     """Whether a value is one of several that a call gives, and neither its name nor the file tells which."""
-    if isinstance(node, cst.Subscript):
-        return module.value(node.value).kind is Kind.BATCH or _is_part(module, node.value)
-    if not isinstance(node, cst.Name) or "loss" in node.value.lower():
-        return False
-    for binding in module.bindings(node):
-        if binding.kind in _LOOPS and module.value(node).part:
-            return True
-        if binding.path and isinstance(binding.value, cst.Call):
-            callee = module.callee(binding.value)
-            if callee is not None:
-                if not _returns_tensors(callee, binding.path, module):
-                    return True
-            elif module.value(binding.value).kind in (Kind.BATCH, Kind.TENSOR):
-                # A loss that is unpacked comes with other things.
+    match node:
+        case cst.Subscript():
+            return module.value(node.value).kind is Kind.BATCH or onward(node.value)
+        case cst.Name() if not has(node.value, Role.LOSS):
+            bindings = module.bindings(node)
+            if any(binding.kind in _LOOPS for binding in bindings) and module.value(node).part:
                 return True
-    return False
+            unpacked = (binding for binding in bindings if binding.path)
+            return [source for binding in unpacked for source in steps(module, Source(binding)) or ()]
+        case cst.Call() if path:
+            callee = module.callee(node)
+            if callee is None:
+                # A loss that is unpacked comes with other things.
+                return module.value(node).kind in (Kind.BATCH, Kind.TENSOR)
+            values = [returned for returned in returns(module, callee) if isinstance(returned, cst.Tuple)]
+            given = [steps(module, Source(value, path)) for value in values]
+            if not given or not all(given) or len(given) < len(returns(module, callee)):
+                return True
+            return [source for sources in given for source in sources or ()]
+        case _:
+            return False
 
 
 def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
@@ -250,19 +258,6 @@ def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
         return Backpropagation.of(module).holds_losses(node.value)
     bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
     return any(Backpropagation.of(module).is_summand(binding) for binding in bindings)
-
-
-def _returns_tensors(function: cst.CSTNode, path: tuple[object, ...], module: Module) -> bool:
-    """Whether all that a function returns are tuples written out, with no unknown part in this place."""
-    returns = [r.value for r in module.tree.nodes(cst.Return) if module.function(r) is function]
-    if not returns or len(path) != 1 or not isinstance(path[0], int):
-        return False
-    for value in returns:
-        if not isinstance(value, cst.Tuple) or not -len(value.elements) <= path[0] < len(value.elements):
-            return False
-        if _is_part(module, value.elements[path[0]].value):
-            return False
-    return True
 
 
 def _may_be_detached(name: cst.Name, module: Module) -> bool:

@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
-from .evaluation import Evaluation
+from .nogradregions import NoGradRegions
 
 
 @rule(
@@ -76,7 +76,7 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
         for item in node.items:
             if _is_no_grad(item.item, module):
                 held = item.item
-    if not _is_no_grad(held, module) or not Evaluation.of(module).only_infers(body):
+    if not _is_no_grad(held, module) or not NoGradRegions.of(module).only_infers(body):
         return
     switch = held.func if isinstance(held, cst.Call) else held
     spelling = spell(module, "torch.inference_mode", node)

@@ -16,6 +16,7 @@ from torchlint.semantics.spellings import last_name
     "left-in-eval-mode",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("torch", "eval(|train(False", "backward", "step("),
 )

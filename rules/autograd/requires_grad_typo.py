@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 
 import libcst as cst
 
@@ -17,10 +18,17 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
-_MISSPELT = re.compile(
-    r"re(?:quire[sd]?|qures?|qries|quries|quiers|quieres|quirs|qires|qiures|uqires|qiures)_?"
-    r"(?:[Gg]rad|gard|grd|gad|gradd|gradient)s?_?"
-)
+# How people spell the parts of `requires_grad`, which one or no underscore joins.
+_FIRST = """
+reqires reqiures reqries require required requires requieres requiers requirs requre requres requries reuqires
+"""
+_SECOND = "grad Grad gard grd gad gradd gradient"
+_MISSPELT = frozenset(
+    f"{first}{joint}{second}{plural}{end}"
+    for first in _FIRST.split()
+    for second in _SECOND.split()
+    for joint, plural, end in product(("", "_"), ("", "s"), ("", "_"))
+) - {"requires_grad"}
 # Objects that hold what they like: the instance itself, and the context of an autograd function.
 _OWN = frozenset({"self", "cls", "ctx"})
 
@@ -30,6 +38,7 @@ _OWN = frozenset({"self", "cls", "ctx"})
     "requires-grad-typo",
     severity=ERROR,
     fix="safe",
+    measured=False,
     on=cst.Attribute,
     mentions=(
         "torch",
@@ -81,7 +90,7 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html)
     """
     name = node.attr.value
-    if name == "requires_grad" or _MISSPELT.fullmatch(name) is None:
+    if name not in _MISSPELT:
         return
     assignment = _assignment(node, module)
     if assignment is None and (name == "requires_grad_" or _is_called(node, module)):

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
-
-_HOPS = 3
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 # What hands on the parameters that it is given.
 _PASSING_ON = frozenset(
@@ -47,50 +45,35 @@ _OF_HOST = frozenset(
 )
 
 
-class Untrained:
+class Untrained(Part):
     """The models of one file that no optimizer ever sees."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
-        self._known: dict[tuple[str, bool], bool] = {}
 
     def runs(self, call: cst.Call) -> bool:
         """Whether a call is a pass of such a model over what has no graph, so that autograd is of no use."""
+        return self._is_pass(call) and all(every(self._has_no_graph(each.value)) for each in call.args)
+
+    def _is_pass(self, call: cst.Call) -> bool:
+        """Whether a call is a pass of such a model."""
         module = self.module
         if not call.args or module.qualified(call.func) is not None or not self._trained:
             return False
-        if module.value(call.func).kind not in (Kind.MODULE, Kind.UNKNOWN) or not self.holds(call.func):
-            return False
-        return all(self._has_no_graph(argument.value) for argument in call.args)
+        return module.value(call.func).kind in (Kind.MODULE, Kind.UNKNOWN) and every(self._is(call.func))
 
-    @remembered
-    def holds(self, model: cst.BaseExpression, hops: int = _HOPS) -> bool:
-        """Whether an expression is such a model, under its own name or that of a parameter."""
-        if not isinstance(model, (cst.Name, cst.Attribute)) or not hops:
-            return False
-        if isinstance(model, cst.Name):
-            bindings = self.module.bindings(model)
-            if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
-                return all(self._is_passed(binding, hops) for binding in bindings)
-        elif not isinstance(model.value, cst.Name):
-            return False
-        name = last_name(model)
-        if name is None or name in self._trained:
-            return False
-        owned = isinstance(model, cst.Attribute)
-        if (name, owned) not in self._known:
-            self._known[name, owned] = self._is_kept_apart(name, owned)
-        return self._known[name, owned]
-
-    def _is_passed(self, parameter: Binding, hops: int) -> bool:
-        """Whether all callers of the function pass such a model for a parameter."""
-        function = parameter.scope.node
-        callers = self.module.callers(function) if isinstance(function, cst.FunctionDef) else []
-        if not callers or parameter.name in self._trained:
-            return False
-        given = [self.module.argument(caller, parameter.name).node for caller in callers]
-        return all(node is not None and self.holds(node, hops - 1) for node in given)
+    @traced(Through.PARAMETERS)
+    def _is(self, model: cst.CSTNode, path: Path) -> bool | None:
+        """Whether this is such a model, under its own name or that of a parameter."""
+        match model:
+            case cst.Param(name=cst.Name(name)):
+                return False if name in self._trained else None
+            case cst.Name(name):
+                bindings = self.module.bindings(model)
+                if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
+                    return None
+                return name not in self._trained and self._is_kept_apart(name, owned=False)
+            case cst.Attribute(value=cst.Name(), attr=cst.Name(name)):
+                return name not in self._trained and self._is_kept_apart(name, owned=True)
+            case _:
+                return False
 
     # ------------------------------------------------------------------ what is trained
 
@@ -108,10 +91,11 @@ class Untrained:
             if not word[:1].isupper() and "opt" not in word.lower():
                 continue
             given = self._optimized(call)
-            names = self._owners(given, _HOPS) if given is not None else frozenset()
-            if names is None:
-                return frozenset()
-            found |= names
+            for model in self._owners(given) if given is not None else ():
+                names = self._names_of(model) if model else None
+                if names is None:
+                    return frozenset()
+                found |= names
         return frozenset(found)
 
     def _optimized(self, call: cst.Call) -> cst.BaseExpression | None:
@@ -131,13 +115,12 @@ class Untrained:
         made = "opt" in (last_name(call.func) or "").lower() or self.module.value(call).kind is Kind.OPTIMIZER
         return call if made else None
 
-    @remembered
-    def _owners(self, given: cst.BaseExpression, hops: int) -> set[str] | frozenset[str] | None:
-        """The names of the models that parameters belong to; None if one of them cannot be told."""
-        parts: list[cst.BaseExpression] = []
+    @traced(Through.NOTHING)
+    def _owners(self, given: cst.CSTNode, path: Path) -> cst.BaseExpression | list[Source] | Literal[False]:
+        """The models that parameters belong to; False if one of them cannot be told."""
         match given:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PARAMETERS:
-                return self._names_of(owner, hops)
+                return owner
             case cst.Call() if self.module.qualified(given.func) in _PASSING_ON:
                 parts = [a.value for a in given.args if not isinstance(a.value, cst.Lambda)]
             case cst.List() | cst.Tuple():
@@ -148,29 +131,21 @@ class Untrained:
                 parts = [given.left, given.right]
             case cst.ListComp() | cst.GeneratorExp():
                 parts = [given.for_in.iter]
-            case cst.Name() if hops and self.module.bindings(given):
+            case cst.Name():
                 bindings = self.module.bindings(given)
-                if any(b.value is None or b.path or b.kind is not BindingKind.ASSIGN for b in bindings):
-                    return None
-                if any(self._is_filled(binding) for binding in bindings):
-                    return None
-                parts = [binding.value for binding in bindings if binding.value is not None]
+                plain = all(b.kind is BindingKind.ASSIGN and not b.path for b in bindings)
+                filled = any(self._is_filled(binding) for binding in bindings)
+                parts = [b.value for b in bindings if b.value is not None] if plain and not filled else []
             case _:
-                return None
-        found: set[str] = set()
-        for part in parts:
-            owners = self._owners(part, hops - 1) if hops else None
-            if owners is None:
-                return None
-            found |= owners
-        return found or None
+                parts = []
+        return onward(*parts) or False
 
     def _is_filled(self, binding: Binding) -> bool:
         """Whether a list of parameters is filled after it is made."""
         return any(isinstance(self.tree.parent(use), cst.Attribute) for use in self.module.uses(binding))
 
-    @remembered
-    def _names_of(self, model: cst.BaseExpression, hops: int) -> set[str] | None:
+    @solved(frozenset())
+    def _names_of(self, model: cst.BaseExpression) -> frozenset[str] | None:
         """The names that a model goes by: also what callers pass for a parameter; None if it has no name.
 
         A part (``net.head.parameters()``) says nothing of the rest, so that the whole counts as trained.
@@ -182,7 +157,7 @@ class Untrained:
         if not isinstance(model, cst.Name):
             return None
         if model.value == "self":
-            return found or None  # all of what the object holds
+            return frozenset(found) or None  # all of what the object holds
         found.add(model.value)
         for binding in self.module.bindings(model):
             function = binding.scope.node
@@ -190,19 +165,20 @@ class Untrained:
                 return None
             if binding.kind is not BindingKind.PARAMETER:
                 continue
-            if not isinstance(function, cst.FunctionDef) or not hops:
+            if not isinstance(function, cst.FunctionDef):
                 return None
             for caller in self.module.callers(function):
                 given = self.module.argument(caller, binding.name).node
-                names = self._names_of(given, hops - 1) if given is not None else None
+                names = self._names_of(given) if given is not None else None
                 if names is None:
                     return None
                 found |= names
-        return found
+        return frozenset(found)
 
     # ------------------------------------------------------------------ what is not
 
-    def _is_kept_apart(self, name: str, owned: bool) -> bool:
+    @remembered
+    def _is_kept_apart(self, name: str, *, owned: bool) -> bool:
         """Whether all that goes by a name is made here, has parameters, and is handed to nobody.
 
         ``owned``: the name is that of an attribute.
@@ -310,47 +286,34 @@ class Untrained:
 
     # ------------------------------------------------------------------ what goes in
 
-    @remembered
-    def _has_no_graph(self, node: cst.BaseExpression, hops: int = _HOPS * 2) -> bool:
-        """Whether an expression certainly has no graph but that of other such models."""
+    @traced(Through.OPERANDS)
+    def _has_no_graph(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        """Whether this certainly has no graph but that of other such models."""
         value = self.module.value(node)
-        if _is_bare(value) or not hops:
-            return _is_bare(value)
+        if _is_bare(value):
+            return True
         match node:
-            case cst.Name():
-                bindings = self.module.bindings(node)
-                return bool(bindings) and all(self._binds_no_graph(binding, hops - 1) for binding in bindings)
             case cst.Call():
-                return self.runs(node) or self._computes_no_graph(node, hops - 1)
-            case cst.BinaryOperation():
-                return self._has_no_graph(node.left, hops - 1) and self._has_no_graph(node.right, hops - 1)
-            case cst.UnaryOperation():
-                return self._has_no_graph(node.expression, hops - 1)
+                return self._computed_from(node)
             case cst.Subscript():
-                return self._has_no_graph(node.value, hops - 1)
-            case cst.List() | cst.Tuple():
-                return all(self._has_no_graph(element.value, hops - 1) for element in node.elements)
+                return onward(node.value)
+            case cst.List() | cst.Tuple() if not path:
+                return onward(*(element.value for element in node.elements)) or True
             case cst.Attribute():
                 return value.kind is Kind.UNKNOWN and self._is_setting(node)
             case _:
-                return False
+                return None
 
-    def _binds_no_graph(self, binding: Binding, hops: int) -> bool:
-        if binding.value is None or binding.kind not in (BindingKind.ASSIGN, BindingKind.AUGMENT):
-            return False
-        before = binding.kind is BindingKind.ASSIGN or (
-            isinstance(binding.node, cst.BaseExpression) and self._has_no_graph(binding.node, hops)
-        )
-        return before and self._has_no_graph(binding.value, hops)
-
-    def _computes_no_graph(self, call: cst.Call, hops: int) -> bool:
-        """The same of a function of torch, or a method of a tensor, by what it is given."""
+    def _computed_from(self, call: cst.Call) -> list[Source] | bool:
+        """What a pass, a function of torch or a method of a tensor is given; True for nothing, else False."""
         arguments = [argument.value for argument in call.args]
+        if self._is_pass(call):
+            return onward(*arguments)
         if not (self.module.qualified(call.func) or "").startswith("torch."):
             if not isinstance(call.func, cst.Attribute) or not self.module.value(call.func.value).tensorlike:
                 return False
             arguments.append(call.func.value)
-        return all(self._has_no_graph(argument, hops) for argument in arguments)
+        return onward(*arguments) or True
 
     def _is_setting(self, node: cst.Attribute) -> bool:
         """``self.max_action``: what a constructor was given, and is no tensor of this file."""

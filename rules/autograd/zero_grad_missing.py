@@ -17,6 +17,7 @@ from .clearing import clearings_around, uncleared
     "zero-grad-missing",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("torch", "backward", "step("),
 )

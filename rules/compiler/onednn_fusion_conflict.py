@@ -24,6 +24,7 @@ _DEPRECATED = "2.10"
     "onednn-fusion-conflict",
     severity=WARNING,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("enable_onednn_fusion",),
 )

@@ -7,7 +7,6 @@ those that autograd knows); a helper of the file or of the project, ``reduce_ten
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Final
 import libcst as cst
 
 from torchlint.semantics.epochs import option_default
-from torchlint.semantics.lexicon import Role, ends
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import components
@@ -75,13 +74,6 @@ _LIBRARIES: Final[Mapping[str, frozenset[str]]] = {
     "torch_xla.core.xla_model.": frozenset({"mesh_reduce", "all_reduce", "all_gather"}),
 }
 _ENGINE_METHODS = frozenset({"gather", "gather_for_metrics", "reduce", "all_gather", "all_reduce"})
-# Helpers of projects, by names that say that ranks are meant.
-_HELPER_NAME = re.compile(
-    r"^(all_?reduce_(mean|sum|avg|average|scalar|dict|tensor|loss|losses|metrics?|value|item)s?"
-    r"|reduce_(tensor|value|dict|loss_dict|across_processes|scalar_tensor)|dist_(all_)?reduce(_\w+)?"
-    r"|distributed_(mean|concat|avg|average)|average_losses_across_data_parallel_group"
-    r"|(average|mean|avg)_across_(ranks|processes|gpus|devices))$"
-)
 _WELL_KNOWN = frozenset(
     {
         "torch",
@@ -189,7 +181,7 @@ class Collectives(Part):
             callee = self.module.callee(call)
             if isinstance(callee, cst.FunctionDef):
                 return self._by_helper(call, callee)
-        if _HELPER_NAME.match(name) and not _is_well_known(self.module, call.func):
+        if has(name, Role.EXCHANGE) and not _is_well_known(self.module, call.func):
             return Collective(call, name, call.args[0].value, None)
         return None
 

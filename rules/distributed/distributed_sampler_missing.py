@@ -17,6 +17,7 @@ from .shares import whole_data
     "distributed-sampler-missing",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("DataLoader", "DataParallel|fully_shard|deepspeed|replicate"),
     remedy=(

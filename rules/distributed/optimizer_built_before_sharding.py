@@ -19,6 +19,7 @@ from .sharding import sharded_later
     "optimizer-built-before-sharding",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("FullyShardedDataParallel|fully_shard", "parameters"),
 )

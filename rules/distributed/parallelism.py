@@ -8,8 +8,7 @@ the calls that fill them. ``fully_shard`` changes its model in place; what the v
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,13 +16,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.identifiers import imports
+from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.layers import RETURNS_SELF
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import solved
-from torchlint.semantics.spellings import given_as, last_name
+from torchlint.semantics.sources import Ends, Path, Source, Through, onward, steps, traced
+from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -72,11 +71,9 @@ _WRAPPERS = {
     "ignite.distributed.auto_model": Wrapping.PREPARED,
 }
 _IN_PLACE = frozenset({Wrapping.FULLY_SHARD})
-# Words without which a file has none of the calls above, nor a method of a framework that prepares models.
-_WRAPS = re.compile(
-    r"DataParallel|fully_shard|replicate|deepspeed|FSDP|DDP|\bprepare|\bsetup(_module)?\b|auto_model|parallel"
-)
+# Methods of frameworks that prepare models.
 _PREPARING = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
+_WRAPPING_WORDS = last_words(_WRAPPERS) | _PREPARING
 # Their result is the model that they are given, ready for something else.
 _HANDING_ON = frozenset(
     {
@@ -102,10 +99,6 @@ _STARTS = frozenset(
         "torch.distributed.elastic.multiprocessing.start_processes",
     }
 )
-_STARTS_BY_NAME = re.compile(
-    r"^_*(init_?dist(ributed)?(_mode|_process(es)?|_training|_device|_env)?|(init|setup|initiali[sz]e)_(distributed"
-    r"|ddp|process_group|dist)(_mode|_training|_device|_env)?|dist_init|ddp_setup|distributed_init)$"
-)
 _VARIABLES = frozenset(
     {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"}
 )
@@ -119,8 +112,6 @@ _FRAMEWORKS = (
     *("transformers.Seq2SeqTrainingArguments", "sentence_transformers.SentenceTransformerTrainer"),
     *("horovod", "torchx", "torchtitan", "keras", "tensorpack", "hivemind", "bagua", "paddle"),
 )
-_ROUNDS = 3
-"""How many calls up a model that is sharded in place is followed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +141,6 @@ class Wraps:
 
 
 _NONE = Wraps()
-_NONE_SO_FAR = Wraps((), True)
 
 
 class Parallelism(Part):
@@ -165,7 +155,7 @@ class Parallelism(Part):
     @cached_property
     def wrappers(self) -> tuple[Wrapper, ...]:
         """All calls of the file that wrap a model or shard it in place, by where they stand."""
-        if not self.tree.matches(_WRAPS):
+        if _WRAPPING_WORDS.isdisjoint(identifiers(self.module)):
             return ()
         made = [wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call)]
         return tuple(sorted(made, key=lambda wrapper: self.tree.standing(wrapper.call)))
@@ -247,101 +237,65 @@ class Parallelism(Part):
 
         What ``fully_shard`` is given counts before the call, too.
         """
-        return self._wraps(node) if self.wrappers else _NONE
+        if not self.wrappers:
+            return _NONE
+        ends = self._made_by(node)
+        found = {wrapper for made in ends if made is not None for wrapper in made}
+        # What is wrapped twice comes out of both.
+        waiting = list(found)
+        for wrapper in waiting:
+            inner = {each for made in self._inside(wrapper) if made is not None for each in made}
+            waiting += inner - found
+            found |= inner
+        ordered = tuple(wrapper for wrapper in self.wrappers if wrapper in found)
+        return Wraps(ordered, bool(ends) and None not in ends)
 
-    @solved(_NONE_SO_FAR)
-    def _wraps(self, node: cst.BaseExpression) -> Wraps:
+    def _inside(self, wrapper: Wrapper) -> Ends[tuple[Wrapper, ...]]:
+        """What made the model that a wrapper is given."""
+        if wrapper.model is None:
+            return frozenset()
+        if wrapper.wrapping not in _IN_PLACE:
+            return self._made_by(wrapper.model)
+        onto = steps(self.module, Source(wrapper.model)) or []
+        return frozenset[tuple[Wrapper, ...] | None]().union(*map(self._made_by, onto))
+
+    @traced(Through.RETURNS | Through.PARAMETERS)
+    def _made_by(self, node: cst.CSTNode, path: Path) -> tuple[Wrapper, ...] | list[Source] | None:
         match node:
-            case cst.Call():
-                return self._of_call(node)
+            case cst.Call() if node in self._by_call:
+                return self._part(node, path)
+            case cst.Call(func=func, args=[*_, last]) if self.module.qualified(func) in _HANDING_ON:
+                return onward(last.value, path=path)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _RETURNS_SELF:
+                return onward(owner, path=path)
             case cst.Name():
                 bindings = self.names.bindings(node)
-                in_place = [w for b in bindings for w in self._in_place.get(b, ())]
-                return _either(Wraps(tuple(in_place), True), _join(self._of_binding(b) for b in bindings))
+                return tuple(w for binding in bindings for w in self._in_place.get(binding, ())) or None
             case cst.Attribute(value=cst.Name("self")):
-                in_place = self._in_place_attributes.get(self._attribute_key(node), [])
-                values = Loaders.of(self.module).data.attribute_bindings(node)
-                return _either(
-                    Wraps(tuple(in_place), True), _join(self._at(value, path) for value, path in values)
-                )
-            case cst.IfExp():
-                return _join((self.wraps(node.body), self.wraps(node.orelse)))
-            case cst.NamedExpr():
-                return self.wraps(node.value)
+                return tuple(self._in_place_attributes.get(self._attribute_key(node), ())) or None
             case _:
-                return _NONE
+                return None
 
-    def _of_call(self, call: cst.Call) -> Wraps:
-        made = self._by_call.get(call)
-        if made is not None:
-            # What is wrapped twice comes out of both.
-            inner = [
-                w for wrapper in made if wrapper.model is not None for w in self.wraps(wrapper.model).wrappers
-            ]
-            return Wraps((*made, *(w for w in inner if w not in made)), True)
-        dotted = self.module.qualified(call.func)
-        if dotted is not None:
-            return self.wraps(call.args[-1].value) if dotted in _HANDING_ON and call.args else _NONE
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _RETURNS_SELF:
-            return self.wraps(call.func.value)
-        return self._returned(call, ())
-
-    def _of_binding(self, binding: Binding) -> Wraps:
-        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and binding.value is not None:
-            return self._at(binding.value, binding.path)
-        if binding.kind is BindingKind.PARAMETER:
-            return _join(self.wraps(given) if given is not None else _NONE for given in self._passed(binding))
-        return _NONE
-
-    def _at(self, value: cst.BaseExpression, path: tuple[int | None, ...]) -> Wraps:
-        """What a part of a value comes out of."""
+    def _part(self, call: cst.Call, path: Path) -> tuple[Wrapper, ...] | None:
+        """What makes a part of what a call of wrappers returns."""
+        made = self._by_call[call]
         if not path:
-            return self.wraps(value)
-        if isinstance(value, (cst.Tuple, cst.List)) and path[0] is not None:
-            if -len(value.elements) <= path[0] < len(value.elements):
-                return self._at(value.elements[path[0]].value, path[1:])
-            return _NONE
-        if not isinstance(value, cst.Call):
-            return _NONE
-        made = self._by_call.get(value)
-        if made is None:
-            return self._returned(value, path)
+            return made
         if made[0].wrapping is Wrapping.DEEPSPEED:
-            return Wraps(made, True) if path == (0,) else _NONE
+            return made if path == (0,) else None
         # ``model, optimizer = accelerator.prepare(model, optimizer)``
         at = path[0]
-        given = value.args[at].value if at is not None and -len(value.args) <= at < len(value.args) else None
-        found = tuple(wrapper for wrapper in made if wrapper.model is given)
-        return Wraps(found, bool(found))
+        if not isinstance(at, int) or not -len(call.args) <= at < len(call.args):
+            return None
+        given = call.args[at].value
+        return tuple(wrapper for wrapper in made if wrapper.model is given) or None
 
-    def _returned(self, call: cst.Call, path: tuple[int | None, ...]) -> Wraps:
-        if last_name(call.func) not in self._functions:
-            return _NONE
-        function = self.module.callee(call)
-        if not isinstance(function, cst.FunctionDef) or function.name.value in ("__init__", "forward"):
-            return _NONE
-        returned = [
-            node.value
-            for node in self.tree.descendants(function.body)
-            if isinstance(node, cst.Return)
-            and node.value is not None
-            and self.module.function(node) is function
-        ]
-        return _join(self._at(value, path) for value in returned)
-
-    @cached_property
-    def _functions(self) -> frozenset[str]:
-        """The names of the functions of the file."""
-        return frozenset(function.name.value for function in self.tree.nodes(cst.FunctionDef))
-
-    def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression | None]:
-        """What the calls of the file pass for a parameter; None for each that is out of sight."""
-        calls = self.module.callers(binding.scope.node)
-        if not calls:
-            yield None
-        for call in calls:
+    def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression]:
+        """What the calls of the file pass for a parameter."""
+        for call in self.module.callers(binding.scope.node):
             argument = self.module.argument(call, binding.name)
-            yield argument.node if argument.given else None
+            if argument.given and argument.node is not None:
+                yield argument.node
 
     # ------------------------------------------------------------------ sharded in place
 
@@ -362,7 +316,7 @@ class Parallelism(Part):
         variables: dict[Binding, list[Wrapper]] = {}
         attributes: dict[tuple[cst.CSTNode | None, str], list[Wrapper]] = {}
 
-        def add(node: cst.BaseExpression, wrapper: Wrapper, rounds: int) -> None:
+        def add(node: cst.BaseExpression, wrapper: Wrapper) -> None:
             if isinstance(node, cst.Attribute) and last_name(node.value) == "self":
                 attributes.setdefault(self._attribute_key(node), []).append(wrapper)
             if not isinstance(node, cst.Name):
@@ -372,14 +326,13 @@ class Parallelism(Part):
                 if wrapper in known:
                     continue
                 known.append(wrapper)
-                if binding.kind is BindingKind.PARAMETER and rounds:
+                if binding.kind is BindingKind.PARAMETER:
                     for given in self._passed(binding):
-                        if given is not None:
-                            add(given, wrapper, rounds - 1)
+                        add(given, wrapper)
 
         for wrapper in self.wrappers:
             if wrapper.wrapping in _IN_PLACE and wrapper.model is not None:
-                add(wrapper.model, wrapper, _ROUNDS)
+                add(wrapper.model, wrapper)
         return variables, attributes
 
     def _attribute_key(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, str]:
@@ -431,7 +384,7 @@ class Parallelism(Part):
         for call in self.tree.nodes(cst.Call):
             word = last_name(call.func) or ""
             dotted = self.module.qualified(call.func)
-            if dotted in _STARTS or _STARTS_BY_NAME.match(word):
+            if dotted in _STARTS or _sets_up_processes(word):
                 yield call
         if not any(variable in self.tree.text for variable in _VARIABLES):
             return
@@ -463,19 +416,6 @@ class Parallelism(Part):
         return frozenset(package for package in _FRAMEWORKS if imports(self.module, (package,)))
 
 
-def _join(found: Iterable[Wraps]) -> Wraps:
-    """What comes out of one of these, whichever it is."""
-    wrappers: dict[Wrapper, None] = {}
-    always, some = True, False
-    for wraps in found:
-        some = True
-        wrappers.update(dict.fromkeys(wraps.wrappers))
-        always = always and wraps.always
-    return Wraps(tuple(wrappers), always and some)
-
-
-def _either(first: Wraps, second: Wraps) -> Wraps:
-    """What is wrapped by both: once in place, once on its way here."""
-    if not first.wrappers:
-        return second
-    return Wraps(tuple(dict.fromkeys((*first.wrappers, *second.wrappers))), True)
+def _sets_up_processes(name: str) -> bool:
+    """Whether a helper of this name has processes find each other: ``ddp_setup``."""
+    return has(name, Role.DISTRIBUTED) and (begins(name, Role.BEGINNING) or ends(name, Role.BEGINNING))

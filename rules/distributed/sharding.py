@@ -6,7 +6,6 @@ parameters are in memory at once, and no communication overlaps with computation
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import solved
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD)
-# What else wraps the parts of a model: functions of other files, and those of torch and fairscale.
-_WRAPS_PARTS = re.compile(r"(?:^|_)(?:shard|fsdp|fsdp2|paralleli[sz]e|wrap|auto_wrap)(?:_|$)", re.IGNORECASE)
 _KEEPS_PARAMETERS = frozenset({"parameters", "named_parameters"})
 # The release that made ``fully_shard`` public.
 _PUBLIC = "2.6"
@@ -75,7 +73,10 @@ def _told_nothing(wrapper: Wrapper, module: Module) -> bool:
         return False
     strategy = Parallelism.of(module).argument(wrapper, "sharding_strategy")
     # With NO_SHARD it does as DDP does.
-    return strategy.absent or (strategy.node is not None and last_name(strategy.node) in _STRATEGIES)
+    if strategy.absent or strategy.node is None:
+        return strategy.absent
+    package, _, name = (module.qualified(strategy.node) or "").rpartition(".")
+    return package.endswith("ShardingStrategy") and name in _STRATEGIES
 
 
 def _is_whole(wrapper: Wrapper, module: Module) -> bool:
@@ -140,7 +141,7 @@ def _wraps_parts(module: Module) -> bool:
     """Whether anything else may shard parts of a model: a function of another file, or ``wrap`` of torch."""
     wrapping = {wrapper.call for wrapper in Parallelism.of(module).wrappers}
     for call in module.tree.nodes(cst.Call):
-        if call in wrapping or not _WRAPS_PARTS.search(last_name(call.func) or ""):
+        if call in wrapping or not has(last_name(call.func), Role.WRAPPING):
             continue
         dotted = module.qualified(call.func) or ""
         if dotted.startswith("torch.") and not dotted.startswith("torch.distributed.fsdp.wrap."):

@@ -7,9 +7,9 @@ to that, where the data may come in shares already, or where others get hold of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,11 +19,13 @@ from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.holders import LIBRARIES
+from torchlint.semantics.identifiers import identifiers, named, options
 from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.lexicon import Role, has, words
 from torchlint.semantics.loaders import ITERABLE, Loaders
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.sources import Path, Through, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -35,23 +37,11 @@ if TYPE_CHECKING:
 _SEVERAL = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD, Wrapping.DEEPSPEED)
 # Frameworks that leave the data to the program, unless it asks them in these words.
 _ON_REQUEST = {
-    "deepspeed": re.compile(r"training_data|deepspeed_io"),
-    "ignite": re.compile(r"auto_dataloader"),
-    "horovod": re.compile(r"(?!)"),
-    "torchx": re.compile(r"(?!)"),
-    "megatron": re.compile(r""),
+    "deepspeed": frozenset({"training_data", "deepspeed_io"}),
+    "ignite": frozenset({"auto_dataloader"}),
+    "horovod": frozenset[str](),
+    "torchx": frozenset[str](),
 }
-_SETTING = re.compile(r"set\w*epoch", re.IGNORECASE)
-# What decides whether there are several processes, or which of them this is.
-_ABOUT_PROCESSES = re.compile(
-    r"dist|ddp|rank|world|gpu|parallel|local|multi|sampler|launch|single|main_process|master|nproc|device|fsdp|slurm"
-    r"|horovod|hvd|deepspeed|zero",
-    re.IGNORECASE,
-)
-_SHARED = re.compile(
-    r"rank|world|shard|replica|split_by|by_node|partition|process|distributed", re.IGNORECASE
-)
-_SEEDED = re.compile(r"seed[^\r\n]*rank|rank[^\r\n]*seed", re.IGNORECASE)
 _HARMLESS = frozenset(
     {
         "len",
@@ -69,15 +59,14 @@ _HARMLESS = frozenset(
         "cycle",
     }
 )
-_MAP_STYLE = re.compile(r"torchvision\.datasets\.|torch\.utils\.data\.(TensorDataset|Subset)$")
+_MAP_STYLE = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.Subset"})
 _RANDOM = "torch.utils.data.RandomSampler"
-_HOPS = 3
 
 
 def _shared_elsewhere(module: Module) -> bool:
     """Whether a framework hands each process its share of the data, or may do so."""
     return any(
-        framework not in _ON_REQUEST or module.tree.matches(_ON_REQUEST[framework])
+        framework not in _ON_REQUEST or not _ON_REQUEST[framework].isdisjoint(identifiers(module))
         for framework in Parallelism.of(module).frameworks
     )
 
@@ -131,36 +120,22 @@ def samplers(loader: cst.Call, module: Module) -> tuple[cst.Call, ...]:
 
 def _made(node: cst.BaseExpression, module: Module) -> list[cst.Call]:
     """The calls that can have made what an expression is."""
-    branches: list[cst.BaseExpression] = [node]
-    if isinstance(node, cst.IfExp):
-        branches = [node.body, node.orelse]
-    elif isinstance(node, cst.Name):
-        bindings = module.bindings(node)
-        if all(b.kind is BindingKind.ASSIGN and not b.path and b.value is not None for b in bindings):
-            branches = [value for b in bindings if (value := b.value) is not None and value is not node]
-    found: list[cst.Call] = []
-    for branch in branches:
-        if branch is not node and isinstance(branch, cst.IfExp):
-            found += _made(branch, module)
-            continue
-        origin = branch if _is_sampler_call(branch, module) else module.value(branch).origin
-        if isinstance(origin, cst.Call) and origin not in found:
-            found.append(origin)
-    return found
+    found = [made for made in _makers(module, node) if made is not None]
+    return sorted(found, key=module.tree.order.__getitem__)
 
 
-def _is_sampler_call(node: cst.BaseExpression, module: Module) -> bool:
-    return isinstance(node, cst.Call) and module.value(node).kind is Kind.SAMPLER
+@traced(Through.NOTHING)
+def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | None:
+    if path or not isinstance(node, cst.Call):
+        return None
+    origin = node if module.value(node).kind is Kind.SAMPLER else module.value(node).origin
+    return origin if isinstance(origin, cst.Call) else None
 
 
 def _tells_epoch(module: Module) -> bool:
     """Whether anything in the file is told an epoch: ``set_epoch``, even as text, or ``sampler.epoch``."""
-    if module.tree.matches(_SETTING):
-        names = module.tree.nodes(cst.Name)
-        if any(_SETTING.search(name.value) for name in names):
-            return True
-        if any(_SETTING.search(text.raw_value) for text in module.tree.nodes(cst.SimpleString)):
-            return True
+    if any({"set", "epoch"} <= set(words(name)) for name in identifiers(module) | options(module)):
+        return True
     return any(
         attribute.attr.value == "epoch" and "sampler" in module.source(attribute.value)
         for attribute in module.tree.nodes(cst.Attribute)
@@ -182,12 +157,14 @@ def _handed_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
 
 
 def _is_one_of(node: cst.BaseExpression, sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
-    if isinstance(node, (cst.Tuple, cst.List)):
-        return any(_is_one_of(element.value, sampler, loader, module) for element in node.elements)
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call)) or node is sampler:
-        return False
-    return loader in Loaders.of(module).sources(node).calls or (
-        not isinstance(node, cst.Call) and sampler in _made(node, module)
+    parts = [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
+    return any(
+        part is not sampler
+        and (
+            loader in Loaders.of(module).sources(part).calls
+            or (not isinstance(part, cst.Call) and sampler in _made(part, module))
+        )
+        for part in parts
     )
 
 
@@ -211,7 +188,7 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
     if not (random or _left_out(call, "sampler", module)) or not _left_out(call, "batch_sampler", module):
         return None
     shuffled = random or loaders.constant(call, "shuffle") is True
-    if is_test(module) or _shared_elsewhere(module) or module.tree.matches(_SEEDED):
+    if is_test(module) or _shared_elsewhere(module) or _seeded_apart(module):
         return None
     if not shuffled and not _counted(call, module):
         return None
@@ -230,6 +207,15 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         trained += _trained(loop, module)
     first = min(trained, key=lambda wrapper: module.tree.standing(wrapper.call), default=None)
     return WholeData(first, shuffled) if first is not None else None
+
+
+def _seeded_apart(module: Module) -> bool:
+    """Whether a statement seeds by the rank, so that each process draws in an order of its own."""
+    seeds, ranks = (
+        {module.tree.statement(n) for n in module.tree.nodes(cst.Name) if word in words(n.value)}
+        for word in ("seed", "rank")
+    )
+    return not seeds.isdisjoint(ranks)
 
 
 def _left_out(call: cst.Call, name: str, module: Module) -> bool:
@@ -268,7 +254,8 @@ def _counted(call: cst.Call, module: Module) -> bool:
     if isinstance(value.definition, cst.ClassDef):
         info = module.classes.info(value.definition)
         return info.method("__getitem__") is not None and not info.inherits(ITERABLE)
-    return value.cls is not None and _MAP_STYLE.match(value.cls) is not None
+    name = value.cls or ""
+    return name in _MAP_STYLE or name.startswith("torchvision.datasets.")
 
 
 def _depends(node: cst.CSTNode, module: Module) -> bool:
@@ -276,16 +263,23 @@ def _depends(node: cst.CSTNode, module: Module) -> bool:
 
     A condition around it says so, or one that leaves its function before.
     """
-    if any(_ABOUT_PROCESSES.search(module.source(d.test)) for d in module.flow.branches(node)):
+    if any(_asks_for_processes(module, branch.test) for branch in module.flow.branches(node)):
         return True
     function = module.function(node)
     if function is None:
         return False
     for branch in module.tree.descendants(function.body):
         if isinstance(branch, cst.If) and not module.tree.contains(branch, node):
-            if _ABOUT_PROCESSES.search(module.source(branch.test)) and _decides(branch, module):
+            if _asks_for_processes(module, branch.test) and _decides(branch, module):
                 return True
     return False
+
+
+def _asks_for_processes(module: Module, test: cst.BaseExpression) -> bool:
+    """Whether a condition asks whether there are several processes, or which of them this is."""
+    return any(
+        has(name, Role.DISTRIBUTED, Role.DEVICE) or "sampler" in words(name) for name in named(module, test)
+    )
 
 
 def _decides(branch: cst.If, module: Module) -> bool:
@@ -300,28 +294,19 @@ def _decides(branch: cst.If, module: Module) -> bool:
 def _comes_in_shares(call: cst.Call, module: Module) -> bool:
     """Whether the dataset of a loader may hold the share of this process only."""
     node = Loaders.of(module).dataset(call)
-    return node is None or any(_SHARED.search(text) for text in _told_of(module, node, _HOPS))
+    if node is None:
+        return True
+    told = gathered(node, partial(_told_of, module), {})
+    return any(has(name, Role.DISTRIBUTED) for part in told for name in named(module, part))
 
 
-@remembered
-def _told_of(module: Module, node: cst.BaseExpression, hops: int) -> tuple[str, ...]:
-    """What the file says of how a value is made."""
-    return tuple(dict.fromkeys(_telling(node, module, hops)))
-
-
-def _telling(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[str]:
-    yield module.source(node)
-    definition = module.value(node).definition
-    if definition is not None:
-        yield module.source(definition)
-    if not hops:
-        return
-    for name in module.tree.descendants(node):
-        if isinstance(name, cst.Name) and module.names.is_read(name):
-            for binding in module.bindings(name):
-                if binding.value is not None:
-                    yield from _told_of(module, binding.value, hops - 1)
-        if isinstance(name, cst.Call):
-            callee = module.callee(name)
-            if callee is not None:
-                yield module.source(callee)
+def _told_of(module: Module, node: cst.BaseExpression) -> tuple[list[cst.CSTNode], list[cst.BaseExpression]]:
+    """What the file says of how a value is made: the code that makes it, and the values that this uses."""
+    said: list[cst.CSTNode | None] = [node, module.value(node).definition]
+    used: list[cst.BaseExpression] = []
+    for part in module.tree.descendants(node):
+        if isinstance(part, cst.Name) and module.names.is_read(part):
+            used += [binding.value for binding in module.bindings(part) if binding.value is not None]
+        elif isinstance(part, cst.Call):
+            said.append(module.callee(part))
+    return [each for each in said if each is not None], used

@@ -10,10 +10,10 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, unsafe
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.rules.host_device.purpose import writes_results
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
-from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (

@@ -6,102 +6,60 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 4
+_ELEMENTWISE = frozenset(
+    {"abs", "clone", "cpu", "detach", "double", "exp", "float", "half", "log", "sqrt", "to"}
+)
+_NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 _REDUCTIONS = frozenset(
     ["max", "mean", "median", "min", "nanmean", "nansum", "norm", "prod", "std", "sum", "var"]
 )
 _RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "flatten"})
-_NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 
 
-@remembered
-def is_single_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+def is_single_number(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a tensor provably has no dimension, so that it formats and adds up like a number."""
+    return every(_single(module, node))
+
+
+@traced(Through.OPERANDS)
+def _single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether what an expression is computed of is one number, of Python or of a tensor."""
+    if path or not isinstance(node, cst.BaseExpression):
+        return None
+    if module.value(node).kind in (Kind.NUMBER, Kind.BOOL) or has_no_dimension(module, node):
+        return True
     match node:
-        case cst.Call():
-            return _returns_single(module, node, hops)
-        case cst.BinaryOperation():
-            sides = (node.left, node.right)
-            return any(module.is_tensor(side) for side in sides) and all(
-                module.value(side).kind in (Kind.NUMBER, Kind.BOOL) or is_single_number(module, side, hops)
-                for side in sides
-            )
-        case cst.UnaryOperation():
-            return is_single_number(module, node.expression, hops)
-        case cst.Attribute(attr=cst.Name(value=("loss" | "data") as name)):
-            return name == "loss" or is_single_number(module, node.value, hops)
-        case cst.Name() if hops:
-            bindings = [b for b in module.bindings(node) if b.kind.value != "augment"]
-            return bool(bindings) and (
-                all(
-                    b.value is not None and not b.path and is_single_number(module, b.value, hops - 1)
-                    for b in bindings
-                )
-                or (
-                    _backpropagated(module, node)
-                    and not any(_shaped(module, b.value, hops) for b in bindings)
-                )
-            )
-    return False
-
-
-def _returns_single(module: Module, call: cst.Call, hops: int) -> bool:
-    qualified = module.qualified(call.func)
-    if qualified is not None:
-        if qualified in FUNCTIONAL_LOSSES:
-            return _reduces(module, call)
-        if qualified in _NORMS:
+        case cst.Attribute(attr=cst.Name("loss")):
             return True
-        package, _, name = qualified.rpartition(".")
-        return package == "torch" and name in _REDUCTIONS and len(call.args) == 1
-    if isinstance(call.func, cst.Attribute):
-        name, owner = call.func.attr.value, call.func.value
-        if name in _REDUCTIONS and module.is_tensor(owner):
-            return all(arg.keyword is not None and arg.keyword.value == "dtype" for arg in call.args)
-        if name in ("detach", "float", "double", "half", "cpu", "clone", "to", "abs", "sqrt", "log", "exp"):
-            return is_single_number(module, owner, hops)
-    criterion = module.value(call.func)
-    if criterion.kind is Kind.MODULE and criterion.cls in NN_LOSSES:
-        origin = criterion.origin
-        return isinstance(origin, cst.Call) and _reduces(module, origin)
-    return False
+        case cst.Call() if module.qualified(node.func) in _NORMS:
+            return True
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _ELEMENTWISE:
+            return onward(owner)
+        case cst.Name() if _backpropagated(module, node) and not some(_shaped(module, node)):
+            return True
+        case _:
+            return None
 
 
-def _reduces(module: Module, loss: cst.Call) -> bool:
-    """Whether a loss, or its constructor, is certainly asked for one number, as it is by default."""
-    reduction = module.argument(loss, "reduction")
-    return reduction.absent or reduction.constant in ("mean", "sum", "batchmean")
-
-
-@remembered
-def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:
+@traced(Through.OPERANDS | Through.RETURNS)
+def _shaped(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a tensor, single as it may be, is seen to be given a dimension."""
     match node:
-        case cst.BinaryOperation():
-            return _shaped(module, node.left, hops) or _shaped(module, node.right, hops)
-        case cst.UnaryOperation():
-            return _shaped(module, node.expression, hops)
-        case cst.Name() if hops:
-            return any(_shaped(module, b.value, hops - 1) for b in module.bindings(node) if not b.path)
-        case cst.Call():
-            callee = module.callee(node)
-            if isinstance(callee, cst.FunctionDef) and hops:
-                returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
-                return any(_shaped(module, r.value, hops - 1) for r in returns)
-            if not isinstance(node.func, cst.Attribute) or module.qualified(node.func) is not None:
-                return False
-            name = node.func.attr.value
-            if name in _RESHAPING or (name in _REDUCTIONS and node.args):
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if (
+            not path and module.qualified(node.func) is None and module.callee(node) is None
+        ):
+            if method in _RESHAPING or (method in _REDUCTIONS and node.args):
                 return True
-            return name not in _REDUCTIONS and _shaped(module, node.func.value, hops)
-    return False
+            return False if method in _REDUCTIONS else onward(owner)
+        case _:
+            return None
 
 
 def _backpropagated(module: Module, name: cst.Name) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -22,7 +21,10 @@ from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, step_of
 
-_MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
+_MEMORY_READINGS = frozenset(
+    {"host_memory_stats", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "memory_stats"}
+    | {"reset_peak_host_memory_stats", "reset_peak_memory_stats"}
+)
 
 
 @rule(
@@ -118,27 +120,26 @@ def _is_timed_from(module: Module, call: cst.Call, hot: Hot, scope: cst.CSTNode)
 
 def _measures_next(module: Module, call: cst.Call) -> bool:
     """Whether the memory is read right behind the wait, or the host sleeps to play a slow program."""
-    statement: cst.CSTNode | None = module.tree.statement(call)
-    while statement is not None:
-        block = module.tree.parent(statement)
-        if not isinstance(block, (cst.IndentedBlock, cst.Module)):
-            return False
-        order = module.tree.order
-        behind = next((other for other in block.body if order[other] > order[statement]), None)
+    loop = next(iter(module.flow.statement_loops(call)), None)
+    # ``if device.type == "cuda": torch.cuda.synchronize()``
+    branches = (branch.construct for branch in module.flow.branches(call, within=loop))
+    for statement in (module.tree.statement(call), *branches):
+        behind = _next_beside(module, statement)
         if behind is not None:
             return any(
                 isinstance(node, cst.Call)
-                and (
-                    _MEMORY_READ.search(last_name(node.func) or "") is not None
-                    or module.qualified(node.func) == "time.sleep"
-                )
+                and (last_name(node.func) in _MEMORY_READINGS or module.qualified(node.func) == "time.sleep")
                 for node in module.tree.descendants(behind)
             )
-        # ``if device.type == "cuda": torch.cuda.synchronize()``
-        statement = module.tree.parent(block)
-        if not isinstance(statement, cst.If):
-            return False
     return False
+
+
+def _next_beside(module: Module, statement: cst.CSTNode) -> cst.CSTNode | None:
+    """The statement behind another one in its block."""
+    block, order = module.tree.parent(statement), module.tree.order
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+        return None
+    return next((other for other in block.body if order[other] > order[statement]), None)
 
 
 @remembered
@@ -195,4 +196,4 @@ def _readings(module: Module) -> list[cst.Call]:
 def _reads_clock(module: Module, call: cst.Call) -> bool:
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "elapsed_time":
         return True
-    return reads_clock(module, call) or _MEMORY_READ.search(last_name(call.func) or "") is not None
+    return reads_clock(module, call) or last_name(call.func) in _MEMORY_READINGS

@@ -8,10 +8,10 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.rules.host_device.purpose import writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
     WRITERS,

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.rules.host_device.purpose import computes_on_host, offloads
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import on_device
-from torchlint.semantics.names import BindingKind
-from torchlint.semantics.purpose import computes_on_host, offloads
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import host_copy, waiting_place
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
-_HOPS = 4
 _MAKERS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"}
     | set(LEGACY_CONSTRUCTORS)
@@ -44,7 +43,8 @@ def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
         start = move.args[0].value
     else:
         return None
-    found = next(iter(_copies(module, start, _HOPS)), None)
+    copies = (end for end in _copies(module, start) if end is not None)
+    found = min(copies, key=module.tree.order.__getitem__, default=None)
     if found is None or offloads(module, found) or computes_on_host(module, found):
         return None
     return None if _loop_between(module, found, move) else found
@@ -70,38 +70,37 @@ def _on_device(module: Module, call: cst.Call) -> bool:
     )
 
 
-@remembered
-def _copies(module: Module, node: cst.BaseExpression, hops: int) -> tuple[cst.Call, ...]:
-    return tuple(dict.fromkeys(_copied(module, node, hops)))
-
-
-def _copied(module: Module, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+@traced(Through.OPERANDS)
+def _copies(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
     """The copies to the host that an expression on the host is made of."""
     match node:
         case cst.Call():
-            if host_copy(module, node) is not None:
-                yield node
-                return
-            qualified = module.qualified(node.func)
-            if qualified is not None:
-                if qualified in _MAKERS or qualified.startswith(("numpy.", "torch.")):
-                    for arg in node.args:
-                        yield from _copies(module, arg.value, hops)
-            elif isinstance(node.func, cst.Attribute) and _is_data(module, node.func.value):
-                yield from _copies(module, node.func.value, hops)
-        case cst.BinaryOperation():
-            yield from _copies(module, node.left, hops)
-            yield from _copies(module, node.right, hops)
-        case cst.UnaryOperation():
-            yield from _copies(module, node.expression, hops)
-        case cst.Subscript() | cst.Attribute() if _is_data(module, node.value):
-            yield from _copies(module, node.value, hops)
-        case cst.Name() if hops and _is_data(module, node):
-            bindings = module.bindings(node)
-            if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
-                (binding,) = bindings
-                if binding.value is not None and module.function(binding.node) is module.function(node):
-                    yield from _copies(module, binding.value, hops - 1)
+            return node if host_copy(module, node) is not None else onward(*_given(module, node), path=path)
+        case cst.Subscript() | cst.Attribute():
+            return onward(node.value, path=path) if _is_data(module, node.value) else []
+        case cst.Name() if not (_is_data(module, node) and _assigned_once(module, node)):
+            return []
+        case _:
+            return None
+
+
+def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
+    """The data that a function of torch or NumPy, or a method, computes its result of."""
+    qualified = module.qualified(call.func)
+    if qualified is None:
+        owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+        return [owner] if owner is not None and _is_data(module, owner) else []
+    taken = qualified in _MAKERS or qualified.startswith(("numpy.", "torch."))
+    return [argument.value for argument in call.args] if taken else []
+
+
+def _assigned_once(module: Module, name: cst.Name) -> bool:
+    """Whether one statement of the same function gives a variable its value."""
+    match module.bindings(name):
+        case (Binding(kind=BindingKind.ASSIGN, path=()) as binding,):
+            return module.function(binding.node) is module.function(name)
+        case _:
+            return False
 
 
 def _is_data(module: Module, node: cst.BaseExpression) -> bool:

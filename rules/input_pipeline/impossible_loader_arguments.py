@@ -22,6 +22,7 @@ _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
     "impossible-loader-arguments",
     severity=ERROR,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=("DataLoader",),
 )

@@ -16,6 +16,7 @@ from torchlint.semantics.module import Module
     "iterable-dataset-duplicated",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("DataLoader", "IterableDataset"),
     remedy="Ask `get_worker_info()` in `__iter__`, and yield every `num_workers`-th item from `id` on",

@@ -27,7 +27,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
     Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. A `DataLoader` that
     is given `pin_memory=False` is left alone: whoever writes out the default has decided against it, for
-    example since page-locked memory is scarce or the pinning thread fails on the batches.
+    example since page-locked memory is scarce or the pinning thread fails on the batches. So is a loader
+    whose batches are moved as copies only (`torch.cat(parts).to(device)`), which are not page-locked anyway.
 
     ## Why is this bad?
 
@@ -68,7 +69,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
-    if loaders.yields_arrays(call):
+    if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
         return
     grade = unsafe if loaders.pinning_asked_for else safe
     yield Finding(

@@ -6,7 +6,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 
-@rule("TL003", "invalid-suppression", severity=WARNING, fix="none", on=())
+@rule("TL003", "invalid-suppression", severity=WARNING, fix="none", measured=False, on=())
 def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds suppression comments that cannot be obeyed: a code or name that no rule has, a kind of suppression

@@ -6,7 +6,7 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 
 
-@rule("TL001", "syntax-error", severity=ERROR, fix="none", on=())
+@rule("TL001", "syntax-error", severity=ERROR, fix="none", measured=False, on=())
 def syntax_error(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
     Reports files that torchlint cannot treat: programs with a syntax error, bytes that are not text in the

@@ -6,7 +6,7 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 
 
-@rule("TL004", "unfinished-analysis", severity=NOTE, fix="none", on=())
+@rule("TL004", "unfinished-analysis", severity=NOTE, fix="none", measured=False, on=())
 def unfinished_analysis(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
     Says of a file which rules were not checked to their end, for one of two reasons. Either that would take

@@ -6,7 +6,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 
-@rule("TL002", "unused-suppression", severity=WARNING, fix="safe", on=())
+@rule("TL002", "unused-suppression", severity=WARNING, fix="safe", measured=False, on=())
 def unused_suppression(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds suppression comments, or single codes in them, that suppress nothing, and `enable` comments that

@@ -14,11 +14,11 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 
 from .clearances import (
-    MEASURES_MEMORY,
     called_elsewhere,
     clears_each_step,
     emptying,
     explained,
+    measures_memory,
 )
 
 
@@ -90,7 +90,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
-    if not isinstance(module.tree.parent(call), cst.Expr) or module.tree.matches(MEASURES_MEMORY):
+    if not isinstance(module.tree.parent(call), cst.Expr) or measures_memory(module):
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None

@@ -7,18 +7,18 @@ used again by the next.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics import places
+from torchlint.semantics import comments, places
+from torchlint.semantics.comments import Topic
+from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
-from torchlint.source import line_start
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -55,13 +55,21 @@ _ABSTRACTIONS = frozenset(
     }
 )
 
-MEASURES_MEMORY: Final = re.compile(
-    r"memory_(allocated|reserved|cached|stats|summary|snapshot|usage)|mem_get_info|nvml|nvidia[-_]smi|gputil",
-    re.IGNORECASE,
+# Functions of torch's devices that tell how much memory is used end so, and helpers around them.
+_MEASURES = (
+    *("memory_allocated", "memory_reserved", "memory_cached", "memory_stats", "memory_summary"),
+    *("memory_snapshot", "memory_usage", "mem_get_info"),
 )
-"""What is said in a file that measures how much memory is used."""
+# Packages that ask the driver.
+_DRIVERS = ("pynvml", "py3nvml", "nvidia_smi", "GPUtil", "nvitop")
 
-_SAVING = re.compile(r"cache|memory|_mem\b|mem_|vram|offload|empty|clean|(^|_)gc(_|$)|garbage", re.IGNORECASE)
+
+def measures_memory(module: Module) -> bool:
+    """Whether the file measures how much memory is used."""
+    if imports(module, _DRIVERS) or any(name.endswith(_MEASURES) for name in identifiers(module)):
+        return True
+    texts = (string.raw_value for string in module.tree.nodes(cst.SimpleString))
+    return any(text.startswith("nvidia-smi") for text in texts)
 
 
 def _measures_or_tries(name: str | None) -> bool:
@@ -69,9 +77,6 @@ def _measures_or_tries(name: str | None) -> bool:
     return has(name, Role.MEASUREMENT) or (
         has(name, Role.BATCH) and has(name, Role.MAGNITUDE) and has(name, Role.SEARCH)
     )
-
-
-_OUT_OF_MEMORY = re.compile(r"out.?of.?memory|\boom\b|_oom|oom_", re.IGNORECASE)
 
 
 def emptying(module: Module, call: cst.Call) -> str | None:
@@ -155,7 +160,7 @@ def _changes_models(module: Module, loop: cst.CSTNode) -> bool:
 def _asked_for(module: Module, call: cst.CSTNode) -> bool:
     """Whether it happens only if an option for saving memory is set, or after memory ran out."""
     tests = (module.source(d.test) for d in module.flow.branches(call, outward=True) if d.holds)
-    return any(_SAVING.search(test) and "is_available" not in test for test in tests)
+    return any(has(test, Role.MEMORY, Role.CACHE) and "is_available" not in test for test in tests)
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
@@ -174,7 +179,7 @@ def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
         if isinstance(node, cst.Call):
             yield begins(last_name(node.func), Role.MEASUREMENT)
         elif isinstance(node, cst.Try):
-            full = [handler for handler in node.handlers if _OUT_OF_MEMORY.search(module.source(handler))]
+            full = [handler for handler in node.handlers if _is_for_memory(module, handler)]
             ends: list[cst.CSTNode | None] = [*full, node.orelse] if full else []
             yield any(
                 isinstance(part, cst.Break)
@@ -184,24 +189,16 @@ def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
             )
 
 
-# What comments name as the reason for giving memory back.
-_REASON = re.compile(r"\b(memory|oom|vram|fragment\w*)\b", re.IGNORECASE)
+def _is_for_memory(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+    """Whether an error is caught that says that memory ran out, by its class or by what it says."""
+    return any(
+        has(node.value, Role.MEMORY)
+        if isinstance(node, cst.Name)
+        else isinstance(node, cst.SimpleString) and comments.speaks_of(node.raw_value, Topic.MEMORY)
+        for node in module.tree.descendants(handler)
+    )
 
 
 def explained(call: cst.Call, module: Module) -> bool:
-    """Whether a comment gives the reason for the call: right above it, or about memory in its paragraph."""
-    text = module.tree.text
-    span = module.tree.span(call)
-    above = text[: line_start(text, span.start)].splitlines()
-    if above and above[-1].lstrip().startswith("#"):
-        return True
-    size = 0
-    for line in reversed(above):
-        if not line.strip():
-            break
-        size += len(line) + 1
-    ends = text.find("\n", span.end)
-    comments = module.tree.comments_between(
-        max(0, line_start(text, span.start) - size), ends if ends >= 0 else len(text)
-    )
-    return any(_REASON.search(text[each.start : each.end]) for each in comments)
+    """Whether a comment gives the reason for the call: right above it, or about memory at its statement."""
+    return bool(comments.above(module, call)) or comments.says(module, call, Topic.MEMORY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,7 +12,7 @@ from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module
 
 _RECORDING = "torch.cuda.memory._record_memory_history"
-_ASKING = re.compile(r"profil|snapshot|record|memory|mem_|debug|trace|history", re.IGNORECASE)
+_ASKING = (Role.PROFILING, Role.MEASUREMENT, Role.RECORDING, Role.MEMORY, Role.DEBUGGING)
 
 
 def _begins_recording(name: str | None) -> bool:
@@ -106,7 +105,7 @@ def _asked_for(call: cst.Call, module: Module) -> bool:
     if module.flow.loops(call):
         return False
     branches = module.flow.branches(call, outward=True)
-    return any(branch.holds and _ASKING.search(module.source(branch.test)) for branch in branches)
+    return any(branch.holds and has(module.source(branch.test), *_ASKING) for branch in branches)
 
 
 def _kept_for_failure(module: Module) -> bool:

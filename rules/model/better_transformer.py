@@ -23,6 +23,7 @@ _NATIVE, _WITHOUT = "4.36", "5.0"
     "better-transformer",
     severity=NOTE,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=("to_bettertransformer|BetterTransformer",),
 )

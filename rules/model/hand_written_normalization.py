@@ -13,8 +13,8 @@ from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, as_made, normalization
+from torchlint.semantics.operations import operations_of
 from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.semantics.wiring import Wiring
 
 from .fallbacks import known_to_author, with_fused_kernel
 
@@ -99,7 +99,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         return None
     x, eps = argument(module, found.x), argument(module, found.eps)
     spelling = spell(module, f"torch.nn.functional.{function}", node)
-    if spelling is None or not Wiring.of(module).operations.at_hand(found.x) or not one_line(x + eps):
+    if spelling is None or not operations_of(module).at_hand(found.x) or not one_line(x + eps):
         return None
     if not all(same_later(module, read, node, found.statements) for read in (found.x, found.eps)):
         return None

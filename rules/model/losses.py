@@ -14,10 +14,10 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.operations import Operation
+from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.sequences import argument_steps
-from torchlint.semantics.wiring import Wiring
+
+from .layerorder import called, last_in, makers
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -146,7 +146,7 @@ class _Search:
             return self._name(node, here)
         if isinstance(node, cst.Attribute):
             return None
-        operation = Wiring.of(self.module).operations.of(node)
+        operation = operations_of(self.module).of(node)
         if operation is not None:
             if operation.name in ("softmax", "log_softmax", "sigmoid") and not operation.in_place:
                 return Ending(operation.name, node, operation if here else None)
@@ -200,10 +200,7 @@ class _Search:
             return _away(_agreed(self.expression(node, False) for node in returned))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
-        makers = Wiring.of(self.module).layers.makers(call.func)
-        if not makers:
-            return None
-        return _away(_agreed(self._layer(maker) for maker in makers))
+        return _away(self._last_layer(call.func))
 
     def _returned(self, function: cst.FunctionDef, index: int | None) -> list[cst.BaseExpression] | None:
         found = []
@@ -221,23 +218,20 @@ class _Search:
         return found or None
 
     @solved(None)
-    def _layer(self, maker: cst.Call) -> Ending | None:
-        """What the output of the layer that a call makes ends in."""
-        layers = Wiring.of(self.module).layers
-        name = layers.called(maker)
-        if name in _LAST_LAYERS:
-            return Ending(_LAST_LAYERS[name], maker)
-        if name != SEQUENTIAL:
-            return None
-        owner = layers.owner_of(maker)
-        filling = layers.filling(owner) if owner is not None else None
-        if filling is not None and (filling.broken or len(filling.steps) > 1):
-            return None
-        steps = argument_steps(maker.args)
-        if not steps or steps[-1].many:
-            return None
-        last = layers.makers(steps[-1].node)
-        return _agreed(self._layer(call) for call in last) if last else None
+    def _last_layer(self, layer: cst.BaseExpression) -> Ending | None:
+        """What the output of a layer ends in."""
+        found: list[Ending | None] = []
+        for maker in sorted(makers(self.module, layer), key=self._place):
+            name = called(self.module, maker)
+            if maker is not None and name in _LAST_LAYERS:
+                found.append(Ending(_LAST_LAYERS[name], maker))
+            else:
+                last = last_in(self.module, maker) if maker is not None and name == SEQUENTIAL else None
+                found.append(self._last_layer(last) if last is not None else None)
+        return _agreed(found)
+
+    def _place(self, maker: cst.Call | None) -> int:
+        return self.module.tree.order[maker] if maker is not None else -1
 
 
 def _away(ending: Ending | None) -> Ending | None:

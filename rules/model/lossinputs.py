@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.fixes import Edits, remove_statement, replace
 from torchlint.semantics.algebra import argument, one_line, superfluous
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import operations_of
 
 from .losses import GivenTo, given_to
 
@@ -52,7 +52,7 @@ def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | No
         gone, all_gone = found
         if not same_later(module, x, given.call, gone):
             return None
-        if (not all_gone or len(losses) > 1) and not Wiring.of(module).operations.at_hand(x):
+        if (not all_gone or len(losses) > 1) and not operations_of(module).at_hand(x):
             # The value is needed elsewhere, too, and what it is computed of would be computed twice.
             return None
         edits.append(replace(module, given.given, code))

@@ -22,6 +22,7 @@ _ENDINGS = ("softmax", "log_softmax")
     "softmax-before-cross-entropy",
     severity=ERROR,
     fix="unsafe",
+    measured=False,
     on=cst.Call,
     mentions=("CrossEntropyLoss|cross_entropy", "oftmax"),
     remedy="Give the logits to the loss",

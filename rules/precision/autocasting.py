@@ -6,15 +6,15 @@ as it does those of the forward pass, so that what ran in float32 is differentia
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.evaluator import Function
-from torchlint.semantics.lexicon import names_optimizer
+from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.identifiers import identifiers, speaks_of
+from torchlint.semantics.lexicon import Role, begins, has, names_optimizer, words
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
@@ -33,10 +33,9 @@ _SCALERS = frozenset(
 )
 _LOW = "torch.bfloat16"
 # Where a program may turn to float16, it has a scaler for that.
-_FLOAT16 = re.compile(r"(?<!b)float16|\bfp16|\bhalf\b|set_autocast")
-_SWITCH = re.compile(r"amp\b|cuda|mixed|autocast|__name__", re.IGNORECASE)
-_OTHER_SWITCH = re.compile(r"scal|dtype|16|bf", re.IGNORECASE)
-_QUESTIONS = re.compile(r"^(?:_?is|_?get|_?has|_?use|_?enable|_?disable|_?no|_?set|_?supports)_")
+_SWITCHES = (Role.PRECISION, Role.ACCELERATOR)
+_OTHER_SWITCHES = (Role.SCALER, Role.FLOAT16, Role.BFLOAT16)
+_CHANGING_DTYPE = frozenset({"set_autocast_dtype", "set_autocast_gpu_dtype"})
 # What follows a backward pass and computes nothing that autocast would cast.
 _BOOKKEEPING = frozenset(
     {
@@ -58,7 +57,7 @@ def autocast_dtype(call: cst.Call, module: Module) -> str | None:
 
 def only_bfloat16(module: Module) -> bool:
     """Whether all that the file ever computes in mixed precision on an accelerator is in bfloat16."""
-    if _FLOAT16.search(module.tree.text):
+    if speaks_of(module, Role.FLOAT16) or not _CHANGING_DTYPE.isdisjoint(identifiers(module)):
         return False
     dtypes = [
         autocast_dtype(call, module) if module.qualified(call.func) in _AUTOCASTS else None
@@ -71,11 +70,16 @@ def only_bfloat16(module: Module) -> bool:
 def _may_autocast(call: cst.Call, module: Module) -> bool:
     """Whether a call turns autocast on for an accelerator, as far as its name tells."""
     name = last_name(call.func) or ""
-    if "autocast" not in name.lower() or _QUESTIONS.match(name) or is_off(call, module):
+    if "autocast" not in name.lower() or _asks(name) or is_off(call, module):
         return False
     if module.qualified(call.func) == "torch.cpu.amp.autocast":
         return False
     return module.argument(call, "device_type").constant != "cpu"
+
+
+def _asks(name: str) -> bool:
+    """Whether a function of this name asks for the mode, or sets it for good: ``is_autocast``."""
+    return begins(name, Role.VERB, Role.AUXILIARY) or name.lstrip("_").startswith(("disable_", "supports_"))
 
 
 def is_off(call: cst.Call, module: Module) -> bool:
@@ -109,8 +113,10 @@ def makes_scaler(call: cst.Call, module: Module) -> bool:
 
 def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
     """Whether a test asks for mixed precision or for a GPU, and for nothing else, going by its words."""
-    text = module.source(test)
-    return _SWITCH.search(text) is not None and _OTHER_SWITCH.search(text) is None
+    parts = (test, *module.tree.descendants(test))
+    names = [part.value for part in parts if isinstance(part, (cst.Name, cst.SimpleString))]
+    asked = any(name == "__name__" or has(name, *_SWITCHES) for name in names)
+    return asked and not any(has(name, *_OTHER_SWITCHES) or "dtype" in words(name) for name in names)
 
 
 # --- blocks -----------------------------------------------------------------------------------------
@@ -124,7 +130,7 @@ def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
             if module.qualified(item.func) in _AUTOCASTS:
                 return not is_off(item, module)
             name = last_name(item.func) or ""
-            named = name.lower().endswith("autocast") and not _QUESTIONS.match(name)
+            named = name.lower().endswith("autocast") and not _asks(name)
             return named and module.callee(item) is None and not is_off(item, module)
         case cst.IfExp():
             return turns_autocast_on(module, item.body) or turns_autocast_on(module, item.orelse)

@@ -14,7 +14,6 @@ import libcst as cst
 
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Part
-from torchlint.semantics.names import leaves
 from torchlint.semantics.values import MISSING
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
@@ -198,39 +197,11 @@ class BackendFlags(Part):
                 waiting.extend(self.module.callers(home))
         return None
 
-    def _branches(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
-        """The conditions around a node in its function with the branch that holds it, outermost first."""
-        found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-                break
-            if isinstance(parent, (cst.If, cst.IfExp, cst.Try, cst.Match)) and child is not getattr(
-                parent, "test", None
-            ):
-                found.append((parent, child))
-            child = parent
-        return found[::-1]
-
     def _compatible(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether one run can get to both, since no condition sends them different ways."""
-        theirs = dict(self._branches(other))
-        apart = any(theirs.get(holder, branch) is not branch for holder, branch in self._branches(one))
-        if apart or self._left_before(one, other) or self._left_before(other, one):
-            return False
+        """Whether one run gets to both, since one of them is not run without the other."""
         return self._always(one, other) or self._always(other, one)
 
-    def _left_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether the function is left in a branch of ``one`` before it gets to ``other`` behind it."""
-        order, theirs = self.tree.order, dict(self._branches(other))
-        for holder, branch in self._branches(one):
-            body = branch.body if isinstance(branch, (cst.Else, cst.ExceptHandler)) else branch
-            if holder not in theirs and isinstance(body, cst.BaseSuite) and order[other] > order[holder]:
-                if leaves(body, jumps_leave=False):
-                    return True
-        return False
-
     def _always(self, place: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether what leads to ``other`` leads to ``place``, too: it stands in no condition of its own."""
-        theirs = set(self._branches(other))
-        return all(step in theirs for step in self._branches(place))
+        """Whether what leads to ``other`` leads to ``place``, too, before or behind it."""
+        flow = self.module.flow
+        return place is other or flow.certainly_before(place, other) or flow.certainly_after(other, place)

@@ -20,6 +20,7 @@ from .autocasting import computes_nothing, helper_under_autocast, tail_from
     "backward-under-autocast",
     severity=WARNING,
     fix="unsafe",
+    measured=False,
     on=cst.With,
     mentions=("autocast", "backward|.step("),
     remedy="End the block of autocast before this call",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.fixes import insert_after_imports, replace, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.comments import Topic, says
 from torchlint.semantics.convolutions import convolutional, one_size
+from torchlint.semantics.identifiers import identifiers, options, speaks_of
+from torchlint.semantics.lexicon import Role, words
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program
 
 from .backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, BackendFlags
-
-_SWITCHES = re.compile(r"benchmark|determin")
-_REPEATABLE = re.compile(r"determin|reproduc|repeatab|seed", re.IGNORECASE)
 
 
 @rule(
@@ -85,9 +84,9 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     if off:
         others = [write for write in flags.writes_of(BENCHMARK) if write.value is not False]
         asked = flags.writes_of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
-        if others or asked or module.tree.matches(_REPEATABLE):
+        if others or asked or _is_repeatable(module) or says(module, off[0].node, Topic.REPEATING):
             return
-    elif program.mentions(_SWITCHES):
+    elif program.speaks_of(Role.DETERMINISM) or "benchmark" in _spoken(module):
         return
     if not any(convolutional(module, model) for model in training.models) or not one_size(module):
         return
@@ -110,3 +109,13 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
         fix=unsafe(module, "Let cuDNN measure its algorithms", edits),
         related=((training.backward, "this is what trains"),),
     )
+
+
+def _is_repeatable(module: Module) -> bool:
+    """Whether the program seeds its random numbers, or speaks of determinism."""
+    return speaks_of(module, Role.DETERMINISM) or any(word.startswith("seed") for word in _spoken(module))
+
+
+def _spoken(module: Module) -> frozenset[str]:
+    """Return the words of which the names and options of a file are made."""
+    return frozenset(word for name in identifiers(module) | options(module) for word in words(name))

@@ -25,6 +25,7 @@ _NAMES = last_words((*_APEX, *(symbol for symbol in SYMBOLS if symbol.startswith
     "deprecated-amp",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=(cst.Name, cst.Attribute),
     named={cst.Name: _NAMES, cst.Attribute: _NAMES},
     mentions=("amp", "cuda|cpu|apex", "autocast|GradScaler|custom_fwd|custom_bwd|initialize|scale_loss"),

@@ -17,6 +17,7 @@ from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
     "determinism-conflict",
     severity=WARNING,
     fix="none",
+    measured=False,
     on=cst.Module,
     mentions=("benchmark", "determin"),
     remedy="Set `benchmark` to `False`, or no longer ask for the same results in each run",

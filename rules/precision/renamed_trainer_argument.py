@@ -23,6 +23,7 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     "renamed-trainer-argument",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=(
         "import:transformers|import:accelerate|import:trl",

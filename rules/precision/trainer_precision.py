@@ -17,6 +17,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     "trainer-precision",
     severity=NOTE,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("import:transformers", "TrainingArguments|use_cache"),
 )

@@ -19,6 +19,7 @@ from .uses import guarded, uses_of_given_up
     "private-api",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=(cst.Attribute, cst.ImportFrom),
     named={cst.Attribute: GIVEN_UP},
     mentions=("torch", "torch._|_dynamo|_LRScheduler|data._utils|._tensor|_composable|er_base|_pytree_node"),

@@ -19,6 +19,7 @@ from .uses import guarded, uses_of_given_up
     "removed-api",
     severity=ERROR,
     fix="safe",
+    measured=False,
     on=(cst.Attribute, cst.ImportFrom, cst.Call),
     named={cst.Attribute: GIVEN_UP},
     mentions=(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
+from torchlint.semantics.identifiers import named
 from torchlint.semantics.names import canonical
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.upgrading import GIVEN_UP, last_part, root_of, upgrade_at
@@ -18,7 +18,11 @@ from torchlint.target import TORCH
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
+# What waits for a warning or an error, in pytest, unittest and Python's own ``warnings``.
+_EXPECTING = frozenset(
+    {"warns", "raises", "deprecated_call", "catch_warnings", "assertWarns", "assertWarnsRegex"}
+    | {"assertRaises", "assertRaisesRegex"}
+)
 
 
 def uses_of_given_up(
@@ -78,7 +82,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
         if any(checks.over(binding.node, row.package) for binding in bindings if binding.imported):
             return True
     contexts = module.flow.contexts(node, outward=True)
-    return any(_EXPECTS.search(module.source(item.item)) for item in contexts)
+    return any(not _EXPECTING.isdisjoint(named(module, item.item)) for item in contexts)
 
 
 def _is_given(module: Module, row: Upgrade) -> bool:

@@ -520,7 +520,7 @@ def test_files_for_a_rule(tree: Tree) -> None:
         "rules/<family>/<function>.py  written by new-rule",
         "fixtures/<code>/bad.py  written by new-rule",
         "CHANGELOG.md  written by new-rule",
-        "rules/<family>/cases/<rule>.py  or a line in tests/verify/test_cases.py",
+        "rules/<family>/cases/<rule>.py  unless the rule says measured=False",
         "tests/test_meta.py  by hand",
         "README.md  generated",
         "docs/rules/<code>.md  generated",

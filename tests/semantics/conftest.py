@@ -38,6 +38,7 @@ from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
 from torchlint.rules.input_pipeline.tensor_copies_array import copies
 from torchlint.rules.memory import clearances
 from torchlint.rules.model.attention_weights_unused.unpacking import used_parts
+from torchlint.rules.model.bias_before_batch_norm import consumers
 from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
 from torchlint.semantics import arrays, epochs, places
@@ -47,11 +48,10 @@ from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.model import build
 from torchlint.semantics.module import Module, Settings
-from torchlint.semantics.operations import Operation
+from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
-from torchlint.semantics.wiring import Wiring
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 
@@ -224,10 +224,9 @@ def _loops(module: Module, node: cst.CSTNode) -> str:
 
 def _feeds(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    dotted = Wiring.of(module).layers.called(node) or ""
-    function = dotted.startswith("torch.nn.functional.")
-    trail = Wiring.of(module).after_result(node) if function else Wiring.of(module).after_layer(node)
-    return ",".join(sorted({(c.name or "?").rpartition(".")[2] for c in trail.consumers}))
+    function = (module.qualified(node.func) or "").startswith("torch.nn.functional.")
+    found = consumers.after_result(module, node) if function else consumers.after_layer(module, node)
+    return ",".join(sorted({(c.name or "?").rpartition(".")[2] for c in found}))
 
 
 def _goes(module: Module, node: cst.CSTNode) -> str:
@@ -373,22 +372,22 @@ def _spelt(module: Module, operation: Operation | None) -> str:
 
 
 def _computes(module: Module, node: cst.CSTNode) -> str:
-    return _spelt(module, Wiring.of(module).operations.of(node))
+    return _spelt(module, operations_of(module).of(node))
 
 
 def _behind(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
-    return _spelt(module, Wiring.of(module).operations.behind(node))
+    return _spelt(module, operations_of(module).behind(node))
 
 
 def _number(module: Module, node: cst.CSTNode) -> str:
-    number = Wiring.of(module).operations.number(node)
+    number = operations_of(module).number(node)
     return "none" if number is None else f"{number:.5f}"
 
 
 def _alike(module: Module, node: cst.CSTNode) -> str:
     """Of ``x * f(x)``: whether the function is given the other factor."""
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     product = operations.of(node)
     inner = operations.behind(product.operands[1]) if product is not None else None
     assert product is not None and inner is not None

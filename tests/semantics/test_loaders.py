@@ -45,6 +45,29 @@ PROGRAMS = {
         def handed_over(dataset, engine):
             for batch in DataLoader(dataset):  #: DataLoader(dataset) => goes=elsewhere
                 engine.step(batch)
+
+
+        def joined(datasets):
+            loaders = [cycle(DataLoader(each)) for each in datasets]  #: DataLoader(each) => goes=accelerator
+            for parts in zip(*[next(loader) for loader in loaders]):
+                train_on(torch.cat(parts).to(device))
+
+
+        def stored(dataset, memory):
+            loader = DataLoader(dataset)  #: DataLoader(dataset) => goes=host
+            for x in loader:
+                memory = torch.cat((memory, x))
+            memory.to(device)
+
+
+        class Replay:
+            def fill(self, buffer):
+                self.batches = cycle(DataLoader(buffer))  #: DataLoader(buffer) => goes=accelerator
+
+            def train(self):
+                while self.training:
+                    self.x, self.y = next(self.batches)
+                    self.x = self.x.to(device)
     """,
     "trails": """
         from torch.utils.data import DataLoader
@@ -61,6 +84,8 @@ PROGRAMS = {
                 use(y[0].view(-1))  #: y[0].view(-1) => batch_of=3
             for step, ((a, _), b) in enumerate(zip(tqdm(first), second)):
                 use(a, b, step)  #: a => batch_of=3; b => batch_of=4; step => batch_of=?
+            for parts in zip(*[next(iter(first)), next(iter(second))]):
+                use(parts[1])  #: parts[1] => batch_of=4
             for batch in other:
                 use(batch)  #: batch => batch_of=?
             for loader in (first, second):
@@ -83,7 +108,7 @@ PROGRAMS = {
             def step(self):
                 self.batches = iter(self.loader)
                 images, labels = next(self.batches)
-                use(images)  #: images => batch_of=32
+                use(images)  #: images => batch_of=34
     """,
 }
 

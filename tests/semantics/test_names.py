@@ -251,6 +251,78 @@ PROGRAMS = {
                 case int() as number:
                     use(number)  #: number => bindings=54
     """,
+    "definitions and jumps": """
+        def carried(c, d):
+            x = 1
+            while c:
+                use(x)  #: x => bindings=2,6
+                if d:
+                    x = 2
+                    continue
+                if c(x):
+                    break
+                return x
+            use(x)  #: x => bindings=2,6
+
+
+        def left(c, d):
+            for y in d:
+                last = y
+                if c:
+                    break
+            else:
+                last = None
+            use(last)  #: last => bindings=16,20
+            while d:
+                while c:
+                    before = use(before)  #: before => bindings=24
+                    if d:
+                        break
+
+
+        def asserted(c):
+            if c == 1:
+                x = 1
+            elif c == 2:
+                x = 2
+            else:
+                x = 3
+                assert False
+            return x  #: x => bindings=31,33
+
+
+        def at_once(c, d):
+            key, d[key] = c  #: key#2 => bindings=41
+            x = 1
+            x += x if d else 2  #: x#2 => bindings=42
+            y = (y := 2)
+            use(y)  #: y => bindings=44
+            import a.b, a.c
+            use(a)  #: a => bindings=46
+
+
+        def caught(c):
+            x = 1
+            try:
+                x = risky()
+            except ValueError:
+                use(x)  #: x => bindings=51
+            finally:
+                use(x)  #: x => bindings=51,53
+            match c:
+                case [x, 1]:
+                    pass
+                case _:
+                    use(x)  #: x => bindings=51,53
+
+
+        for number in range(3):
+            class A:
+                if number:
+                    use(z)  #: z => bindings=none
+                z = 1
+                use(z)  #: z => bindings=69
+    """,
     "scopes": """
         import torch
 

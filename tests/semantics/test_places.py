@@ -50,6 +50,38 @@ PROGRAMS = {
             class Local(base(outer)):  #: base(outer) => loops=outer
                 field = use(outer)  #: use(outer) => loops=outer
     """,
+    "sizes and what is missing are no counters": """
+        def f(loader, model, x1, x2, timesteps, step, n1):
+            n2, d = x2.shape[-2:]
+            width = x1.size(1)
+            batch = len(x1)
+            for x in loader:
+                model(x)
+                if n2 == d and use(1):  #: use(1) => throttled=no
+                    use(2)  #: use(2) => throttled=no
+                if batch == width:
+                    use(3)  #: use(3) => throttled=no
+                if timesteps is None:
+                    use(4)  #: use(4) => throttled=no
+                if __debug__:
+                    use(8)  #: use(8) => throttled=no
+                if step == 0:
+                    use(5)  #: use(5) => throttled=yes
+                if n1 == 0:
+                    use(6)  #: use(6) => throttled=yes
+
+
+        class Trainer:
+            def __init__(self):
+                self.global_step = 0
+
+            def fit(self, loader, model):
+                for x in loader:
+                    model(x)
+                    self.global_step += 1
+                    if self.global_step in (1, 10):
+                        use(7)  #: use(7) => throttled=yes
+    """,
     "modulo throttles": """
         def f(loader, model, args, writer, is_main, global_step, self):
             for i, (x, y) in enumerate(loader):

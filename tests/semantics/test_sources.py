@@ -52,6 +52,11 @@ WAYS = {
     "slice": ("for x in [one()][1:]:\n    seen(x)", Through.ITEMS, "one()"),
     "joined lists": ("for x in [one()] + [two()] * 3:\n    seen(x)", Through.ITEMS, "one() two()"),
     "starred item": ("xs = [two()]\nfor x in [one(), *xs]:\n    seen(x)", Through.ITEMS, "one() two()"),
+    "column": (
+        "for x, y in zip(*[(one(), two()), (three(), four())]):\n    seen(y)",
+        Through.ITEMS,
+        "four() three()",
+    ),
     "appended": ("xs = []\nfor i in y:\n    xs.append(one())\nseen(xs[0])", Through.ITEMS, "one()"),
     "appended, gone over": ("xs = []\nxs.append(one())\nfor x in xs:\n    seen(x)", Through.ITEMS, "one()"),
     "extended": (

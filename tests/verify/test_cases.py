@@ -23,7 +23,7 @@ from torchlint.registry import catalogue
 from torchlint.rule import Rule
 from torchlint.source import Source
 from torchlint.target import installed
-from torchlint.verify.cases import FIXED, Case, case_path, cases, fixed_text, read
+from torchlint.verify.cases import FIXED, STEP, Case, case_path, cases, fixed_text, read
 from torchlint.verify.measure import Pool, Session, Settings
 from torchlint.verify.processes import Nurseries
 from torchlint.verify.results import Agreement, Machine
@@ -31,78 +31,6 @@ from torchlint.verify.subjects import Bench
 
 CASES = {case.code: case for case in cases()}
 RANKED = [code for code, case in CASES.items() if max(case.ranks, case.ranks_fixed) > 1]
-
-# What these find is an error, an old spelling, or concerns the linter itself: they claim no speed or memory.
-WITHOUT_CASE = {
-    "TL001",
-    "TL002",
-    "TL003",
-    "TL004",
-    "TL105",
-    "TL106",
-    "TL107",
-    "TL209",
-    "TL305",
-    "TL306",
-    "TL307",
-    "TL308",
-    "TL309",
-    "TL310",
-    "TL407",
-    "TL409",
-    "TL410",
-    "TL416",
-    "TL504",
-    "TL507",
-    "TL509",
-    "TL510",
-    "TL514",
-    "TL515",
-    "TL516",
-    "TL517",
-    "TL603",
-    "TL704",
-    "TL705",
-    "TL707",
-    "TL710",
-    "TL711",
-    "TL804",
-    "TL806",
-    "TL807",
-    "TL901",
-    "TL902",
-    "TL903",
-    "TL904",
-    "TL905",
-    "TL906",
-}
-
-# Forms that sum in another order. All others compute the same bit for bit on the CPU.
-ROUNDED = {
-    "TL202": "the total is a float32 tensor instead of a Python float",
-    "TL206": "the mean is taken over another selection of rows",
-    "TL211": "the loss is worked out in single instead of double precision",
-    "TL401": "the norm subtracts a mean that has no bias in it",
-    "TL402": "the kernel of attention sums in another order",
-    "TL403": "the kernel of attention sums in another order",
-    "TL404": "the fused function rounds once",
-    "TL405": "the function sums in another order",
-    "TL406": "the fused functions round once",
-    "TL408": "the fused function rounds once",
-    "TL412": "the mean is taken over all rows at once",
-    "TL414": "the convolutions sum in another order",
-    "TL415": "the sum over the tokens takes zeros along",
-    "TL505": "the average is interpolated",
-    "TL506": "the fused step rounds once",
-    "TL511": "what stays in registers is not rounded in between",
-    "TL518": "the compiled operations round less often",
-    "TL604": "sums go over more zeros",
-    "TL701": "the gradients of two halves of a batch are averaged",
-    "TL702": "gradients are added up before they are averaged",
-}
-
-# What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
-IN_THE_MODEL = {"TL415"}
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
 
@@ -114,22 +42,23 @@ def found(case: Case, text: str) -> list[Diagnostic]:
     return check(Source(case.path, text), settings)
 
 
-def rows(case: Case, function: str) -> range:
-    """The lines of a function of a case."""
-    for node in ast.parse(case.text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            assert node.end_lineno is not None
-            return range(node.lineno, node.end_lineno + 1)
-    raise AssertionError(f"{case.path} has no {function}")
+def measured_rows(case: Case) -> set[int]:
+    """The lines of ``step``, and of the classes, of which ``step`` and ``step_fixed`` use a part each."""
+    return {
+        row
+        for node in ast.parse(case.text).body
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.FunctionDef) and node.name == STEP)
+        for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
 
 
 # --- which cases there are -------------------------------------------------------------------------------
 
 
 def test_every_rule_that_claims_speed_or_memory_has_a_case() -> None:
-    lacking = sorted(set(catalogue()) - set(CASES) - WITHOUT_CASE)
-    assert not lacking, "write a case, or add the code to WITHOUT_CASE"
-    assert not WITHOUT_CASE & set(CASES) and set(catalogue()) >= WITHOUT_CASE
+    measured = {code for code, rule in catalogue().items() if rule.measured}
+    assert not measured - set(CASES), "write a case, or say `measured=False` in the declaration of the rule"
+    assert not set(CASES) - measured, "a rule with a case is measured"
     assert list(CASES) == sorted(CASES)
 
 
@@ -229,8 +158,8 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_step_fixed and case.code not in IN_THE_MODEL:
-        assert all(finding.start.row in rows(case, "step") for finding in findings)
+    if case.has_step_fixed:
+        assert {finding.start.row for finding in findings} <= measured_rows(case)
 
 
 def test_the_fixer_makes_the_good_form(case: Case) -> None:
@@ -313,7 +242,7 @@ def test_both_forms_compute_the_same(
     torch.set_rng_state(random)
     results = [good_step(after) for _ in range(2)]
 
-    tolerance = {"rtol": 1e-5, "atol": 1e-6} if case.code in ROUNDED else {"rtol": 0.0, "atol": 0.0}
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if case.rounded else {"rtol": 0.0, "atol": 0.0}
     torch.testing.assert_close(results, expected, **tolerance)
     wanted = {name: value for name, value in parameters(before).items() if name in trained}
     torch.testing.assert_close(trained, wanted, **tolerance)
@@ -339,7 +268,7 @@ def test_both_forms_compute_the_same_on_every_rank(ranked: Case, scratch: Path, 
         session.examine_original()
         session.examine([bench.variant])
     sameness = session.examinations[bench.variant.name].sameness
-    expected = [Agreement.IDENTICAL] + [Agreement.CLOSE] * (ranked.code in ROUNDED)
+    expected = [Agreement.IDENTICAL] + [Agreement.CLOSE] * bool(ranked.rounded)
     assert sameness.agreement in expected, sameness.reason
 
 

@@ -125,6 +125,28 @@ def test_copies_of_one_nursery_do_not_share_what_they_change(job: Job, nurseries
         assert "torch.float32" in (Path(job.scratch) / f"{name}.log").read_text()
 
 
+def test_an_interrupted_order_leaves_no_answer_to_the_next(job: Job, scratch: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Nurseries(scratch, "cpu") as nurseries, started(job, nurseries) as process:
+        nursery = nurseries.get(0)
+        assert nursery is not None
+        before = signal.signal(signal.SIGALRM, interrupt)
+        os.kill(nursery._process.pid, signal.SIGSTOP)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                process.alive  # noqa: B018  - it asks the nursery
+        finally:
+            signal.signal(signal.SIGALRM, before)
+            os.kill(nursery._process.pid, signal.SIGCONT)
+        with started(replace(job, task="time"), nurseries, "next") as following:
+            assert following.alive
+        process.run()
+        assert process.examined(60)["found_by"]
+
+
 def test_a_nursery_that_was_killed_is_replaced_and_nothing_is_left(job: Job, scratch: Path) -> None:
     with Nurseries(scratch, "cpu") as nurseries:
         first = nurseries.get(0)

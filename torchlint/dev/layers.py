@@ -38,6 +38,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.fingerprints",),
         ("torchlint.suppressions",),
     ),
+    "project": (("torchlint.project",),),
     "what a run is told": (
         ("torchlint.cache",),
         ("torchlint.config", "torchlint.files"),
@@ -98,12 +99,12 @@ LAYERS = tuple(reversed([layer for band in BANDS.values() for layer in band]))
 MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "names": (
         *("conventions", "enums", "fixpoint", "flow", "lexicon", "names", "otherframeworks", "remembered"),
-        *("sequences", "spellings"),
+        "spellings",
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "values"),
     "inference": (
-        *("annotations", "callgraph", "clues", "evaluator", "identifiers", "inference", "library"),
-        "module",
+        *("annotations", "callgraph", "clues", "comments", "evaluator", "identifiers", "inference"),
+        *("library", "module"),
     ),
     "places and contexts": (
         *(

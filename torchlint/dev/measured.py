@@ -17,7 +17,7 @@ from typing import TypeVar
 from torchlint import effects
 from torchlint.dev import ROOT
 from torchlint.effects import Effect
-from torchlint.registry import catalogue
+from torchlint.registry import rule_name
 from torchlint.verify import results, words
 from torchlint.verify.results import (
     ORIGINAL,
@@ -210,7 +210,7 @@ def _table(cases: Sequence[Case]) -> str:
         cells = "".join(
             f" {_verdict(by_size[size]) if size in by_size else words.NOTHING} |" for size in sizes
         )
-        rows += f"| [{code}](docs/rules/{code}.md) | {_name(code)} |{cells} {_memory_of(found)} |\n"
+        rows += f"| [{code}](docs/rules/{code}.md) | {rule_name(code)} |{cells} {_memory_of(found)} |\n"
     return rows
 
 
@@ -257,10 +257,10 @@ def _figures(case: Case, comparison: Comparison | None) -> str:
     cells = (
         agreement.value,
         _comparison(comparison),
-        words.change(_step(measurement, ORIGINAL), _step(measurement, name)) if timed else words.NOTHING,
-        _memory(measurement, name),
-        _count(measurement, name, "syncs"),
-        _count(measurement, name, "kernels"),
+        words.times(measurement, name) if timed else words.NOTHING,
+        words.memory(measurement, name),
+        words.counted(measurement, name, "syncs"),
+        words.counted(measurement, name, "kernels"),
     )
     return "".join(f"| {_cell(cell)} " for cell in cells) + "|"
 
@@ -346,10 +346,10 @@ def _told(case: Case) -> str:
     if examination is not None and examination.sameness.agreement is not Agreement.UNCHECKED:
         parts.append(f"results {examination.sameness.agreement.value}")
     for name, text in (
-        ("peak memory", _memory(measurement, head.variant)),
-        ("synchronising calls a step", _count(measurement, head.variant, "syncs")),
-        ("kernels a step", _count(measurement, head.variant, "kernels")),
-        ("collectives a step", _count(measurement, head.variant, "collectives")),
+        ("peak memory", words.memory(measurement, head.variant)),
+        ("synchronising calls a step", words.counted(measurement, head.variant, "syncs")),
+        ("kernels a step", words.counted(measurement, head.variant, "kernels")),
+        ("collectives a step", words.counted(measurement, head.variant, "collectives")),
     ):
         if "→" in text:
             parts.append(f"{name} {text}")
@@ -386,27 +386,8 @@ def _memory_of(cases: Sequence[Case]) -> str:
         seen = True
         if abs(head.memory - 1) >= _NOTICED:
             size = f"{case.measurement.size}: " if case.measurement.size else ""
-            told.append(f"{size}{_memory(case.measurement, head.variant)}")
+            told.append(f"{size}{words.memory(case.measurement, head.variant)}")
     return "; ".join(told) or ("same" if seen else words.NOTHING)
-
-
-def _memory(measurement: Measurement, variant: str) -> str:
-    before, after = (words.evidence(measurement, name).peak_allocated for name in (ORIGINAL, variant))
-    if before is None or after is None:
-        return words.NOTHING
-    return words.change(words.size(before), words.size(after))
-
-
-def _count(measurement: Measurement, variant: str, what: str) -> str:
-    before, after = (getattr(words.evidence(measurement, name), what) for name in (ORIGINAL, variant))
-    if before is None or after is None:
-        return words.NOTHING
-    return words.change(words.count(before), words.count(after))
-
-
-def _step(measurement: Measurement, variant: str) -> str | None:
-    seconds = words.step_seconds(measurement, variant)
-    return None if seconds is None else words.seconds(seconds)
 
 
 # --- small things ----------------------------------------------------------------------------------------
@@ -462,11 +443,6 @@ def _versions(cases: Sequence[Case]) -> str:
     ]
     days = ", ".join(sorted({case.date for case in cases}))
     return ", ".join(filter(None, (*parts, f"Python {machine.python}", f"measured {days}"))) + "."
-
-
-def _name(code: str) -> str:
-    rule = catalogue().get(code)
-    return rule.name if rule is not None else ""
 
 
 def _paragraph(text: str) -> str:

@@ -25,6 +25,7 @@ from torchlint.semantics.module import Module
     "{name}",
     severity=WARNING,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("torch",),
     remedy="Call `torch.better`",

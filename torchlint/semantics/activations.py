@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.algebra import as_assigned, only_here, plus_number, product
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import operations_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -82,7 +82,7 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
         return None
     for index, factor in enumerate(found.factors):
         others = (*found.factors[:index], *found.factors[index + 1 :])
-        if len(others) != 1 or Wiring.of(module).operations.number(others[0]) is not None:
+        if len(others) != 1 or operations_of(module).number(others[0]) is not None:
             continue
         read = _Reading(module, found.number, others[0], list(names))
         answer = read.gate(factor)
@@ -97,7 +97,7 @@ def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
         return False
     if _names_curve(module, node):
         return True
-    for name in Wiring.of(module).operations.read_names(node):
+    for name in operations_of(module).read_names(node):
         bindings = module.bindings(name)
         if len(bindings) == 1 and bindings[0].value is not None and _names_curve(module, bindings[0].value):
             return True
@@ -125,7 +125,7 @@ class _Reading:
         return self._normal(factor) or self._curve(factor)
 
     def _is_x(self, node: cst.BaseExpression) -> bool:
-        return Wiring.of(self.module).operations.same(self.x, node)
+        return operations_of(self.module).same(self.x, node)
 
     def _all_x(self, factors: Sequence[cst.BaseExpression], count: int) -> bool:
         return len(factors) == count and all(self._is_x(factor) for factor in factors)
@@ -169,7 +169,7 @@ class _Reading:
         self, name: str, inner: cst.BaseExpression, options: dict[str, cst.BaseExpression] | object
     ) -> Activation | None:
         assert isinstance(options, dict)
-        number = Wiring.of(self.module).operations.number
+        number = operations_of(self.module).number
         if name == "clamp" and (number(options.get("min")), number(options.get("max"))) != (0, 6):
             return None
         if name == "hardtanh" and (number(options.get("min_val")), number(options.get("max_val"))) != (0, 6):

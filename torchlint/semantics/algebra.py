@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.constancy import same_later, unwritten
-from torchlint.semantics.operations import Operation
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import Operation, operations_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -34,7 +33,7 @@ def product(module: Module, node: cst.BaseExpression, names: list[cst.Name], dep
 
     Those names are added to ``names``, for `as_assigned`.
     """
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     number = operations.number(node)
     if number is not None:
         return Product(number, ())
@@ -88,10 +87,10 @@ def plus_number(
     if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
-    number = Wiring.of(module).operations.number(right)
+    number = operations_of(module).number(right)
     if number is not None:
         return left, number if operation.name == "add" else -number
-    number = Wiring.of(module).operations.number(left)
+    number = operations_of(module).number(left)
     return (right, number) if number is not None and operation.name == "add" else None
 
 
@@ -101,7 +100,7 @@ def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -
     Whether such a name still stands for that operation is asked last, of all names of a formula that was
     recognised: see `as_assigned`.
     """
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     if not isinstance(node, cst.Name):
         return operations.of(node)
     bindings = module.bindings(node)
@@ -116,7 +115,7 @@ def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -
 
 def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
     """Whether the expressions that were assigned to some names would give the same where those are read."""
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     for name in names:
         bindings = module.bindings(name)
         definition = operations.definition(bindings[0]) if len(bindings) == 1 else None
@@ -149,8 +148,8 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
         while isinstance(current, cst.Name):
             found.append(current)
             bindings = module.bindings(current)
-            current = Wiring.of(module).operations.definition(bindings[0]) if len(bindings) == 1 else None
-        operation = Wiring.of(module).operations.of(current) if current is not None else None
+            current = operations_of(module).definition(bindings[0]) if len(bindings) == 1 else None
+        operation = operations_of(module).of(current) if current is not None else None
         if operation is None:
             break
         current = operation.operands[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.semantics.conventions import OTHER_RUNTIME_CLASS
+from torchlint.semantics.api.families import is_of_other_runtime
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.library import TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding
@@ -72,7 +72,7 @@ class Annotations:
                 if value.kind is Kind.CLASS:
                     return self._library.instance_of(value, None)
                 dotted = self.names.qualified(node) or ""
-                if OTHER_RUNTIME_CLASS.match(dotted.rpartition(".")[2]):
+                if is_of_other_runtime(dotted.rpartition(".")[2]):
                     return Value(Kind.OBJECT, cls=dotted)
                 return TENSOR_TYPES.get(dotted, UNKNOWN)
             case _:

@@ -7,7 +7,7 @@ may return as one (``np.mean(x)``, ``x[0]``) is not an array.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,17 +15,16 @@ import libcst as cst
 
 from torchlint.semantics import dtypes
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.identifiers import imports
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
+from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, steps, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_DEPTH = 8
-_MOST_ITEMS = 10_000
 
 
 def _listed(namespace: str, names: str) -> frozenset[str]:
@@ -63,9 +62,8 @@ _METHODS = _listed(
     "", "argsort astype clip copy cumsum flatten ravel repeat reshape round swapaxes take transpose"
 )
 _REDUCTIONS = _listed("", "max mean min std sum var")
-# What may be asked of a list without putting anything into it, and which of that takes something out.
+# What takes something out of a list.
 _TAKING = frozenset({"clear", "pop", "popleft", "remove"})
-_ASKING = frozenset({"copy", "count", "index", "reverse"})
 
 # Their parameter for the data.
 _FROM_DATA = {"torch.tensor": "data", "torch.as_tensor": "data", "torch.asarray": "obj"}
@@ -88,75 +86,90 @@ class Array:
     numeric: bool = False
 
 
+_UNSEEN = Array("")
+"""What is not known yet while a circle is gone through."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arrays:
     """A list of arrays.
 
     Attributes:
-        items: the arrays that it holds, one for each expression that puts some into it.
+        items: the arrays that it holds, by the expressions that put them into it.
         filled: whether it certainly holds at least one.
         alike: whether its arrays have one dtype.
     """
 
-    items: tuple[Array, ...]
+    items: Mapping[cst.BaseExpression, Array]
     filled: bool
     alike: bool
 
 
-@remembered
-def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | None:
+def array(module: Module, node: cst.BaseExpression) -> Array | None:
     """What an expression is that certainly is a NumPy array, and no scalar; None for all others."""
-    if depth > _DEPTH:
-        return None
+    found = _known(module, node, ())
+    if found is None and isinstance(node, cst.Name):
+        proven = module.inference.proven(node)
+        return Array() if proven is not None and proven.kind is Kind.NDARRAY else None
+    return found if found != _UNSEEN else None
+
+
+@solved(_UNSEEN)
+def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | None:
+    """What a part of an expression, or of what a definition gives, is."""
+    if isinstance(node, Binding):
+        if isinstance(node.node, cst.Param):
+            annotation = node.node.annotation
+            given = not path and annotation is not None and _is_array_type(module, annotation)
+            return Array() if given else None
+        kept = node.kind is BindingKind.AUGMENT and not path
+        onto = [Source(node.node)] if kept else steps(module, Source(node, path), Through.ITEMS)
+    else:
+        shown = _shown(module, node) if not path else None
+        if isinstance(shown, Array):
+            return shown
+        onto = shown if shown is not None else steps(module, Source(node, path), Through.ITEMS)
+    return _any_of(_known(module, *each) for each in onto) if onto is not None else None
+
+
+def _shown(module: Module, node: cst.CSTNode) -> Array | list[Source] | None:
+    """What an expression shows by itself to be, or what it is like."""
     match node:
         case cst.Call():
-            return _of_call(module, node, depth)
-        case cst.Name():
-            found = _any_of(_of_binding(module, binding, depth) for binding in module.bindings(node))
-            proven = module.inference.proven(node) if found is None else None
-            return Array() if proven is not None and proven.kind is Kind.NDARRAY else found
-        case cst.Attribute(attr=cst.Name(value="T")):
-            return array(module, node.value, depth + 1)
-        case cst.Attribute(attr=cst.Name(value="values")):
-            # Of a table; those of ``torch.topk`` are a tensor, and a dictionary has to be asked for them.
-            called = isinstance(module.tree.parent(node), cst.Call)
-            known = module.value(node.value).known or module.value(node).known
-            return Array() if _uses_pandas(module) and not called and not known else None
-        case cst.Attribute(value=cst.Name(value="self")):
-            values = Loaders.of(module).data.attribute_bindings(node)
-            return _any_of(None if path else array(module, value, depth + 1) for value, path in values)
+            return _of_call(module, node)
+        case cst.Attribute(value=owner, attr=cst.Name("T")):
+            return onward(owner)
+        case cst.Attribute(value=owner, attr=cst.Name("values")):
+            # Of a table; those of ``torch.topk`` are a tensor.
+            known = module.value(owner).known or module.value(node).known
+            return Array() if _uses_pandas(module) and not known else None
         case cst.BinaryOperation():
-            return _of_operation(module, node, depth)
-        case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert()):
-            return array(module, node.expression, depth + 1)
-        case cst.IfExp():
-            return _any_of(array(module, branch, depth + 1) for branch in (node.body, node.orelse))
-        case cst.Subscript():
-            sliced = any(isinstance(element.slice, cst.Slice) for element in node.slice)
-            return array(module, node.value, depth + 1) if sliced else None
+            return _of_operation(module, node)
+        case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert(), expression=inner):
+            return onward(inner)
+        case cst.Subscript(value=owner, slice=slices) if any(isinstance(e.slice, cst.Slice) for e in slices):
+            return onward(owner)
         case _:
             return None
 
 
 def _uses_pandas(module: Module) -> bool:
-    return any(
-        (binding.imported or "").partition(".")[0] == "pandas"
-        for bindings in module.names.module_scope.bindings.values()
-        for binding in bindings
-    )
+    return imports(module, ("pandas",))
 
 
 def _any_of(found: Iterable[Array | None]) -> Array | None:
     """What may be any of these."""
     options = list(found)
-    arrays = [option for option in options if option is not None]
-    if not arrays or len(arrays) < len(options):
+    arrays = [option for option in options if option is not None and option != _UNSEEN]
+    if None in options:
         return None
+    if not arrays:
+        return _UNSEEN
     shared = {one.dtype for one in arrays}
     return Array(shared.pop() if len(shared) == 1 else None, all(one.numeric for one in arrays))
 
 
-def _of_operation(module: Module, node: cst.BinaryOperation, depth: int) -> Array | None:
+def _of_operation(module: Module, node: cst.BinaryOperation) -> Array | None:
     """An operation on arrays; one on an array and a tensor makes a tensor, or fails.
 
     ``@`` makes a scalar of two vectors.
@@ -164,7 +177,7 @@ def _of_operation(module: Module, node: cst.BinaryOperation, depth: int) -> Arra
     if isinstance(node.operator, cst.MatrixMultiply):
         return None
     sides = (node.left, node.right)
-    arrays = [array(module, side, depth + 1) for side in sides]
+    arrays = [array(module, side) for side in sides]
     found = [one for one in arrays if one is not None]
     if not found or any(
         one is None and module.value(side).tensorlike for one, side in zip(arrays, sides, strict=True)
@@ -173,10 +186,10 @@ def _of_operation(module: Module, node: cst.BinaryOperation, depth: int) -> Arra
     return Array(numeric=all(one.numeric for one in found))
 
 
-def _of_call(module: Module, call: cst.Call, depth: int) -> Array | None:
+def _of_call(module: Module, call: cst.Call) -> Array | list[Source] | None:
     name = module.qualified(call.func)
     if name is not None:
-        return _of_function(module, call, name, depth)
+        return _of_function(module, call, name)
     if isinstance(call.func, cst.Attribute):
         method, owner = call.func.attr.value, call.func.value
         if method == "to_numpy" and _uses_pandas(module):
@@ -185,9 +198,10 @@ def _of_call(module: Module, call: cst.Call, depth: int) -> Array | None:
             # What has this method and is no tensor of torch is one of TensorFlow, say.
             return Array(dtypes.of_tensor(module.value(owner).dtype), numeric=True)
         if method in _METHODS:
-            found = array(module, owner, depth + 1)
-            if found is None or method not in ("astype", "argsort", "cumsum"):
-                return found
+            if method not in ("astype", "argsort", "cumsum"):
+                return onward(owner)
+            if array(module, owner) is None:
+                return None
             asked = next((arg.value for arg in call.args), None) if method == "astype" else None
             return _typed(module, asked) if asked is not None else Array(numeric=True)
         if method in _REDUCTIONS and any(
@@ -196,13 +210,13 @@ def _of_call(module: Module, call: cst.Call, depth: int) -> Array | None:
             and module.value(arg.value).constant is True
             for arg in call.args
         ):
-            found = array(module, owner, depth + 1)
+            found = array(module, owner)
             return None if found is None else Array(numeric=found.numeric)
     function = module.callee(call)
-    return _of_result(module, function, depth) if isinstance(function, cst.FunctionDef) else None
+    return _of_result(module, function) if isinstance(function, cst.FunctionDef) else None
 
 
-def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array | None:
+def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
     """What a library function returns."""
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -214,9 +228,9 @@ def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array
             return _typed(module, asked)
         if name in dtypes.DOUBLE_MAKERS:
             return Array("float64", numeric=True)
-        return _of_data(module, positional[0], depth) if positional else Array()
+        return _of_data(module, positional[0]) if positional else Array()
     if name in _ELEMENTWISE:
-        found = [one for one in (array(module, arg, depth + 1) for arg in positional) if one is not None]
+        found = [one for one in (array(module, arg) for arg in positional) if one is not None]
         return Array(numeric=all(one.numeric for one in found)) if found else None
     if name in ("numpy.random.rand", "numpy.random.randn"):
         return Array("float64", numeric=True) if call.args else None
@@ -227,22 +241,22 @@ def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array
     return Array(numeric=True) if name in _IMAGES else None
 
 
-def _of_data(module: Module, data: cst.BaseExpression, depth: int) -> Array:
+def _of_data(module: Module, data: cst.BaseExpression) -> Array:
     """``np.array(data)`` and its like: numbers if the data certainly is made of them."""
     value = module.value(data)
     if value.kind in (Kind.NUMBER, Kind.BOOL, Kind.TENSOR, Kind.SHAPE):
         return Array(numeric=True)
-    inner = array(module, data, depth + 1)
+    inner = array(module, data)
     if inner is not None:
         return inner
-    held = list_of_arrays(module, data, depth + 1)
+    held = list_of_arrays(module, data)
     if held is not None:
-        return Array(numeric=all(one.numeric for one in held.items))
+        return Array(numeric=all(one.numeric for one in held.items.values()))
     numbers = item_of(value)
     return Array(numeric=numbers is not None and numbers.kind in (Kind.NUMBER, Kind.BOOL))
 
 
-def _of_result(module: Module, function: cst.FunctionDef, depth: int) -> Array | None:
+def _of_result(module: Module, function: cst.FunctionDef) -> Array | None:
     """What a function of the file returns."""
     if function.asynchronous is not None:
         return None
@@ -252,40 +266,16 @@ def _of_result(module: Module, function: cst.FunctionDef, depth: int) -> Array |
         if isinstance(node, (cst.Return, cst.Yield)) and module.function(node) is function
     ]
     found = _any_of(
-        array(module, node.value, depth + 1)
-        if isinstance(node, cst.Return) and node.value is not None
-        else None
+        array(module, node.value) if isinstance(node, cst.Return) and node.value is not None else None
         for node in exits
     )
-    if found is None and function.returns is not None:
+    if (found is None or not exits) and function.returns is not None:
         return Array() if _is_array_type(module, function.returns) else None
-    return found
+    return found if exits else None
 
 
 def _is_array_type(module: Module, annotation: cst.Annotation) -> bool:
     return module.qualified(annotation.annotation) == "numpy.ndarray"
-
-
-def _of_binding(module: Module, binding: Binding, depth: int) -> Array | None:
-    value = binding.value
-    match binding.kind:
-        case BindingKind.ASSIGN | BindingKind.WALRUS if value is not None and not binding.path:
-            return array(module, value, depth + 1)
-        case BindingKind.AUGMENT:
-            earlier = [b for b in module.names.bindings_at(binding.name, binding.node) if b is not binding]
-            return (
-                _any_of(_of_binding(module, other, depth + 1) for other in earlier)
-                if depth < _DEPTH
-                else None
-            )
-        case BindingKind.PARAMETER if isinstance(binding.node, cst.Param):
-            annotation = binding.node.annotation
-            return Array() if annotation is not None and _is_array_type(module, annotation) else None
-        case BindingKind.LOOP | BindingKind.COMPREHENSION if value is not None and not binding.path:
-            held = _held(module, value)
-            return _any_of(array(module, item, depth + 1) for item in held[0]) if held is not None else None
-        case _:
-            return None
 
 
 # --- dtypes ------------------------------------------------------------------------------------------
@@ -305,121 +295,55 @@ def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
 # --- lists -------------------------------------------------------------------------------------------
 
 
-@remembered
-def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> Arrays | None:
+@solved(None)
+def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
     """What a list or tuple of arrays, or of such lists, holds; None for what is not certainly one."""
-    held = _held(module, node) if depth <= _DEPTH else None
-    if held is None:
+    ends = _held(module, Source(node, (Item.EACH,)))
+    held = [end for end in ends if isinstance(end, cst.BaseExpression)]
+    if not held or len(held) < len(ends):
         return None
-    expressions, filled = held
-    items: list[Array] = []
-    alike = len({module.source(expression) for expression in expressions}) == 1
-    for expression in expressions:
-        one = array(module, expression, depth + 1)
+    items: dict[cst.BaseExpression, Array] = {}
+    filled, alike = every(_is_filled(module, node)), len({module.source(each) for each in held}) == 1
+    for expression in held:
+        one = array(module, expression)
         if one is not None:
-            items.append(one)
+            items[expression] = one
             continue
-        inner = list_of_arrays(module, expression, depth + 1)
+        inner = list_of_arrays(module, expression)
         if inner is None:
             return None
-        items += inner.items
-        if len(items) > _MOST_ITEMS:
-            return None
+        items.update(inner.items)
         filled, alike = filled and inner.filled, alike and inner.alike
-    if not items:
-        return None
-    shared = {one.dtype for one in items}
-    return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
+    shared = {one.dtype for one in items.values()}
+    return Arrays(items, filled, alike or (len(shared) == 1 and None not in shared))
 
 
-@remembered
-def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseExpression], bool] | None:
-    """The expressions that a list is made of, and whether it certainly has an item."""
-    match node:
-        case cst.List() | cst.Tuple():
-            if any(isinstance(element, cst.StarredElement) for element in node.elements):
-                return None
-            return [element.value for element in node.elements], bool(node.elements)
-        case cst.ListComp():
-            return [node.elt], False
-        case cst.Call(args=[]) if module.qualified(node.func) == "builtins.list":
-            return [], False
-        case cst.Name():
-            return _collected(module, node)
-        case cst.Attribute(value=cst.Name(value="self")):
-            return _kept(module, node)
-        case _:
-            return None
+@traced(Through.ITEMS)
+def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | None:
+    """The expressions that are items of a list; False for one that has another name to put items into."""
+    if not path:
+        return node
+    uses: Iterable[cst.BaseExpression] = ()
+    if isinstance(node, cst.Name):
+        uses = (use for binding in module.bindings(node) for use in module.uses(binding))
+    elif isinstance(node, cst.Attribute):
+        attributes = SelfAttributes.of(module)
+        owner = attributes.self_class(node)
+        uses = attributes.self_reads(owner, node.attr.value) if owner is not None else ()
+    aliased = any(isinstance(module.tree.parent(use), (cst.Assign, cst.AnnAssign)) for use in uses)
+    return False if aliased else None
 
 
-def _kept(module: Module, attribute: cst.Attribute) -> tuple[Sequence[cst.BaseExpression], bool] | None:
-    """As ``_held``, of a list that an object keeps: all that its class puts into it."""
-    items: list[cst.BaseExpression] = []
-    bindings = Loaders.of(module).data.attribute_bindings(attribute)
-    for value, path in bindings:
-        held = _held(module, value) if not path and not isinstance(value, (cst.Name, cst.Attribute)) else None
-        if held is None:
-            return None
-        items += held[0]
-    owner = module.tree.enclosing(attribute, cst.ClassDef)
-    for use in Loaders.of(module).data.self_attributes.get(attribute.attr.value, ()):
-        if module.tree.enclosing(use, cst.ClassDef) is not owner:
-            continue
-        added = module.inference.appended(use)
-        if added is not None:
-            items.append(added)
-        elif not _is_made(module, use) and _may_put_in(module, use):
-            return None
-    return (items, False) if bindings else None
-
-
-def _is_made(module: Module, use: cst.BaseExpression) -> bool:
-    """Whether an attribute is assigned here."""
-    parent = module.tree.parent(use)
-    return isinstance(parent, (cst.AssignTarget, cst.AnnAssign)) and parent.target is use
-
-
-def _collected(module: Module, name: cst.Name) -> tuple[Sequence[cst.BaseExpression], bool] | None:
-    """As ``_held``, of a list that starts as a display or comprehension and is appended to."""
-    items: list[cst.BaseExpression] = []
-    filled = True
-    bindings = module.bindings(name)
-    for binding in bindings:
-        value = binding.value
-        if (
-            binding.kind is not BindingKind.ASSIGN
-            or binding.path
-            or isinstance(value, (cst.Name, type(None)))
-        ):
-            return None
-        held = _held(module, value)
-        if held is None:
-            return None
-        items += held[0]
-        filled = filled and held[1]
-        for use in module.uses(binding):
-            added = module.inference.appended(use)
-            if added is not None:
-                items.append(added)
-            elif _may_put_in(module, use):
-                return None
-            parent = module.tree.parent(use)
-            if isinstance(parent, cst.Attribute) and parent.attr.value in _TAKING:
-                filled = False
-    return (items, filled) if bindings else None
-
-
-def _may_put_in(module: Module, use: cst.BaseExpression) -> bool:
-    """Whether a use of a list may put something into it, other than by ``append``."""
-    match module.tree.parent(use):
-        case cst.Attribute(attr=cst.Name(value=method)):
-            return method not in _TAKING | _ASKING
-        case cst.AugAssign() | cst.Assign() | cst.AnnAssign():
-            return True
-        case cst.Subscript() as part:
-            return isinstance(module.tree.parent(part), (cst.AssignTarget, cst.AugAssign))
-        case _:
-            return False
+@traced(Through.NOTHING)
+def _is_filled(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a list certainly has an item."""
+    if isinstance(node, (cst.List, cst.Tuple)) and not path:
+        return bool(node.elements)
+    if isinstance(node, cst.Name):
+        parents = (module.tree.parent(use) for b in module.bindings(node) for use in module.uses(b))
+        taken = (isinstance(p, cst.Attribute) and p.attr.value in _TAKING for p in parents)
+        return False if any(taken) else None
+    return False if isinstance(node, cst.Attribute) else None
 
 
 # --- tensors made of lists -----------------------------------------------------------------------------
@@ -467,9 +391,9 @@ def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bo
         legacy = _legacy_dtype(name) or ""
         dtype = "float32" if legacy == "float" else dtypes.of_tensor(legacy)
     if dtype in dtypes.FLOATS or dtype == "bool":
-        return all(one.numeric for one in arrays.items)
+        return all(one.numeric for one in arrays.items.values())
     if dtype not in dtypes.RANGES:
         return False
     lowest, highest = dtypes.RANGES[dtype]
-    held = [dtypes.RANGES.get(one.dtype or "") for one in arrays.items]
+    held = [dtypes.RANGES.get(one.dtype or "") for one in arrays.items.values()]
     return all(h is not None and lowest <= h[0] and h[1] <= highest for h in held)

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, BindingKind
+from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -28,8 +29,6 @@ class SelfAttributes(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self._families: dict[cst.ClassDef, tuple[cst.ClassDef, ...]] = {}
-        self._bound: dict[str, dict[cst.ClassDef | None, list[AttributeBinding]]] = {}
 
     def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The class whose ``self`` a method around ``node`` has."""
@@ -52,15 +51,12 @@ class SelfAttributes(Part):
             return self.enclosing_class(attribute)
         return None
 
+    @remembered
     def family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
         """The class with its bases and subclasses in this file: they share what is set on ``self``."""
-        found = self._families.get(owner)
-        if found is None:
-            classes = self.module.classes
-            related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
-            related.update(dict.fromkeys(classes.heirs(owner)))
-            found = self._families[owner] = tuple(related)
-        return found
+        classes = self.module.classes
+        related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
+        return tuple(related | dict.fromkeys(classes.heirs(owner)))
 
     def is_sequential_class(self, definition: cst.ClassDef | None) -> bool:
         """Whether a class is ``nn.Sequential`` but for its constructor."""
@@ -134,13 +130,12 @@ class SelfAttributes(Part):
                 found[name] = foreign
         return found
 
+    @remembered
     def _bindings(self, name: str) -> dict[cst.ClassDef | None, list[AttributeBinding]]:
         """The assignments to an attribute of this name, by the class of whose ``self`` it is one."""
-        found = self._bound.get(name)
-        if found is None:
-            found = self._bound[name] = {}
-            for binding in self.names.attributes.get(name, ()):
-                found.setdefault(self.self_class(binding.target), []).append(binding)
+        found: dict[cst.ClassDef | None, list[AttributeBinding]] = {}
+        for binding in self.names.attributes.get(name, ()):
+            found.setdefault(self.self_class(binding.target), []).append(binding)
         return found
 
     @cached_property

@@ -18,9 +18,10 @@ import libcst as cst
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
-from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Binding, BindingKind, Scope
+from torchlint.semantics.module import Part
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.reach import Reach
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, item_of
 
@@ -94,12 +95,6 @@ class Flow:
 
 class Backpropagation(Part):
     """The backward passes of one file, and what they reach."""
-
-    def __init__(self, module: Module) -> None:
-        super().__init__(module)
-        self._gradients: dict[cst.CSTNode, bool] = {}
-        self._origins: dict[tuple[Place, bool], list[cst.CSTNode]] = {}
-        self._kept: dict[tuple[Scope, str], AbstractSet[Place]] = {}
 
     # ------------------------------------------------------------------ backward passes
 
@@ -463,6 +458,7 @@ class Backpropagation(Part):
         value = self.module.value(node)
         return value.tensorlike and value.graph is Graph.ATTACHED
 
+    @remembered
     def keys(self, place: cst.BaseExpression) -> AbstractSet[Place]:
         """The definitions behind a name, or the attribute, that an expression (or its item) is kept in."""
         while isinstance(place, cst.Subscript):
@@ -472,11 +468,8 @@ class Backpropagation(Part):
         scope = self.module.names.lookup(place.value, place) if isinstance(place, cst.Name) else None
         if scope is None or not isinstance(place, cst.Name):
             return frozenset()
-        known = self._kept.get((scope, place.value))
-        if known is None:
-            of_name: Iterable[Place] = scope.bindings.get(place.value, ())
-            known = self._kept[scope, place.value] = dict.fromkeys(of_name).keys()
-        return known
+        of_name: Iterable[Place] = scope.bindings.get(place.value, ())
+        return dict.fromkeys(of_name).keys()
 
     def _attached(self, binding: Binding) -> bool:
         value = self.module.inference.binding(binding)
@@ -534,7 +527,7 @@ class Backpropagation(Part):
                 inside = entered if self._is_local(key, entered) else None
                 if (key, inside) not in places and (key, None) not in places:
                     places.add((key, inside))
-                    waiting.extend((source, inside) for source in self._sources(key, inside))
+                    waiting.extend((source, inside) for source in self._sources(key, inside is not None))
         return Flow(
             frozenset(place for place, _ in places),
             frozenset(place for place, inside in places if inside is None),
@@ -568,17 +561,15 @@ class Backpropagation(Part):
             if statement.value is not None and self.module.function(statement) is function:
                 yield statement.value
 
-    def _sources(self, key: Place, entered: Function | None) -> list[cst.CSTNode]:
+    @remembered
+    def _sources(self, key: Place, entered: bool) -> list[cst.CSTNode]:
         """The expressions that a name or attribute gets its value from.
 
-        The parameters of the function ``entered`` get theirs from the call that led into it.
+        The parameters of a function that was ``entered`` get theirs from the call that led into it.
         """
-        known = self._origins.get((key, entered is None))
-        if known is None:
-            known = self._origins[key, entered is None] = list(self._find_sources(key, entered))
-        return known
+        return list(self._find_sources(key, entered))
 
-    def _find_sources(self, key: Place, entered: Function | None) -> Iterator[cst.CSTNode]:
+    def _find_sources(self, key: Place, entered: bool) -> Iterator[cst.CSTNode]:
         if isinstance(key, str):
             for assigned in self.module.names.attributes.get(key, ()):
                 if assigned.value is not None:
@@ -592,7 +583,7 @@ class Backpropagation(Part):
         ):
             return
         if key.kind is BindingKind.PARAMETER:
-            if entered is None:
+            if not entered:
                 yield from self._passed(key)
         elif key.value is not None:
             yield key.value

@@ -10,8 +10,10 @@ import libcst as cst
 
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
-from torchlint.semantics.evaluator import Evaluator, Function
+from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
 
@@ -27,12 +29,7 @@ class CallGraph:
         self.classes = evaluator.classes
         self.fixpoint = evaluator.fixpoint
         self._value = evaluator.value
-        self._signatures: dict[cst.CSTNode, calls.Signature] = {}
-        self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
         self._callees: dict[cst.Call, Function | None] = {}
-        self._pools: dict[str, _Pool] = {}
-        self._known_aliases: dict[str, frozenset[str]] = {}
-        self._kept: dict[str, frozenset[str]] = {}
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
@@ -87,12 +84,10 @@ class CallGraph:
         """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``."""
         return _Pool([call for call in self.tree.nodes(cst.Call) if self._may_call_instance(call)])
 
+    @remembered
     def _pool(self, name: str) -> _Pool:
         """The calls of what goes by a name."""
-        found = self._pools.get(name)
-        if found is None:
-            found = self._pools[name] = _Pool(list(self.tree.calls_by_name.get(name, ())))
-        return found
+        return _Pool(list(self.tree.calls_by_name.get(name, ())))
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
         """The methods of other classes of the file that this method stands in for in instances of its own."""
@@ -134,15 +129,13 @@ class CallGraph:
                 return [_Pool([holder])]
         return [self._pool(name) for name in names]
 
+    @remembered
     def _aliases(self, name: str) -> frozenset[str]:
         """Further names that functions or classes of this name go by: of variables, attributes, parameters.
 
         They get them by plain assignment, ``partial``, as an argument, as a default, or as the result of
         the function that defines them. Many functions may share the name: ``inner`` in every decorator.
         """
-        known = self._known_aliases.get(name)
-        if known is not None:
-            return known
         found: set[str] = set()
         makers: set[str] = set()
         for read in self.names.reads.get(name, ()):
@@ -164,8 +157,7 @@ class CallGraph:
                 found.update(_assigned_names(holder))
         for word in makers:
             found.update(self._names_of_results(word))
-        known = self._known_aliases[name] = frozenset(found)
-        return known
+        return frozenset(found)
 
     def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> str | None:
         """The parameter of a function of this file that an argument may become."""
@@ -173,14 +165,12 @@ class CallGraph:
             return argument.keyword.value
         return self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
 
+    @remembered
     def _kept_as(self, name: str) -> frozenset[str]:
         """The names and attributes that a name is plainly assigned to."""
-        known = self._kept.get(name)
-        if known is None:
-            holders = map(self.tree.parent, self.names.reads.get(name, ()))
-            kept = (_assigned_names(holder) for holder in holders if isinstance(holder, cst.Assign))
-            known = self._kept[name] = frozenset(chain.from_iterable(kept))
-        return known
+        holders = map(self.tree.parent, self.names.reads.get(name, ()))
+        kept = (_assigned_names(holder) for holder in holders if isinstance(holder, cst.Assign))
+        return frozenset(chain.from_iterable(kept))
 
     def _parameter_at(self, call: cst.Call, argument: cst.Arg) -> str | None:
         word = last_name(call.func)
@@ -228,16 +218,16 @@ class CallGraph:
 
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
         """The arguments of a call bound to the parameters of a function of this file."""
-        signature = self._signatures.get(function)
-        if signature is None:
-            signature = calls.signature_of_function(function, bound=self._binds_self(function))
-            self._signatures[function] = signature
         callee = self._value(call.func)
-        presets = callee.presets if callee.definition is function else ()
-        bound = self._bound.get((call, function, presets))
-        if bound is None:
-            bound = self._bound[call, function, presets] = calls.bind(call, signature, presets=presets)
-        return bound
+        return self._bound(call, function, callee.presets if callee.definition is function else ())
+
+    @remembered
+    def _bound(self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...]) -> calls.BoundCall:
+        return calls.bind(call, self._signature(function), presets=presets)
+
+    @remembered
+    def _signature(self, function: Function) -> calls.Signature:
+        return calls.signature_of_function(function, bound=self._binds_self(function))
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""

@@ -129,10 +129,7 @@ class Classes:
         self.tree = tree
         self.names = names
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
-        self._owners: dict[cst.CSTNode, cst.ClassDef | None] = {}
         self._pending: set[cst.ClassDef] = set()
-        self._assigned: dict[str, dict[cst.ClassDef, list[AttributeBinding]]] = {}
-        self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
 
     def close(self) -> None:
         """Forget everything; a class is the first of its own lineage, and so holds itself."""
@@ -225,11 +222,6 @@ class Classes:
 
     def owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
         """The class whose body holds this method directly; None for plain functions."""
-        if function not in self._owners:
-            self._owners[function] = self._owner(function)
-        return self._owners[function]
-
-    def _owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
         if not isinstance(function, cst.FunctionDef):
             return None
         maker = self.names.scope(function).node
@@ -237,12 +229,15 @@ class Classes:
 
     def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
         """The classes of this file that inherit from this one, however far down, and the class itself."""
-        if self._heirs is None:
-            self._heirs = {}
-            for other in self.tree.nodes(cst.ClassDef):
-                for info in self.info(other).lineage:
-                    self._heirs.setdefault(info.node, []).append(other)
         return self._heirs.get(node, [node])
+
+    @cached_property
+    def _heirs(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
+        found: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+        for heir in self.tree.nodes(cst.ClassDef):
+            for info in self.info(heir).lineage:
+                found.setdefault(info.node, []).append(heir)
+        return found
 
     def self_name(self, method: cst.FunctionDef) -> str | None:
         """The name under which a method knows its instance; None for static and class methods."""
@@ -261,22 +256,21 @@ class Classes:
         """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
         found = info._attributes.get(attr)
         if found is None:
-            assigned = self._assigned_to(attr)
             lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
-            found = [binding for node in lineage for binding in assigned.get(node, ())]
+            found = [binding for node in lineage for binding in self._assigned.get((node, attr), ())]
             found.sort(key=lambda binding: self.tree.order[binding.target])
             info._attributes[attr] = found
         return found
 
-    def _assigned_to(self, attr: str) -> dict[cst.ClassDef, list[AttributeBinding]]:
+    @cached_property
+    def _assigned(self) -> dict[tuple[cst.ClassDef, str], list[AttributeBinding]]:
         """The assignments ``self.attr = …`` by the class in whose methods they stand."""
-        found = self._assigned.get(attr)
-        if found is None:
-            found = self._assigned[attr] = {}
-            for binding in self.names.attributes.get(attr, ()):
+        found: dict[tuple[cst.ClassDef, str], list[AttributeBinding]] = {}
+        for attr, bindings in self.names.attributes.items():
+            for binding in bindings:
                 cls = self.instance_class(binding.target.value)
                 if cls is not None and binding.kind is not BindingKind.DELETE:
-                    found.setdefault(cls, []).append(binding)
+                    found.setdefault((cls, attr), []).append(binding)
         return found
 
     def instance_class(self, node: cst.CSTNode) -> cst.ClassDef | None:

@@ -19,6 +19,7 @@ from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Module, Part
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
 
@@ -52,21 +53,14 @@ def compiled(module: Module, node: cst.CSTNode) -> bool:
 class Compilation(Part):
     """The compiled code of one file."""
 
-    def __init__(self, module: Module) -> None:
-        super().__init__(module)
-        self._regions: dict[Function, Region | None] = {}
-
     def region(self, node: cst.CSTNode) -> Region | None:
         """How the code at a node comes to be compiled, on the shortest way; None if it is not."""
         if not self.entries:
             return None
         function = self.module.function(node)
-        if function is None:
-            return None
-        if function not in self._regions:
-            self._regions[function] = self._reach(function)
-        return self._regions[function]
+        return self._reach(function) if function is not None else None
 
+    @remembered
     def _reach(self, function: Function) -> Region | None:
         waiting: deque[tuple[Function, tuple[cst.Call, ...]]] = deque([(function, ())])
         seen: set[Function] = {function}

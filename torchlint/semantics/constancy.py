@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.api.memory import READING_FUNCTIONS, READING_METHODS, WRITTEN_PARAMETERS
 from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.flow.graph import COMPREHENSIONS
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import Fate, fate
@@ -35,8 +36,6 @@ class Change(NamedTuple):
     node: cst.CSTNode
 
 
-_REPEATING = (cst.For, cst.While, cst.Try, cst.TryStar, cst.With, cst.FunctionDef, cst.ClassDef, cst.Lambda)
-_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 _ONCE = (cst.NamedExpr, cst.Await, cst.Yield)
 _NO_OBJECTS = frozenset({BindingKind.IMPORT, BindingKind.FUNCTION, BindingKind.CLASS})
 _SETUP = frozenset({"__init__", "__post_init__", "__new__"})
@@ -85,7 +84,7 @@ def same_later(
     if any(isinstance(part, _ONCE) for part in (node, *tree.descendants(node))):
         return False
     begin, end = 2 * tree.last(node), 2 * tree.order[at]
-    around = [outer for outer in tree.ancestors(at) if isinstance(outer, _COMPREHENSIONS)]
+    around = [loop for loop in module.flow.loops(at) if isinstance(loop, COMPREHENSIONS)]
     if around:
         end = max(end, *(_moment(module, outer) for outer in around))
     interval = _Interval(module, begin, end, module.function(node), tuple(without))
@@ -106,18 +105,13 @@ def _follows(module: Module, node: cst.CSTNode, at: cst.CSTNode) -> bool:
     tree = module.tree
     if module.function(node) is not module.function(at) or tree.order[at] < tree.last(node):
         return False
-    line, other = tree.statement(node), tree.statement(at)
-    if line is other:
-        return not isinstance(line, cst.While)
-    if not (isinstance(line, cst.SimpleStatementLine) or line is node) or isinstance(other, cst.While):
-        return False
-    block = tree.parent(line)
-    top: cst.CSTNode | None = other
-    while top is not None and tree.parent(top) is not block:
-        top = tree.parent(top)
-        if isinstance(top, _REPEATING):
-            return False
-    return top is not None and isinstance(block, (cst.IndentedBlock, cst.Module))
+    return module.flow.certainly_before(node, at) and _around(module, node) == _around(module, at)
+
+
+def _around(module: Module, node: cst.CSTNode) -> tuple[list[cst.CSTNode], ...]:
+    """The loops, ``try`` blocks and context managers that a node stands in."""
+    flow = module.flow
+    return [*flow.statement_loops(node)], [*flow.tries(node)], [*flow.contexts(node)]
 
 
 def _moment(module: Module, node: cst.CSTNode) -> int:
@@ -276,17 +270,15 @@ def _set_at(module: Module, variable: Variable) -> Iterator[cst.CSTNode]:
 def _bound_after(module: Module, target: cst.CSTNode) -> int:
     """When an assignment target has its value: when the statement has computed the rest."""
     tree = module.tree
-    child = target
-    for parent in tree.ancestors(target):
-        match parent:
-            case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
-                return _moment(module, parent)
-            case cst.For() if child is parent.target:
-                return 2 * tree.order[parent.body]
-            case cst.BaseStatement() | cst.BaseSuite():
-                break
-        child = parent
-    return 2 * tree.order[target]
+    parent = tree.parent(target)
+    by = parent if isinstance(parent, cst.NamedExpr) else module.flow.statement(target)
+    match by:
+        case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
+            return _moment(module, by)
+        case cst.For() if tree.contains(by.target, target):
+            return 2 * tree.order[by.body]
+        case _:
+            return 2 * tree.order[target]
 
 
 def _reads_of(module: Module, variable: Variable) -> Iterator[cst.BaseExpression]:

@@ -5,11 +5,12 @@ Conventions come last: after assignments, annotations, the calls in the file and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 
-from torchlint.semantics.lexicon import Role, begins, has
+from packaging.requirements import InvalidRequirement, Requirement
+
+from torchlint.semantics.lexicon import Role, begins, ends, has, words
 
 # Functions that make what they are called after: ``build_criterion``.
 MAKER_NAME = (Role.MAKING, Role.CHOOSING, Role.LOADING)
@@ -17,10 +18,6 @@ MAKER_NAME = (Role.MAKING, Role.CHOOSING, Role.LOADING)
 OTHER_FRAMEWORKS = frozenset(
     {"caffe", "chainer", "cv2", "equinox", "flax", "haiku", "jax", "jittor", "keras", "megengine"}
     | {"mindspore", "mlx", "mxnet", "oneflow", "paddle", "tensorflow", "tinygrad"}
-)
-# Classes of other runtimes, whatever the variable is called that is annotated with one.
-OTHER_RUNTIME_CLASS = re.compile(
-    r"^(Onnx|ONNX|ORT[A-Z]|OV[A-Z]|OpenVINO|TensorRT|TRT|Flax|TF[A-Z]|Keras|CoreML)"
 )
 # What is called with a batch as a model or a loss is, though nothing tells what it is: ``self.net_g(x)``.
 CALLED_MODULE_NAME = (Role.MODEL, Role.POLICY, Role.CRITERION, Role.MODEL_PART)
@@ -41,19 +38,17 @@ def says_host(name: str) -> bool:
     return has(name, Role.HOST, Role.CPU) or name == "batch_sizes"
 
 
-# What pipelines of diffusers call the models that they register; beside them stand tokenizers and schedulers.
-PIPELINE_MODEL = re.compile(
-    r"^(\w+_)?(unet|transformer|vae|controlnet|prior|decoder|movq|vqvae|vqgan|text_encoder|image_encoder"
-    r"|vision_encoder|audio_encoder|adapter|denoiser|vocoder|projection_model|language_model)(_\d+|2)?$"
-)
-
-# Diffusion schedulers keep their tables of noise levels in host memory.
-NOISE_SCHEDULER = re.compile(r"(^|\.|_)scheduler$")
-NOISE_LEVEL = re.compile(r"^_?(sigma|alpha|beta|lambda)")
+def is_noise_level(attribute: str, owner: str) -> bool:
+    """Whether an attribute is a table of noise levels, which diffusion schedulers keep in host memory."""
+    return begins(attribute, Role.NOISE_LEVEL) and ends(owner, Role.SCHEDULER)
 
 
-# Strings that name an accelerator, as ``torch.device`` takes them.
-ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")
+_ACCELERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "xla", "musa", "mlu"})
+
+
+def names_accelerator(text: str) -> bool:
+    """Whether a string names an accelerator, as ``torch.device`` takes it: ``cuda:0``."""
+    return text.partition(":")[0] in _ACCELERATORS
 
 
 def uses_model(name: str) -> bool:
@@ -63,26 +58,25 @@ def uses_model(name: str) -> bool:
 
 # --- releases of libraries --------------------------------------------------------------------------
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TORCH_WORDS = frozenset({"torch", "pytorch", "torchvision", "torchaudio", "functorch"})
-_LIBRARY_WORDS = {"tv": "torch", "ta": "torch", "pt": "torch", "transformers": "transformers"}
+_LIBRARY_WORDS = {"tv": "torch", "ta": "torch", "pt": "torch", "transformer": "transformers"}
 _LIBRARY_WORDS |= {"accelerate": "accelerate", "lightning": "lightning", "pl": "lightning"}
-_RELEASE_WORDS = frozenset({"version", "versions", "ver", "major", "minor", "release", "legacy"})
+_RELEASE_WORDS = frozenset({"version", "ver", "major", "minor", "release", "legacy"})
 _ORDER_WORDS = frozenset(
     {"greater", "ge", "gt", "lt", "le", "gte", "lte", "less", "least", "newer", "older", "after", "before"}
     | {"since", "old", "new", "plus", "than", "above", "below"}
 )
 # What a machine has, whichever release there is.
 _HARDWARE_WORDS = frozenset(
-    {"npu", "xla", "tpu", "mlu", "musa", "xpu", "mps", "hpu", "cuda", "gpu", "gpus", "sdaa", "rocm", "hip"}
-    | {"neuron", "neuroncore", "device", "devices", "bf16", "tf32", "cpu", "nvlink", "bfloat16"}
+    {"npu", "xla", "tpu", "mlu", "musa", "xpu", "mps", "hpu", "cuda", "gpu", "sdaa", "rocm", "hip"}
+    | {"neuron", "neuroncore", "device", "cpu", "nvlink"}
 )
 _OTHER_LIBRARIES = frozenset(
-    {"apex", "triton", "wandb", "xformers", "flash", "deepspeed", "bnb", "bitsandbytes", "timm", "diffusers"}
+    {"apex", "triton", "wandb", "xformer", "flash", "deepspeed", "bnb", "bitsandbyte", "timm", "diffuser"}
     | {"tensorboard", "mlflow", "horovod", "fairscale", "peft", "onnx", "tensorrt", "matplotlib", "numpy"}
     | {
         "scipy",
-        "pandas",
+        "panda",
         "sklearn",
         "pil",
         "opencv",
@@ -95,12 +89,10 @@ _OTHER_LIBRARIES = frozenset(
         "h5py",
     }
 )
-_HAS = frozenset({"has", "have", "supports", "support"})
-_ASKING = frozenset({"require", "requires", "required", "requirement", "requirements", "check", "compare"})
-_ASKING |= frozenset({"version", "satisfies", "available", "min", "minimum", "min_version", "cache"})
-_REQUIREMENT = re.compile(
-    r"^\s*(torch|pytorch|torchvision|torchaudio|transformers|accelerate)\s*([<>=!~].*)?$"
-)
+_HAS = frozenset({"has", "have", "support"})
+_ASKING = frozenset({"require", "required", "requirement", "check", "compare"})
+_ASKING |= frozenset({"version", "satisfy", "available", "min", "minimum", "cache"})
+_REQUIRED = frozenset({"torch", "pytorch", "torchvision", "torchaudio", "transformers", "accelerate"})
 
 
 @cache
@@ -109,26 +101,26 @@ def release_by_name(name: str) -> str | None:
 
     The library is empty where the name does not say which it is.
     """
-    words = [word.lower() for word in _WORD.findall(name)]
-    if words[:2] == ["py", "torch"]:
-        words[:2] = ["pytorch"]
-    at = next((i for i, word in enumerate(words) if word in _TORCH_WORDS or word in _LIBRARY_WORDS), None)
+    said = [*words(name)]
+    if said[:2] == ["py", "torch"]:
+        said[:2] = ["pytorch"]
+    at = next((i for i, word in enumerate(said) if word in _TORCH_WORDS or word in _LIBRARY_WORDS), None)
     if at is not None:
-        library = _LIBRARY_WORDS.get(words[at], "torch")
-        spelt_out = words[at] in _TORCH_WORDS or words[at] not in ("tv", "ta", "pt", "pl") or name.isupper()
-        rest = words[:at] + words[at + 1 :]
+        library = _LIBRARY_WORDS.get(said[at], "torch")
+        spelt_out = said[at] in _TORCH_WORDS or said[at] not in ("tv", "ta", "pt", "pl") or name.isupper()
+        rest = said[:at] + said[at + 1 :]
         if not _RELEASE_WORDS.isdisjoint(rest):
             return library
-        numbered = len(words) > at + 1 and words[at + 1].isdigit() and words[at + 1] != "1"
-        numbered = numbered or (len(words) > at + 2 and words[at + 1].isdigit() and words[at + 2].isdigit())
+        numbered = len(said) > at + 1 and said[at + 1].isdigit() and said[at + 1] != "1"
+        numbered = numbered or (len(said) > at + 2 and said[at + 1].isdigit() and said[at + 2].isdigit())
         if spelt_out and (numbered or not _ORDER_WORDS.isdisjoint(rest)):
             return library
         # ``is_torch_sdpa_available`` asks what torch has, ``is_torch_npu_available`` what the machine has.
         asks = rest[:1] in (["is"], ["has"]) and "available" in rest
         if asks and spelt_out and not {*rest} & _HARDWARE_WORDS and {*rest} - {"is", "has", "available"}:
             return library
-    what = {*words[1:]}
-    if words and words[0] in _HAS and what and not what & (_HARDWARE_WORDS | _OTHER_LIBRARIES | _TORCH_WORDS):
+    what = {*said[1:]}
+    if said and said[0] in _HAS and what and not what & (_HARDWARE_WORDS | _OTHER_LIBRARIES | _TORCH_WORDS):
         return "" if name.isupper() or name.lstrip("_").startswith("has_native") else None
     return None
 
@@ -138,16 +130,19 @@ def asked_by_name(function: str, texts: Sequence[str]) -> str | None:
 
     ``texts`` are the strings that it is given, among which the library may be.
     """
-    words = {word.lower() for word in _WORD.findall(function)}
-    if "version" in words and (named := words & _TORCH_WORDS.union(_LIBRARY_WORDS)):
+    said = {*words(function)}
+    if "version" in said and (named := said & _TORCH_WORDS.union(_LIBRARY_WORDS)):
         return _LIBRARY_WORDS.get(min(named), "torch")
-    if words.isdisjoint(_ASKING):
+    if said.isdisjoint(_ASKING):
         return None
     for text in texts:
-        found = _REQUIREMENT.match(text)
+        try:
+            asked = Requirement(text)
+        except InvalidRequirement:
+            continue
         # ``module_available("torch")`` asks for no release.
-        if found is not None and (found[2] or words & {"version", "compare"} or len(texts) > 1):
-            return found[1]
+        if asked.name in _REQUIRED and (asked.specifier or said & {"version", "compare"} or len(texts) > 1):
+            return asked.name
     return None
 
 
@@ -159,6 +154,6 @@ _OLDER_WORDS = frozenset({"less", "lt", "le", "lte", "older", "before", "old", "
 
 def newer_by_name(name: str) -> bool | None:
     """Whether ``TORCH_GREATER_EQUAL_2_0`` and its like are true of newer releases; None if not clear."""
-    words = {word.lower() for word in _WORD.findall(name)}
-    newer, older = not words.isdisjoint(_NEWER_WORDS), not words.isdisjoint(_OLDER_WORDS)
+    said = {*words(name)}
+    newer, older = not said.isdisjoint(_NEWER_WORDS), not said.isdisjoint(_OLDER_WORDS)
     return None if newer is older else newer

@@ -8,31 +8,37 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.lexicon import Role, ends
-from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.lexicon import Role, ends, has
+from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import UNKNOWN, Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 _WORKER_INFO = "torch.utils.data.get_worker_info"
+_ROWS = frozenset({Kind.LIST, Kind.TUPLE, Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SHAPE})
+_SEQUENCES = frozenset({Kind.LIST, Kind.TUPLE, Kind.TENSOR, Kind.NDARRAY})
+# What makes a sequence of items that are there, and datasets whose items are those of others.
+_IN_MEMORY = frozenset(f"builtins.{name}" for name in ("range", "list", "tuple", "zip"))
+_IN_MEMORY |= {"torch.utils.data.TensorDataset", "torch.utils.data.StackDataset"}
+_PARTS = frozenset(
+    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
+)
 _RANDOM = re.compile(
     r"(^|\.)(random|rand|randn|randint|randperm|normal|uniform|choice|choices|sample|shuffle|multinomial"
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
 )
 
 
-# What such functions say has to do with which items are whose.
-_CHOOSING = re.compile(
-    r"shard|split|rank|worker|skip|keep|filter|partition|mine|owns|select|sample|shuffle|draw|rng|stream|batches"
-    r"|reader|load|iter|fetch|next|get|open|query|receive|generate",
-    re.IGNORECASE,
+# What such functions are called after has to do with which items are whose.
+_CHOOSING = (
+    *(Role.SHARDING, Role.DISTRIBUTED, Role.CHOOSING, Role.SAMPLING, Role.ORDERING, Role.LOADING),
+    *(Role.LOADER, Role.FETCHING, Role.GENERATION),
 )
-
 # Functions whose result yields the items of their arguments.
 _HANDING_ON = frozenset(
     {
@@ -159,57 +165,23 @@ class Datasets:
 
     def in_memory(self, node: cst.BaseExpression) -> bool:
         """Whether the data is there already, so that fetching an item is only picking a row."""
-        return self._rows_only(node, 0)
+        return some(self._rows_only(node))
 
-    @remembered
-    def _rows_only(self, node: cst.BaseExpression, depth: int) -> bool:
-        if depth > 6:
-            return False
-        made = self.made(node)
-        if made is not None and made is not node:
-            return self._rows_only(made, depth + 1)
-        value = self.module.value(node)
-        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SHAPE):
-            return True
-        if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)):
+    @traced(Through.RETURNS)
+    def _rows_only(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        value = UNKNOWN if path else self.module.value(node)
+        if value.kind in _ROWS or (isinstance(node, cst.ListComp) and not path):
             return True
         if isinstance(node, cst.Call):
             name = self.module.class_of(node) or self.module.qualified(node.func)
-            if name in ("builtins.range", "builtins.list", "builtins.tuple", "builtins.zip"):
+            if name in _IN_MEMORY and not path:
                 return True
-            if name in ("torch.utils.data.TensorDataset", "torch.utils.data.StackDataset"):
-                return True
-            if name in (
-                "torch.utils.data.Subset",
-                "torch.utils.data.random_split",
-                "torch.utils.data.ConcatDataset",
-            ):
-                return bool(node.args) and self._all_rows_only(node.args[0].value, depth)
+            wholes = whole_of(self.module, node)
+            if wholes is not None:
+                return wholes
         if isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS:
             return self._class_rows_only(value.definition)
-        return isinstance(node, cst.Call) and self._returns_rows(node, depth)
-
-    def _returns_rows(self, call: cst.Call, depth: int) -> bool:
-        """Whether a function of the file returns, on some path, data that is in memory."""
-        function = self.module.callee(call)
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        for node in self.tree.descendants(function.body):
-            if isinstance(node, cst.Return) and node.value is not None:
-                parts = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else []
-                for part in (node.value, *parts):
-                    if isinstance(part, cst.Name):
-                        values = [b.value for b in self.names.bindings(part) if b.value is not None]
-                    else:
-                        values = [part] if isinstance(part, cst.Call) else []
-                    if any(isinstance(v, cst.Call) and self._rows_only(v, depth + 1) for v in values):
-                        return True
-        return False
-
-    def _all_rows_only(self, node: cst.BaseExpression, depth: int) -> bool:
-        if isinstance(node, (cst.List, cst.Tuple)):
-            return all(self._rows_only(element.value, depth + 1) for element in node.elements)
-        return self._rows_only(node, depth + 1)
+        return None
 
     def _class_rows_only(self, definition: cst.ClassDef) -> bool:
         """Whether ``__getitem__`` of a dataset does nothing but index what the object holds."""
@@ -240,34 +212,31 @@ class Datasets:
 
     def on_accelerator(self, node: cst.BaseExpression) -> bool:
         """Whether the items of a dataset are tensors that are on an accelerator already."""
-        return self._default_is_accelerator or self._data_on_accelerator(node, 0)
+        return self._default_is_accelerator or some(self._data_on_accelerator(node))
 
-    @remembered
-    def _data_on_accelerator(self, node: cst.BaseExpression, depth: int) -> bool:
-        if depth > 6:
-            return False
-        made = self.made(node)
-        if made is not None and made is not node:
-            return self._data_on_accelerator(made, depth + 1)
-        value = self.module.value(node)
+    @traced(Through.NOTHING)
+    def _data_on_accelerator(self, node: cst.CSTNode, path: Path) -> bool | None:
+        value = UNKNOWN if path else self.module.value(node)
         if value.device is Device.ACCELERATOR:
             return True
         if isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS:
-            if any(
-                self.moves(method) for method in self.module.classes.info(value.definition).methods.values()
-            ):
+            methods = self.module.classes.info(value.definition).methods.values()
+            if any(self.moves(method) for method in methods):
                 return True
-        if isinstance(node, cst.Call):
-            if any(self._generates_with_model(argument.value) for argument in node.args):
-                return True
-            return any(
-                self.module.value(inner).device is Device.ACCELERATOR
-                or self._is_transfer(inner if isinstance(inner, cst.Call) else self.made(inner))
-                for argument in node.args
-                for inner in self.tree.descendants(argument.value)
-                if isinstance(inner, (cst.Name, cst.Call))
-            )
-        return False
+        given = [argument.value for argument in node.args] if isinstance(node, cst.Call) else []
+        return any(self._generates_with_model(each) or self._holds_moved(each) for each in given) or None
+
+    def _holds_moved(self, given: cst.BaseExpression) -> bool:
+        """Whether an argument has something in it that has been moved to an accelerator."""
+        return any(
+            self.module.value(inner).device is Device.ACCELERATOR or some(self._is_sent(inner))
+            for inner in self.tree.descendants(given)
+            if isinstance(inner, (cst.Name, cst.Call))
+        )
+
+    @traced(Through.NOTHING)
+    def _is_sent(self, node: cst.CSTNode, path: Path) -> bool | None:
+        return self._is_transfer(node) or None
 
     def _generates_with_model(self, given: cst.BaseExpression) -> bool:
         """Whether a dataset is given a function of the file that gets its items from a model on a device.
@@ -361,10 +330,10 @@ class Datasets:
             elif isinstance(node, (cst.For, cst.From)):
                 source = node.iter if isinstance(node, cst.For) else node.item
                 opens = isinstance(node, cst.For) and self._opens_items(node)
-                if not opens and not self._is_plain_source(source, 0):
+                if not opens and not every(self._is_plain(source)):
                     return False
             elif isinstance(node, cst.Return) and node.value is not None:
-                if not self._is_plain_source(node.value, 0) and not isinstance(node.value, cst.Call):
+                if not every(self._is_plain(node.value)) and not isinstance(node.value, cst.Call):
                     return False
         return True
 
@@ -378,50 +347,42 @@ class Datasets:
         It may be random, but it does not choose which items there are, as what a condition asks may.
         """
         name = last_name(call.func)
-        if name is None or _CHOOSING.search(name) or not call.args:
+        if name is None or has(name, *_CHOOSING) or not call.args:
             return False
-        for around in self.tree.ancestors(call):
-            if isinstance(around, (cst.If, cst.IfExp, cst.While, cst.For, cst.Comparison, cst.CompIf)):
-                return isinstance(around, cst.For) and not self.tree.contains(around.iter, call)
-            if isinstance(around, (cst.BaseSuite, cst.FunctionDef)):
-                return True
-        return True
+        flow = self.module.flow
+        return flow.condition(call) is None and not isinstance(flow.statement(call), cst.For)
 
-    @remembered
-    def _is_plain_source(self, node: cst.BaseExpression, depth: int) -> bool:
+    @traced(Through.ITEMS)
+    def _is_plain(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
         """Whether what is iterated is a file, a range, a list: nothing that could know about workers."""
-        if depth > 6:
-            return False
         match node:
-            case cst.List() | cst.Tuple() | cst.ListComp() | cst.SimpleString():
-                return True
-            case cst.GeneratorExp():
-                return self._is_plain_source(node.for_in.iter, depth + 1)
-            case cst.Subscript():
-                return self._is_plain_source(node.value, depth + 1) or self._is_indexed(node.value)
             case cst.Call():
-                name = self.module.qualified(node.func)
-                if name in _HANDING_ON:
-                    return bool(node.args) and all(
-                        self._is_plain_source(argument.value, depth + 1)
-                        or isinstance(argument.value, (cst.Lambda, cst.Integer))
-                        for argument in node.args
-                        if argument.keyword is None
-                    )
-                if name in _PLAIN_SOURCES:
-                    return True
-                callee = self.module.callee(node)
-                return isinstance(callee, cst.FunctionDef)
-            case cst.Name():
-                bindings = self.names.bindings(node)
-                return bool(bindings) and all(self._is_plain_binding(b, depth) for b in bindings)
+                return self._is_plain_call(node, path)
+            case _ if path[:1] == (Item.EACH,):
+                return onward(node)
+            case cst.GeneratorExp():
+                return onward(node.for_in.iter)
+            case cst.Subscript(value=owner):
+                return self._is_indexed(owner) or onward(owner)
             case cst.Attribute():
-                values = self._attribute_values(node)
-                if values and all(self._is_plain_source(value, depth + 1) for value in values):
-                    return True
-                return self._is_indexed(node)
+                return self._is_indexed(node) or None
+            case cst.Name():
+                return None
+            case cst.SimpleString():
+                return True
             case _:
-                return self.module.value(node).kind in (Kind.LIST, Kind.NDARRAY, Kind.TENSOR, Kind.TUPLE)
+                return self.module.value(node).kind in _SEQUENCES or None
+
+    def _is_plain_call(self, call: cst.Call, path: Path) -> bool | list[Source]:
+        """What a call that yields items reads."""
+        name = self.module.qualified(call.func)
+        if name in _HANDING_ON:
+            given = [argument.value for argument in call.args if argument.keyword is None]
+            read = [each for each in given if not isinstance(each, (cst.Lambda, cst.Integer))]
+            return onward(*read) if read else bool(given)
+        if name in _PLAIN_SOURCES:
+            return True
+        return path[:1] != (Item.ENTERED,) and isinstance(self.module.callee(call), cst.FunctionDef)
 
     def _opens_items(self, loop: cst.For) -> bool:
         """Whether a loop opens one file after the other: ``for path in self.files: with open(path) …``."""
@@ -436,78 +397,29 @@ class Datasets:
             for call in self.tree.descendants(loop.body)
         )
 
-    def _is_plain_binding(self, binding: Binding, depth: int) -> bool:
-        value = binding.value
-        if value is None:
-            return False
-        if binding.kind is BindingKind.WITH:
-            return isinstance(value, cst.Call) and self.module.qualified(value.func) in _PLAIN_SOURCES
-        if binding.kind is BindingKind.ASSIGN and binding.path:
-            return False
-        return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP) and self._is_plain_source(
-            value, depth + 1
-        )
-
     def _is_indexed(self, node: cst.BaseExpression) -> bool:
         """Whether the class counts or indexes what it holds here, so that it is no stream."""
-        if self.module.value(node).kind in (Kind.LIST, Kind.NDARRAY, Kind.TENSOR, Kind.TUPLE, Kind.STRING):
+        if self.module.value(node).kind in (*_SEQUENCES, Kind.STRING):
             return True
-        if not isinstance(node, cst.Attribute):
-            return False
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        for read in self.self_attributes.get(node.attr.value, ()):
-            if self.tree.enclosing(read, cst.ClassDef) is not owner:
-                continue
-            parent = self.tree.parent(read)
-            if isinstance(parent, cst.Subscript) and parent.value is read:
-                return True
-        return False
+        attributes = SelfAttributes.of(self.module)
+        owner = attributes.self_class(node)
+        reads = attributes.self_reads(owner, last_name(node) or "") if owner is not None else ()
+        parents = ((self.tree.parent(read), read) for read in reads)
+        return any(isinstance(parent, cst.Subscript) and parent.value is read for parent, read in parents)
 
     def made(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
         """The one expression that a name or attribute stands for; the node itself if it is neither."""
-        if isinstance(node, cst.Name):
-            bindings = self.names.bindings(node)
-            if (
-                len(bindings) == 1
-                and bindings[0].kind is BindingKind.ASSIGN
-                and bindings[0].value is not None
-            ):
-                value = bindings[0].value
-                split = (
-                    isinstance(value, cst.Call)
-                    and self.module.qualified(value.func) == "torch.utils.data.random_split"
-                )
-                return value if not bindings[0].path or split else None
-            return None
-        if isinstance(node, cst.Attribute):
-            values = self._attribute_values(node)
-            return values[0] if len(values) == 1 else None
-        return node
+        found = sole(self._standing_for(node))
+        return found if isinstance(found, cst.BaseExpression) else None
 
-    def attribute_bindings(
-        self, node: cst.Attribute
-    ) -> list[tuple[cst.BaseExpression, tuple[int | None, ...]]]:
-        """What the class around ``self.x`` assigns to it: each expression, and the part of it."""
-        if not (isinstance(node.value, cst.Name) and node.value.value == "self"):
-            return []
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        if owner is None:
-            return []
-        info = self.module.classes.info(owner)
-        return [
-            (binding.value, binding.path)
-            for binding in self.module.classes.attribute_bindings(info, node.attr.value)
-            if binding.value is not None
-        ]
+    @traced(Through.NOTHING)
+    def _standing_for(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+        return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
-    def _attribute_values(self, node: cst.Attribute) -> list[cst.BaseExpression]:
-        return [value for value, path in self.attribute_bindings(node) if not path]
 
-    @cached_property
-    def self_attributes(self) -> dict[str, list[cst.Attribute]]:
-        """All ``self.x`` of the file, by the name of the attribute."""
-        found: dict[str, list[cst.Attribute]] = {}
-        for attribute in self.tree.nodes(cst.Attribute):
-            if isinstance(attribute.value, cst.Name) and attribute.value.value == "self":
-                found.setdefault(attribute.attr.value, []).append(attribute)
-        return found
+def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
+    """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
+    if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
+        return None
+    first = call.args[0].value
+    return onward(first, path=(Item.EACH,) if isinstance(first, (cst.List, cst.Tuple)) else ())

@@ -11,50 +11,49 @@ from torchlint.semantics.api import results
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.lexicon import names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
+from torchlint.semantics.sources import Through, every, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
+    from torchlint.semantics.sources import Path, Source
 
 # Without arguments these take all dimensions of a tensor together.
 _REDUCING = frozenset(
     {"argmax", "argmin", "max", "mean", "median", "min", "norm", "prod", "std", "sum", "var"}
 )
 _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "double", "half"})
-_HOPS = 6
 
 
-@remembered
-def has_no_dimension(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool | None:
+@solved(True)
+def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
     """Whether an expression is a tensor without dimensions, for certain (True) or going by its name (None).
 
     False where it may have dimensions.
     """
-    if not hops:
-        return False
     match node:
         case cst.Name():
-            return _named(module, node, hops)
+            return _named(module, node)
         case cst.Attribute(attr=cst.Name(attr)) if attr in _KEEPING:
-            return has_no_dimension(module, node.value, hops - 1)
+            return has_no_dimension(module, node.value)
         case cst.Call():
-            return _called(module, node, hops)
+            return _called(module, node)
         case cst.UnaryOperation(operator=cst.Minus()):
-            return has_no_dimension(module, node.expression, hops - 1)
+            return has_no_dimension(module, node.expression)
         case cst.BinaryOperation():
-            return _both(_operand(module, side, hops) for side in (node.left, node.right))
+            return _both(_operand(module, side) for side in (node.left, node.right))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            return module.value(index).kind is Kind.NUMBER and is_row(module, node.value, hops - 1)
+            return module.value(index).kind is Kind.NUMBER and is_row(module, node.value)
         case _:
             return False
 
 
-def _operand(module: Module, node: cst.BaseExpression, hops: int) -> bool | None:
+def _operand(module: Module, node: cst.BaseExpression) -> bool | None:
     """The same of a term or factor, which may be a number as well."""
-    return module.value(node).kind is Kind.NUMBER or has_no_dimension(module, node, hops - 1)
+    return module.value(node).kind is Kind.NUMBER or has_no_dimension(module, node)
 
 
 def _both(answers: Iterable[bool | None]) -> bool | None:
@@ -64,24 +63,24 @@ def _both(answers: Iterable[bool | None]) -> bool | None:
     return None if None in found else True
 
 
-def _named(module: Module, node: cst.Name, hops: int) -> bool | None:
+def _named(module: Module, node: cst.Name) -> bool | None:
     bindings = module.bindings(node)
     if not bindings:
         return False
-    return _both(_bound(module, node, binding, hops) for binding in bindings)
+    return _both(_bound(module, node, binding) for binding in bindings)
 
 
-def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool | None:
+def _bound(module: Module, node: cst.Name, binding: Binding) -> bool | None:
     if binding.kind is BindingKind.AUGMENT and binding.value is not None:
-        return _operand(module, binding.value, hops)
+        return _operand(module, binding.value)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
-        return not binding.path and is_row(module, binding.value, hops - 1)
+        return not binding.path and is_row(module, binding.value)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
     by_name = names_loss(node.value) and _is_trained_on(module, node, binding)
     if binding.path:
         given = [part_of(value, binding.path) for value in _returned(module, binding.value)]
-        shown = _all_without(module, given, hops)
+        shown = _all_without(module, given)
         return None if by_name and shown is False else shown
     if module.value(binding.value).kind is Kind.NUMBER:
         return True
@@ -89,8 +88,8 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         # ``losses[0] if isinstance(losses, tuple) else losses``: a loss, however many came with it.
         either = (binding.value.body, binding.value.orelse)
         parts = (part.value if isinstance(part, cst.Subscript) else part for part in either)
-        return False if any(has_no_dimension(module, part, hops - 1) is False for part in parts) else None
-    found = has_no_dimension(module, binding.value, hops - 1)
+        return False if any(has_no_dimension(module, part) is False for part in parts) else None
+    found = has_no_dimension(module, binding.value)
     if found is False and by_name and isinstance(binding.value, cst.Call):
         # What a model or another file computes as a loss, and is backpropagated.
         made = module.qualified(binding.value.func)
@@ -112,56 +111,42 @@ def _is_trained_on(module: Module, node: cst.Name, binding: Binding) -> bool:
     return maker is not None and (node.value, maker, binding.path) in clues.trained_results
 
 
-def _returned(module: Module, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+def _returned(module: Module, node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
     """What a function of the file returns, if a call runs one."""
     function = module.callee(node) if isinstance(node, cst.Call) else None
-    if not isinstance(function, cst.FunctionDef):
-        return []
-    return [
-        inner.value
-        for inner in module.tree.descendants(function.body)
-        if isinstance(inner, cst.Return) and inner.value is not None and module.function(inner) is function
-    ]
+    return returns(module, function) if isinstance(function, cst.FunctionDef) else ()
 
 
-def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None], hops: int) -> bool | None:
+def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None]) -> bool | None:
     """Whether there are such expressions, and none of them has a dimension."""
     if not nodes:
         return False
-    return _both(node is not None and has_no_dimension(module, node, hops - 1) for node in nodes)
+    return _both(node is not None and has_no_dimension(module, node) for node in nodes)
 
 
-@remembered
-def is_row(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+def is_row(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a tensor certainly has one dimension, by what makes it."""
-    if hops <= 0:
-        return False
+    return every(_row(module, node))
+
+
+@traced(Through.NOTHING)
+def _row(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     match node:
-        case cst.Name():
-            bindings = module.bindings(node)
-            return bool(bindings) and all(
-                b.kind is BindingKind.ASSIGN
-                and b.value is not None
-                and not b.path
-                and is_row(module, b.value, hops - 1)
-                for b in bindings
-            )
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice())]):
-            return is_row(module, node.value, hops - 1)
+            return onward(node.value)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if (
             module.qualified(node.func) is None
         ):
             if method == "flatten" and not node.args:
                 return module.is_tensor(owner)
-            return method in _KEEPING and is_row(module, owner, hops - 1)
+            return onward(owner) if method in _KEEPING else False
         case cst.Call():
             made = module.qualified(node.func)
             if made == "torch.tensor" and node.args:
                 data = module.value(node.args[0].value).elements
                 return bool(data) and all(one.kind in (Kind.NUMBER, Kind.BOOL) for one in data or ())
             return made in _ROWS or (made in _OF_SIZES and _has_one_size(module, node))
-        case _:
-            return False
+    return None
 
 
 def _has_one_size(module: Module, call: cst.Call) -> bool:
@@ -184,7 +169,7 @@ _ROWS = frozenset(f"torch.{name}" for name in ("arange", "linspace", "logspace",
 _OF_SIZES = frozenset(f"torch.{name}" for name in ("empty", "ones", "rand", "randn", "zeros"))
 
 
-def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
+def _called(module: Module, call: cst.Call) -> bool | None:
     qualified = module.qualified(call.func)
     if qualified is not None:
         name = qualified.rpartition(".")[2]
@@ -193,11 +178,11 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
         if qualified.startswith("torch.") and name in _REDUCING and len(call.args) == 1:
             return True
         if qualified == "torch.autograd.Variable" and call.args:
-            return has_no_dimension(module, call.args[0].value, hops - 1)
+            return has_no_dimension(module, call.args[0].value)
         return False
     returned = _returned(module, call)
     if returned:
-        return _all_without(module, returned, hops)
+        return _all_without(module, returned)
     criterion = module.value(call.func)
     if criterion.cls in results.NN_LOSSES:
         made = criterion.origin
@@ -209,7 +194,7 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
         if method in _REDUCING and not call.args and module.value(receiver).tensorlike:
             return True
         if method in _KEEPING:
-            return has_no_dimension(module, receiver, hops - 1)
+            return has_no_dimension(module, receiver)
     return False
 
 

@@ -66,14 +66,12 @@ class Setting:
         return text if isinstance(text, str) else None
 
 
-def settings(module: Module, node: cst.Assign | cst.Call, wanted: re.Pattern[str]) -> Iterator[Setting]:
-    """The variables of the environment that an assignment or a call sets, if their names match."""
+def settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
+    """The variables of the environment that an assignment or a call sets."""
     for name, value in _set(module, node):
         keyword = isinstance(name, cst.Name) and isinstance(module.tree.parent(name), cst.Arg)
         if isinstance(name, cst.SimpleString) or (isinstance(name, cst.Name) and keyword):
-            setting = Setting(node, name, value)
-            if wanted.fullmatch(setting.variable):
-                yield setting
+            yield Setting(node, name, value)
 
 
 def _set(
@@ -103,14 +101,14 @@ def _set(
                         yield element.key, element.value
 
 
-def settings_above(module: Module, setting: Setting, wanted: re.Pattern[str]) -> Iterator[Setting]:
+def settings_above(module: Module, setting: Setting) -> Iterator[Setting]:
     """What is set higher up in the same function, or at the level of the module."""
     order = module.tree.order
     here = module.function(setting.node)
     nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
     for node in nodes:
         if order[node] < order[setting.node] and module.function(node) in (None, here):
-            yield from settings(module, node, wanted)
+            yield from settings(module, node)
 
 
 def inherited_by_others(module: Module) -> bool:

@@ -7,14 +7,13 @@ loop over epochs, and neither is one over the loaders themselves.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
@@ -23,9 +22,9 @@ from torchlint.semantics.spellings import last_name
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_DEPTH = 6
-_GOING_THROUGH = re.compile(
-    r"^(?!make|get|build|create|prepare|save)[a-z_]*(train|eval|valid|test|epoch|fit|predict|infer)"
+_GOING_THROUGH = (
+    *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
+    *(Role.PREDICTION, Role.INFERENCE),
 )
 _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
@@ -133,123 +132,130 @@ def repeated_epochs(
     module: Module, constructor: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
     """Where an epoch of a loader begins that a loop makes again and again, with that loop."""
-    search = _Search(module, constructor)
-    for place, iterated in search.epochs():
-        loop = search.around(place, iterated, 0)
+    for place, iterated in _epochs(module, constructor):
+        loop = _around(module, place, iterated, constructor)
         if loop is not None:
             yield place, loop
 
 
-class _Search:
-    """The way from the epochs of one loader to the loops around them."""
+def _epochs(module: Module, constructor: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+    """Where an epoch of a loader begins, and what it goes through.
 
-    def __init__(self, module: Module, constructor: cst.Call) -> None:
-        self.module, self.tree, self.constructor = module, module.tree, constructor
-        self.origin = module.function(constructor)
-        self.making = self._making()
+    That are loops, calls of ``iter``, and functions of other files that are called as those are which train
+    or evaluate.
+    """
+    loops: list[cst.For | cst.CompFor] = module.tree.nodes(cst.For, cst.CompFor)
+    for loop in loops:
+        for part in _zipped(loop.iter):
+            if _is_made(module, part, constructor):
+                yield loop, part
+    for call in module.tree.calls_by_name.get("iter", ()):
+        if isinstance(call.func, cst.Name) and len(call.args) == 1:
+            given = call.args[0].value
+            if _is_made(module, given, constructor) and not isinstance(module.tree.parent(call), cst.For):
+                yield call, given
+    for call in module.tree.nodes(cst.Call):
+        if _goes_through(last_name(call.func)) and module.callee(call) is None:
+            for argument in call.args:
+                named = isinstance(argument.value, (cst.Name, cst.Attribute))
+                if named and _is_made(module, argument.value, constructor):
+                    yield call, argument.value
 
-    def epochs(self) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
-        """Where an epoch of the loader begins, and what it goes through.
 
-        That are loops, calls of ``iter``, and functions of other files that are called as those are which
-        train or evaluate.
-        """
-        loops: list[cst.For | cst.CompFor] = self.tree.nodes(cst.For, cst.CompFor)
-        for loop in loops:
-            for part in _zipped(loop.iter):
-                if self._is_it(part):
-                    yield loop, part
-        for call in self.tree.nodes(cst.Call):
-            if isinstance(call.func, cst.Name) and call.func.value == "iter" and len(call.args) == 1:
-                if self._is_it(call.args[0].value) and not isinstance(self.tree.parent(call), cst.For):
-                    yield call, call.args[0].value
+def _goes_through(name: str | None) -> bool:
+    """Whether a function of this name goes through the batches of a loader that it is given."""
+    return has(name, *_GOING_THROUGH) and not begins(name, Role.MAKING, Role.SAVING)
 
-        for call in self.tree.nodes(cst.Call):
-            if _GOING_THROUGH.search(last_name(call.func) or "") and self.module.callee(call) is None:
-                for argument in call.args:
-                    if isinstance(argument.value, (cst.Name, cst.Attribute)) and self._is_it(argument.value):
-                        yield call, argument.value
 
-    def _is_it(self, node: cst.BaseExpression) -> bool:
-        return self.constructor in Loaders.of(self.module).sources(node).calls
+def _is_made(module: Module, node: cst.BaseExpression, constructor: cst.Call) -> bool:
+    return constructor in Loaders.of(module).sources(node).calls
 
-    @remembered
-    def around(
-        self, place: cst.CSTNode, iterated: cst.BaseExpression, depth: int
-    ) -> cst.For | cst.While | None:
-        """The innermost loop that runs ``place`` each time round with the same loader."""
-        for outer in self.module.flow.loops(place):
-            if isinstance(outer, (cst.For, cst.While)) and self._is_over_epochs(outer, iterated):
-                return outer
-        function = self.module.function(place)
-        if function is None or function is self.origin or depth > _DEPTH:
-            return None
-        parameter = self._parameter(iterated, function)
-        for caller in self.module.callers(function):
-            given: cst.BaseExpression | None = iterated
-            if parameter is not None:
-                given = self.module.argument(caller, parameter.name).node
-                if given is None or not self._is_it(given):
-                    continue
-            loop = self.around(caller, given, depth + 1) if given is not None else None
-            if loop is not None:
-                return loop
+
+@solved(None)
+def _around(
+    module: Module, place: cst.CSTNode, iterated: cst.BaseExpression, constructor: cst.Call
+) -> cst.For | cst.While | None:
+    """The innermost loop that runs ``place`` each time round with the same loader."""
+    for outer in module.flow.statement_loops(place):
+        if _is_over_epochs(module, outer, iterated, constructor):
+            return outer
+    function = module.function(place)
+    if function is None or function is module.function(constructor):
         return None
+    parameter = _parameter(module, iterated, function)
+    for caller in module.callers(function):
+        given: cst.BaseExpression | None = iterated
+        if parameter is not None:
+            given = module.argument(caller, parameter.name).node
+            if given is None or not _is_made(module, given, constructor):
+                continue
+        loop = _around(module, caller, given, constructor) if given is not None else None
+        if loop is not None:
+            return loop
+    return None
 
-    def _parameter(self, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
-        """The parameter of ``function`` that the loader comes in by."""
-        for node in self.tree.descendants(iterated):
-            if isinstance(node, cst.Name) and self.module.names.is_read(node):
-                for binding in self.module.bindings(node):
-                    if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
-                        if binding.name not in ("self", "cls"):
-                            return binding
-        return None
 
-    def _is_over_epochs(self, loop: cst.For | cst.While, iterated: cst.BaseExpression) -> bool:
-        others = Loaders.of(self.module).sources(iterated).calls
-        if any(self.tree.contains(loop, made) for made in (*self.making, *others)):
+def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
+    """The parameter of ``function`` that the loader comes in by."""
+    for node in module.tree.descendants(iterated):
+        if isinstance(node, cst.Name) and module.names.is_read(node):
+            for binding in module.bindings(node):
+                if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
+                    if binding.name not in ("self", "cls"):
+                        return binding
+    return None
+
+
+def _is_over_epochs(
+    module: Module, loop: cst.For | cst.While, iterated: cst.BaseExpression, constructor: cst.Call
+) -> bool:
+    others = Loaders.of(module).sources(iterated).calls
+    if any(module.tree.contains(loop, made) for made in (*_making(module, constructor), *others)):
+        return False
+    if isinstance(loop, cst.While):
+        return True
+    if not _counts(module, loop) or _once(module, loop):
+        return False
+    # ``for i in range(3): for batch in loaders[i]`` goes through each once.
+    targets = {n.value for n in module.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+    return not any(isinstance(n, cst.Name) and n.value in targets for n in module.tree.descendants(iterated))
+
+
+def _counts(module: Module, loop: cst.For) -> bool:
+    """Whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
+    target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
+    if has(last_name(target), Role.EPOCH):
+        return True
+    iterated = loop.iter
+    if isinstance(iterated, cst.Name):
+        # ``epochs = trange(3)``
+        binding = module.names.assignment(iterated)
+        iterated = binding.value if binding is not None and binding.value is not None else iterated
+    return any(
+        isinstance(node, cst.Call) and last_name(node.func) in _COUNTING
+        for node in module.tree.descendants(iterated)
+    )
+
+
+def _once(module: Module, loop: cst.For) -> bool:
+    match loop.iter:
+        case cst.Call(func=cst.Name(value="range"), args=[only]):
+            return module.value(only.value).constant in (0, 1)
+        case _:
             return False
-        if isinstance(loop, cst.While):
-            return True
-        if not self._counts(loop) or self._once(loop):
-            return False
-        # ``for i in range(3): for batch in loaders[i]`` goes through each once.
-        targets = {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
-        return not any(
-            isinstance(n, cst.Name) and n.value in targets for n in self.tree.descendants(iterated)
-        )
 
-    def _counts(self, loop: cst.For) -> bool:
-        """Whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
-        target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
-        if has(last_name(target), Role.EPOCH):
-            return True
-        iterated = loop.iter
-        if isinstance(iterated, cst.Name):
-            # ``epochs = trange(3)``
-            binding = self.module.names.assignment(iterated)
-            iterated = binding.value if binding is not None and binding.value is not None else iterated
-        return any(
-            isinstance(node, cst.Call) and last_name(node.func) in _COUNTING
-            for node in self.tree.descendants(iterated)
-        )
 
-    def _once(self, loop: cst.For) -> bool:
-        match loop.iter:
-            case cst.Call(func=cst.Name(value="range"), args=[only]):
-                return self.module.value(only.value).constant in (0, 1)
-            case _:
-                return False
-
-    def _making(self) -> list[cst.CSTNode]:
-        """The constructor, and all calls that run it."""
-        found: list[cst.CSTNode] = [self.constructor]
-        for node in found:
-            function = self.module.function(node)
-            if function is not None and len(found) < 50:
-                found += [caller for caller in self.module.callers(function) if caller not in found]
-        return found
+@remembered
+def _making(module: Module, constructor: cst.Call) -> list[cst.CSTNode]:
+    """The constructor, and all calls that run it."""
+    found: dict[cst.CSTNode, None] = {constructor: None}
+    waiting: list[cst.CSTNode] = [constructor]
+    while waiting:
+        function = module.function(waiting.pop())
+        callers = module.callers(function) if function is not None else ()
+        waiting += (caller for caller in callers if caller not in found)
+        found.update(dict.fromkeys(callers))
+    return list(found)
 
 
 def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

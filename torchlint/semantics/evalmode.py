@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,9 +11,9 @@ import libcst as cst
 from torchlint.semantics.api.families import DEPENDENT_ON_MODE
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision
-from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
+from torchlint.semantics.holders import HARMLESS, LIBRARIES, holds_model
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
-from torchlint.semantics.lexicon import Role, has, names_criterion
+from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.names import Scope
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -24,14 +23,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 # Functions of other files that may put a model that they get hold of into training mode, by their names.
-_MAY_TRAIN = re.compile(
-    r"train(?!able)|mode(?!l)|fit|prepare|unfreeze|toggle|switch|^set_(?!kv)|^on_|before|begin|start|epoch|hook"
-    r"|callback|restore|reset",
-    re.IGNORECASE,
-)
+_MAY_TRAIN = (*(Role.TRAINING, Role.BEGINNING, Role.EPOCH, Role.SWITCHING, Role.LOADING, Role.CLEARING),)
 _PREPARES = (Role.MAKING, Role.LOADING, Role.BEGINNING)
-# How many batches an epoch has.
-_COUNT = re.compile(r"^(len|num_batches|n_batches|iters?_per_epoch|steps_per_epoch|epoch_length|\w*_len)$")
 _EQUAL = (cst.Equal, cst.GreaterThanEqual, cst.GreaterThan)
 _UNEQUAL = (cst.NotEqual, cst.LessThan, cst.LessThanEqual)
 _PREDICTS = (
@@ -48,6 +41,13 @@ _PREDICTS = (
     Role.TRANSLATION,
 )
 _PARTS = frozenset({"parameters", "named_parameters"})
+
+
+def _counts_batches(name: str | None) -> bool:
+    """Whether something of this name is how many batches an epoch has: ``len``, ``steps_per_epoch``."""
+    if has(name, Role.EPOCH):
+        return has(name, Role.ITERATION)
+    return ends(name, Role.LENGTH) or (begins(name, Role.NUMBER) and ends(name, Role.BATCH, Role.LOADER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,6 @@ class _Search:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
-        self.holders = Holders(module)
 
     def trained_on(self, event: Event, model: Subject) -> Event | None:
         """The step that trains the model on; None if anything may put it back, or keeps it as it is meant."""
@@ -257,11 +256,11 @@ class _Search:
         modulo = [
             n for n in nodes if isinstance(n, cst.BinaryOperation) and isinstance(n.operator, cst.Modulo)
         ]
-        if any(_COUNT.search(last_name(n.right) or "") for n in modulo):
+        if any(_counts_batches(last_name(n.right)) for n in modulo):
             return True
         counted = any(isinstance(n, cst.Name) and n.value in counters for n in nodes)
         picking = _UNEQUAL if otherwise else _EQUAL
-        last = any(isinstance(n, cst.Name) and re.search(r"last|final", n.value) for n in nodes)
+        last = any(isinstance(n, cst.Name) and has(n.value, Role.FINAL) for n in nodes)
         return (counted and not modulo and any(isinstance(n, picking) for n in nodes)) or last
 
     def _meant(self, model: Subject) -> bool:
@@ -360,13 +359,11 @@ class _Search:
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             # ``getattr(self, name)()``
             given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
-            return any(self.holders.holds_model(argument.value) for argument in given)
-        if not _MAY_TRAIN.search(last_name(call.func) or "train"):
+            return any(holds_model(self.module, argument.value) for argument in given)
+        if not has(last_name(call.func) or "train", *_MAY_TRAIN):
             return False
         owner = call.func.value if isinstance(call.func, cst.Attribute) and dotted is None else None
         if owner is not None and has(last_name(owner), *HARMLESS):
             return False
-        holds = self.holders.holds_model
-        if any(holds(argument.value) for argument in call.args):
-            return True
-        return owner is not None and holds(owner)
+        handed = [*(argument.value for argument in call.args), *([owner] if owner is not None else [])]
+        return any(holds_model(self.module, node) for node in handed)

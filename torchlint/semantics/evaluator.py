@@ -9,11 +9,10 @@ import libcst as cst
 
 from torchlint.semantics.classes import Classes
 from torchlint.semantics.fixpoint import Fixpoint
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.names import Names
 from torchlint.semantics.values import Value
 from torchlint.syntax import SyntaxTree
-
-Function = cst.FunctionDef | cst.Lambda
 
 
 class Evaluator(Protocol):

@@ -9,10 +9,12 @@ import libcst as cst
 
 from torchlint.semantics.api.families import TEST_LIBRARIES
 from torchlint.semantics.compilation import compiled
+from torchlint.semantics.conventions import names_accelerator
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -42,7 +44,6 @@ _ASKING_ONLY = frozenset(
 )
 # Data that this file fetches itself, or takes to be in host memory.
 _SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
-_DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
 class Evidence(enum.Enum):
@@ -106,12 +107,13 @@ class _Shown(Part):
 
     @cached_property
     def evidence(self) -> Evidence:
-        return _weighed(self.tree, self.module.names, self.module.inference)
+        return _weighed(self.module)
 
 
-def _weighed(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
+def _weighed(module: Module) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
-    if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
+    tree, names, inference = module.tree, module.names, module.inference
+    if named_accelerators(module) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
     if tree.mentions("parameters") and any(map(_is_place_of_model, tree.nodes(cst.Attribute))):
         return Evidence.ACCELERATOR
@@ -159,12 +161,11 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     return False
 
 
-def _names_device(tree: SyntaxTree) -> bool:
-    for string in tree.nodes(cst.SimpleString):
-        text = string.value.strip("rRbBuU'\"")
-        if text.partition(":")[0] in _DEVICE_WORDS:
-            return True
-    return False
+@remembered
+def named_accelerators(module: Module) -> frozenset[str]:
+    """The strings of a file that name an accelerator: ``cuda``, ``cuda:1``."""
+    texts = (string.raw_value for string in module.tree.nodes(cst.SimpleString))
+    return frozenset(filter(names_accelerator, texts))
 
 
 def _imports_framework(tree: SyntaxTree, names: Names) -> bool:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.operations import operations_of
+from torchlint.semantics.sources import Through, onward, sole, traced
 from torchlint.semantics.values import Kind
-from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path, Source
 
-_HOPS = 4
 # What computes element by element, and takes operands of smaller shapes.
 _BROADCASTING = frozenset(
     {
@@ -172,40 +172,34 @@ def is_literal_one(node: cst.BaseExpression) -> bool:
 # --- shapes -----------------------------------------------------------------------------------------
 
 
-@remembered
-def shape_of(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Shape | None:
+def shape_of(module: Module, node: cst.BaseExpression) -> Shape | None:
     """What is known of the dimensions of a tensor, by what made it; None if nothing says it is a tensor."""
-    found = _made_shape(module, node, hops) if hops > 0 else None
+    found = sole(_made_shape(module, node))
     if found is not None:
         return found
     return Shape() if module.value(node).kind is Kind.TENSOR else None
 
 
-def _made_shape(module: Module, node: cst.BaseExpression, hops: int) -> Shape | None:
+@traced(Through.NOTHING)
+def _made_shape(module: Module, node: cst.CSTNode, path: Path) -> Shape | list[Source] | None:
+    if path:
+        return None
     match node:
         case cst.Subscript():
-            return _indexed(module, node, hops)
+            return _indexed(module, node)
         case cst.Call():
-            return _called(module, node, hops)
+            return _called(module, node)
         case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert()):
-            return _made_shape(module, node.expression, hops)
-        case cst.Name():
-            binding = module.names.assignment(node)
-            if binding is None or binding.value is None:
-                return None
-            return shape_of(module, binding.value, hops - 1)
-        case cst.Attribute():
-            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-            return shape_of(module, values[0], hops - 1) if len(values) == 1 else None
+            return onward(node.expression)
     return None
 
 
-def _indexed(module: Module, node: cst.Subscript, hops: int) -> Shape | None:
+def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
     """``x[:, None]``, ``x[..., None, :]``."""
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
     if not any(adds_dimension(item) for item in items):
         return None
-    if not shape_of(module, node.value, hops - 1) and module.value(node.value).known:
+    if not shape_of(module, node.value) and module.value(node.value).known:
         return None
     split = next((i for i, item in enumerate(items) if _is_ellipsis(item)), len(items))
     front = _positions(items[:split])
@@ -238,18 +232,18 @@ def _is_ellipsis(item: cst.BaseSlice) -> bool:
     return isinstance(item, cst.Index) and isinstance(item.value, cst.Ellipsis)
 
 
-def _called(module: Module, call: cst.Call, hops: int) -> Shape | None:
+def _called(module: Module, call: cst.Call) -> Shape | list[Source] | None:
     name = module.qualified(call.func)
     if name is not None:
-        return _by_function(module, call, name, hops)
+        return _by_function(module, call, name)
     if not isinstance(call.func, cst.Attribute):
         return None
     method, owner = call.func.attr.value, call.func.value
     arguments = call.args
     if method in _KEEPING:
-        return _made_shape(module, owner, hops)
+        return onward(owner)
     if method == "unsqueeze":
-        return _unsqueezed(module, owner, arguments, hops)
+        return _unsqueezed(module, owner, arguments)
     if method in ("view", "reshape"):
         return _spelt(module, arguments)
     if method in _REDUCING:
@@ -257,13 +251,13 @@ def _called(module: Module, call: cst.Call, hops: int) -> Shape | None:
     return None
 
 
-def _by_function(module: Module, call: cst.Call, name: str, hops: int) -> Shape | None:
+def _by_function(module: Module, call: cst.Call, name: str) -> Shape | list[Source] | None:
     if name == "torch.unsqueeze" and call.args and not call.args[0].star:
-        return _unsqueezed(module, call.args[0].value, call.args[1:], hops)
+        return _unsqueezed(module, call.args[0].value, call.args[1:])
     if name == "torch.reshape":
         return _spelt(module, call.args[1:2])
     if name == "torch.nn.Parameter" and call.args:
-        return _made_shape(module, call.args[0].value, hops)
+        return onward(call.args[0].value)
     if name in _ROWS:
         return known_shape(set(), 1)
     short = name.removeprefix("torch.")
@@ -276,13 +270,11 @@ def _by_function(module: Module, call: cst.Call, name: str, hops: int) -> Shape 
     return None
 
 
-def _unsqueezed(
-    module: Module, owner: cst.BaseExpression, arguments: Sequence[cst.Arg], hops: int
-) -> Shape | None:
-    position = Wiring.of(module).operations.integer(arguments[0].value) if len(arguments) == 1 else None
+def _unsqueezed(module: Module, owner: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> Shape | None:
+    position = operations_of(module).integer(arguments[0].value) if len(arguments) == 1 else None
     if position is None or arguments[0].star:
         return None
-    return (_made_shape(module, owner, hops - 1) or Shape()).with_one_at(position)
+    return (sole(_made_shape(module, owner)) or Shape()).with_one_at(position)
 
 
 def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
@@ -308,7 +300,7 @@ def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Sh
         return None
     positional = [arg.value for arg in arguments if arg.keyword is None and not arg.star]
     dim = keywords.get("dim", positional[-1] if positional else None)
-    position = Wiring.of(module).operations.integer(dim)
+    position = operations_of(module).integer(dim)
     if position is None:
         return None
     return Shape(front=frozenset({position})) if position >= 0 else Shape(back=frozenset({position}))

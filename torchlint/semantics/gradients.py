@@ -12,10 +12,11 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
 
 _CAPTURES = frozenset(
     {
@@ -26,6 +27,7 @@ _CAPTURES = frozenset(
         "tensordict.nn.CudaGraphModule",
     }
 )
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
 
 
@@ -70,11 +72,6 @@ def _everything(index: cst.BaseSlice) -> bool:
 
 class Gradients(Part):
     """The gradients of one file."""
-
-    def __init__(self, module: Module) -> None:
-        super().__init__(module)
-        self._steps: dict[cst.CSTNode | None, list[cst.Call]] | None = None
-        self._unlikes: dict[Function | None, tuple[list[cst.If], bool]] = {}
 
     # ------------------------------------------------------------------ gradients that must be there
 
@@ -131,21 +128,19 @@ class Gradients(Part):
         branches, chosen = self._unlike(self.module.function(call))
         return chosen or any(not self.tree.contains(branch, call) for branch in branches)
 
+    @remembered
     def _unlike(self, function: Function | None) -> tuple[list[cst.If], bool]:
         """Where a function steps without knowing what for.
 
         These are the conditions that have a backward in one branch only, and no step in either; and whether
         a model is picked.
         """
-        known = self._unlikes.get(function)
-        if known is None:
-            calls = self.module.calls_in(function)
-            steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
-            backwards = self._backwards(function)
-            found = [self._branch_without(backward, backwards, steps) for backward in backwards]
-            branches = list(dict.fromkeys(branch for branch in found if branch is not None))
-            known = self._unlikes[function] = branches, any(map(self._is_chosen, calls))
-        return known
+        calls = self.module.calls_in(function)
+        steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
+        backwards = self._backwards(function)
+        found = [self._branch_without(backward, backwards, steps) for backward in backwards]
+        branches = list(dict.fromkeys(branch for branch in found if branch is not None))
+        return branches, any(map(self._is_chosen, calls))
 
     def _branch_without(
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
@@ -304,13 +299,17 @@ class Gradients(Part):
 
     def _backwards(self, function: cst.CSTNode | None) -> list[cst.Call]:
         """The calls in a function that compute gradients, themselves or in what they call in the file."""
-        if self._steps is None:
-            self._steps = {}
-            passes = Backpropagation.of(self.module).calls
-            for call in self.tree.nodes(cst.Call):
-                if call in passes or self._steps_inside(call):
-                    self._steps.setdefault(self.module.function(call), []).append(call)
-        return self._steps.get(function, [])
+        return self._computing.get(function, [])
+
+    @cached_property
+    def _computing(self) -> dict[cst.CSTNode | None, list[cst.Call]]:
+        """The calls that compute gradients, by function."""
+        found: dict[cst.CSTNode | None, list[cst.Call]] = {}
+        passes = Backpropagation.of(self.module).calls
+        for call in self.tree.nodes(cst.Call):
+            if call in passes or self._steps_inside(call):
+                found.setdefault(self.module.function(call), []).append(call)
+        return found
 
     def _steps_inside(self, call: cst.Call) -> bool:
         callee = self.module.callee(call)
@@ -346,29 +345,22 @@ class Gradients(Part):
         return loop, owner
 
     def _only_in(self, statement: cst.CSTNode | None) -> cst.For | None:
-        """The loop whose body is this statement alone, but for a guard and a ``detach_()``."""
-        while statement is not None:
-            holder = self.tree.parent(statement)
-            if isinstance(holder, cst.SimpleStatementLine) and len(holder.body) == 1:
-                statement, holder = holder, self.tree.parent(holder)
-            if not isinstance(holder, (cst.IndentedBlock, cst.SimpleStatementSuite)):
-                return None
-            rest = [other for other in holder.body if other is not statement]
-            if not all(self._is_detach(other) for other in rest):
-                return None
-            around = self.tree.parent(holder)
-            if isinstance(around, cst.For):
-                return around if around.orelse is None and around.asynchronous is None else None
-            if not isinstance(around, cst.If) or around.orelse is not None or not self._is_guard(around.test):
-                return None
-            statement = around
-        return None
+        """The loop whose body is this statement alone, but for guards and a ``detach_()``."""
+        if not isinstance(statement, _STATEMENTS):
+            return None
+        loop = next(iter(self.module.flow.statement_loops(statement)), None)
+        if not isinstance(loop, cst.For) or loop.orelse is not None or loop.asynchronous is not None:
+            return None
+        guards = [branch.construct for branch in self.module.flow.branches(statement, within=loop)]
+        if not all(isinstance(g, cst.If) and g.orelse is None and self._is_guard(g.test) for g in guards):
+            return None
+        others = (node for node in self.tree.descendants(loop.body) if isinstance(node, _STATEMENTS))
+        rest = (o for o in others if o not in guards and not self.tree.contains(statement, o))
+        return loop if all(map(self._is_detach, rest)) else None
 
     def _is_detach(self, statement: cst.CSTNode) -> bool:
         match statement:
-            case cst.SimpleStatementLine(
-                body=[cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("detach_"), value=gradient)))]
-            ):
+            case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("detach_"), value=gradient))):
                 return gradient_owner(gradient) is not None
             case _:
                 return False

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.api.frameworks import LIGHTNING_EVALUATION
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.reach import gathered
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Source, Through, steps, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -29,11 +28,7 @@ class Grad(IdentityEnum):
     UNKNOWN = "unknown"
 
 
-# Hooks that a framework calls with autograd off, or of which it is not known.
-_LIGHTNING_OFF = re.compile(
-    r"^(?:(?:validation|test|predict)_(?:step|step_end|epoch_end)"
-    r"|on_(?:validation|test|predict|sanity_check)_\w+)$"
-)
+# Methods that a framework calls with autograd off, or of which it is not known.
 _METHODS = {
     ("torch.autograd.Function", "forward"): Grad.OFF,
     ("torch.autograd.Function", "backward"): Grad.OFF,
@@ -51,16 +46,19 @@ _CONTEXTS = {
     "torch.inference_mode": Grad.OFF,
     "torch.enable_grad": Grad.ON,
 }
-_HOLDERS: frozenset[type] = frozenset({cst.With, *FUNCTIONS})
 _SETTING_WORDS = ("set_grad_enabled", "enter_context", "__enter__")
 _SETTERS = frozenset({"torch.set_grad_enabled", "torch._C._set_grad_enabled"})
 # A context or decorator of another file with such a name probably turns autograd off.
 _SUSPECTS = (Role.PREDICTION, Role.INFERENCE, Role.EVALUATION, Role.NO_GRADIENT)
 
-_Setters = dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]
-_SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
-_NO_MODES: frozenset[Grad] = frozenset()
-_STARTS = Answers(nothing=_NO_MODES, unknown=_NO_MODES)
+
+class _Setting(NamedTuple):
+    """A statement that sets the mode from there on; None: back to the one before."""
+
+    call: cst.Call
+    mode: Grad | None
+    until: cst.CSTNode | None = None
+    """The ``with`` at whose end the mode of before is back, if there is one."""
 
 
 def _in_common(modes: frozenset[Grad]) -> Grad:
@@ -79,62 +77,32 @@ class GradModes(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self._modes: dict[cst.CSTNode, Grad] = {}
-        self._starts: dict[Function, frozenset[Grad]] = {}
-        self._regions: dict[cst.CSTNode, cst.CSTNode] = {}
         self._sets_modes = any(self.tree.mentions(word) for word in _SETTING_WORDS)
 
+    @remembered
     def mode(self, node: cst.CSTNode) -> Grad:
         """Whether autograd records what ``node`` computes."""
-        found = self._modes.get(node)
-        if found is None:
-            inside, function = self._inside(node)
-            if inside is not None:
-                found = inside
-            else:
-                found = self._entry(function) if function is not None else Grad.ON
-            if not self.module.fixpoint.busy:
-                self._modes[node] = found
-        return found
+        inside, function = self._inside(node)
+        if inside is not None:
+            return inside
+        return _in_common(self._modes_at_start(function)) if function is not None else Grad.ON
 
     # ------------------------------------------------------------------ inside a function
 
     def _inside(self, node: cst.CSTNode) -> tuple[Grad | None, Function | None]:
         """What the function around ``node`` itself does to the mode there, and that function."""
-        setters = self._setters
-        for child, parent in self.tree.edges(node, _HOLDERS):
-            if isinstance(parent, FUNCTIONS) and child is parent.body:
-                return (self._stated(node, parent, parent) if setters else None), parent
-            if isinstance(parent, cst.With):
-                held = self._held(parent, child)
-                if held is not None:
-                    stated = self._stated(node, parent, self.module.function(parent)) if setters else None
-                    return (stated or held), None
-        return (self._stated(node, self.tree.root, None) if setters else None), None
-
-    def _held(self, block: cst.With, child: cst.CSTNode) -> Grad | None:
-        for item in reversed(block.items):
-            if child is not block.body:
-                # Within the header only the items further left are in force.
-                if item is child:
-                    child = block.body
-                continue
+        root = self.module.flow.root(node)
+        function = root if isinstance(root, FUNCTIONS) else None
+        for item in self.module.flow.contexts(node):
             mode = self._context(item.item)
             if mode is not None:
-                return mode
-        return None
+                return self._stated(node, self.tree.parents[item], function) or mode, None
+        return self._stated(node, root, function), function
 
-    @property
-    def _setters(self) -> _Setters:
-        """The statements that set the mode from there on, by function; None: back to the one before."""
-        if not self._sets_modes:
-            return {}
-        question = "setters", self.tree.root
-        found: _Setters = self.module.fixpoint.ask(question, self._find_setters, _SETTERS_KNOWN)
-        return found
-
-    def _find_setters(self, _: object) -> _Setters:
-        found: _Setters = {}
+    @solved({})
+    def _settings(self, root: cst.CSTNode) -> dict[Function | None, list[_Setting]]:
+        """The statements in the file that set the mode from there on, by their function, in source order."""
+        found: dict[Function | None, list[_Setting]] = {}
         for call in self.tree.nodes(cst.Call):
             if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
                 setting = self._setting(call)
@@ -142,31 +110,26 @@ class GradModes(Part):
                     found.setdefault(self.module.function(call), []).append(setting)
         return found
 
-    def _setting(self, call: cst.Call) -> tuple[cst.CSTNode, Grad | None] | None:
+    def _setting(self, call: cst.Call) -> _Setting | None:
         if self.names.qualified(call.func) in _SETTERS and call.args:
             argument = call.args[0].value
-            if self._is_saved(argument):
-                return call, None
-            return call, self._switched(argument)
-        if isinstance(call.func, cst.Attribute):
-            mode: Grad | None = None
-            if call.func.attr.value == "enter_context" and len(call.args) == 1:
-                mode = self._context(call.args[0].value)
-                if mode is not None:
-                    self._regions[call] = self._stack_block(call.func.value)
-            elif call.func.attr.value == "__enter__":
-                mode = self._context(call.func.value)
-            return (call, mode) if mode is not None else None
-        return None
+            return _Setting(call, None if self._is_saved(argument) else self._switched(argument))
+        match call.func:
+            case cst.Attribute(attr=cst.Name("enter_context"), value=stack) if len(call.args) == 1:
+                mode, until = self._context(call.args[0].value), self._unwinding(call, stack)
+            case cst.Attribute(attr=cst.Name("__enter__"), value=context):
+                mode, until = self._context(context), None
+            case _:
+                return None
+        return _Setting(call, mode, until) if mode is not None else None
 
-    def _stack_block(self, stack: cst.BaseExpression) -> cst.CSTNode:
-        """The ``with`` that unwinds an exit stack; the whole file if there is none."""
-        for binding in self.names.bindings(stack) if isinstance(stack, cst.Name) else ():
-            if binding.kind is BindingKind.WITH:
-                block = self.tree.enclosing(binding.node, cst.With)
-                if block is not None:
-                    return block
-        return self.tree.root
+    def _unwinding(self, call: cst.Call, stack: cst.BaseExpression) -> cst.CSTNode | None:
+        """The ``with`` that unwinds an exit stack in which ``call`` enters something."""
+        opened = (
+            [binding.value for binding in self.names.bindings(stack)] if isinstance(stack, cst.Name) else []
+        )
+        blocks = (self.tree.parents[item] for item in self.module.flow.contexts(call) if item.item in opened)
+        return next(blocks, None)
 
     def _is_saved(self, node: cst.CSTNode) -> bool:
         """Whether this is the mode of before, kept in a variable."""
@@ -180,37 +143,30 @@ class GradModes(Part):
 
     def _stated(self, node: cst.CSTNode, limit: cst.CSTNode, function: Function | None) -> Grad | None:
         """What the statements of the same function above ``node`` leave in force, inside ``limit``."""
-        order = self.tree.order
-        settings = self._setters.get(function, [])
-        if limit is not self.tree.root:
-            first = bisect_left(settings, order[limit], key=lambda setting: order[setting[0]])
-            last = self.tree.last(limit)
-            settings = settings[first : bisect_right(settings, last, key=lambda setting: order[setting[0]])]
-        if self._regions:
-            settings = [
-                (call, mode)
-                for call, mode in settings
-                if call not in self._regions or self.tree.contains(self._regions[call], node)
-            ]
+        if not self._sets_modes:
+            return None
+        flow, order = self.module.flow, self.tree.order
+        settings = [
+            setting
+            for setting in self._settings(self.tree.root).get(function, ())
+            if self.tree.contains(limit, setting.call)
+            and (setting.until is None or self.tree.contains(setting.until, node))
+        ]
         if not settings:
             return None
-        before = bisect_left(settings, order[node], key=lambda setting: order[setting[0]])
+        before = bisect_left(settings, order[node], key=lambda setting: order[setting.call])
         if before:
-            call, mode = settings[before - 1]
-            block = self.tree.parent(self.tree.statement(call))
-            if block is not None and self.tree.contains(block, node):
+            call, mode, _ = settings[before - 1]
+            if flow.certainly_before(call, node):
                 return mode
-            if all(other == mode for _, other in settings):
+            if all(other.mode == mode for other in settings):
                 return Grad.UNKNOWN if mode is not Grad.ON else None
-            if isinstance(
-                self.tree.parent(block) if block is not None else None, (cst.For, cst.While, cst.With)
-            ):
-                return mode
-            return Grad.UNKNOWN
+            # Of the loops around a statement it is taken that they have iterations.
+            return mode if next(flow.branches(call), None) is None else Grad.UNKNOWN
         # What comes later in a loop is in force when the loop comes round again.
-        loop = self.tree.enclosing(node, cst.For, cst.While)
-        if loop is not None and self.tree.contains(loop, settings[-1][0]):
-            return None if settings[-1][1] in (None, Grad.ON) else Grad.UNKNOWN
+        last = settings[-1]
+        if any(self.tree.contains(loop, last.call) for loop in flow.statement_loops(node)[:1]):
+            return None if last.mode in (None, Grad.ON) else Grad.UNKNOWN
         return None
 
     def _switched(self, argument: cst.BaseExpression) -> Grad:
@@ -221,103 +177,72 @@ class GradModes(Part):
 
     # ------------------------------------------------------------------ contexts
 
-    @remembered
-    def _context(self, node: cst.CSTNode, depth: int = 0) -> Grad | None:
+    def _context(self, node: cst.BaseExpression) -> Grad | None:
         """What entering this context manager does; None: nothing to the grad mode."""
-        if depth > 4:
-            return None
+        modes = self._entered(node)
+        return next(iter(modes), None) if len(modes) < 2 else Grad.UNKNOWN
+
+    @traced(Through.RETURNS)
+    def _entered(self, node: cst.CSTNode, path: Path) -> Grad | None:
+        """The modes that entering what a context manager comes from turns on."""
         match node:
             case cst.Call():
-                return self._called_context(node, depth)
-            case cst.IfExp():
-                body, other = self._context(node.body, depth + 1), self._context(node.orelse, depth + 1)
-                return body if body is other else Grad.UNKNOWN
-            case cst.Name():
-                bindings = self.names.bindings(node)
-                values = [b.value for b in bindings if b.kind is BindingKind.ASSIGN and not b.path]
-                if bindings and len(values) == len(bindings):
-                    return self._joined(values, depth)
-            case cst.Attribute(value=cst.Name() as owner):
-                cls = self.module.classes.instance_class(owner)
-                if cls is not None:
-                    info = self.module.classes.info(cls)
-                    assigned = self.module.classes.attribute_bindings(info, node.attr.value)
-                    if assigned:
-                        return self._joined([b.value for b in assigned], depth)
+                return self._made(node)
+            case cst.Param(name=cst.Name(name)):
+                return Grad.UNKNOWN if has(name, *_SUSPECTS) else None
+            case cst.Name() | cst.Attribute() if not self._is_shown(node):
+                return Grad.UNKNOWN if has(last_name(node), *_SUSPECTS) else None
             case _:
-                pass
-        word = last_name(node)
-        return Grad.UNKNOWN if word is not None and has(word, *_SUSPECTS) else None
+                return None
 
-    def _joined(self, values: Iterable[cst.BaseExpression | None], depth: int) -> Grad | None:
-        modes = {self._context(value, depth + 1) if value is not None else None for value in values}
-        return modes.pop() if len(modes) == 1 else Grad.UNKNOWN
+    def _is_shown(self, node: cst.Name | cst.Attribute) -> bool:
+        """Whether the file shows what a name or attribute is assigned."""
+        onto = steps(self.module, Source(node)) or ()
+        return any(steps(self.module, source) is not None for source in onto)
 
-    def _called_context(self, call: cst.Call, depth: int) -> Grad | None:
+    def _made(self, call: cst.Call) -> Grad | None:
+        """What entering the context manager that a call makes does to the grad mode."""
         qualified = self.names.qualified(call.func)
+        if qualified == "torch.inference_mode" and call.args:
+            return Grad.OFF if self._switched(call.args[0].value) is Grad.ON else Grad.UNKNOWN
         if qualified in _CONTEXTS:
-            if qualified == "torch.inference_mode" and call.args:
-                return Grad.OFF if self._switched(call.args[0].value) is Grad.ON else Grad.UNKNOWN
             return _CONTEXTS[qualified]
         if qualified in _SETTERS and call.args:
             return self._switched(call.args[0].value)
         function = self.module.callee(call)
+        made = self.module.value(call.func).definition
+        if isinstance(function, cst.FunctionDef) and function.name.value == "__init__":
+            made = self.module.classes.owner(function)
+        if isinstance(made, cst.ClassDef):
+            return Grad.UNKNOWN if self._switches_when_entered(made) else None
         if isinstance(function, cst.FunctionDef):
-            if function.name.value == "__init__":
-                owner = self.module.classes.owner(function)
-                return self._entered(owner) if owner is not None else None
-            return self._managed(function, depth)
-        definition = self.module.value(call.func).definition
-        if isinstance(definition, cst.ClassDef):
-            return self._entered(definition)
-        word = last_name(call.func)
-        return Grad.UNKNOWN if word is not None and has(word, *_SUSPECTS) else None
+            return self._managed(function)
+        return Grad.UNKNOWN if has(last_name(call.func), *_SUSPECTS) else None
 
-    def _entered(self, cls: cst.ClassDef) -> Grad | None:
-        """What entering an instance of this class does; unknown if it meddles with the mode at all."""
+    def _switches_when_entered(self, cls: cst.ClassDef) -> bool:
+        """Whether entering an instance of a class meddles with the mode at all."""
         enter = self.module.classes.info(cls).method("__enter__")
-        if enter is None:
-            return None
-        meddles = any(
+        return enter is not None and any(
             isinstance(part, (cst.Name, cst.Attribute))
             and (self.names.qualified(part) in _CONTEXTS or self.names.qualified(part) in _SETTERS)
             for part in self.tree.descendants(enter)
         )
-        return Grad.UNKNOWN if meddles else None
 
-    def _managed(self, function: cst.FunctionDef, depth: int) -> Grad | None:
-        """What holds at the ``yield`` of a context manager written as a generator, or what it returns."""
-        found: list[Grad | None] = []
-        for node in self._own_nodes(function):
-            if isinstance(node, cst.Yield):
-                found.append(self._inside(node)[0])
-            elif isinstance(node, cst.Return) and node.value is not None:
-                found.append(self._context(node.value, depth + 1))
-        if not found:
-            return None
-        return found[0] if all(mode is found[0] for mode in found) else Grad.UNKNOWN
-
-    def _own_nodes(self, function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-        for node in self.tree.descendants(function.body):
-            if isinstance(node, (cst.Yield, cst.Return)) and self.module.function(node) is function:
-                yield node
+    def _managed(self, function: cst.FunctionDef) -> Grad | None:
+        """What holds at the ``yield`` of a context manager written as a generator."""
+        found = {
+            self._inside(node)[0]
+            for node in self.tree.descendants(function.body)
+            if isinstance(node, cst.Yield) and self.module.function(node) is function
+        }
+        return next(iter(found), None) if len(found) < 2 else Grad.UNKNOWN
 
     # ------------------------------------------------------------------ functions
 
-    def _entry(self, function: Function) -> Grad:
-        """The mode in which a function starts: its decorators, its framework, its callers."""
-        if not self.module.fixpoint.busy:
-            # Nothing that is asked now rests on half an answer, so that all on the way may be remembered.
-            return _in_common(gathered(function, self._started_in, self._starts))
-        return _in_common(self._modes_at_start(function))
-
+    @solved(frozenset())
     def _modes_at_start(self, function: Function) -> frozenset[Grad]:
-        """The modes in which a function starts, asked while values are being worked out."""
-        found: frozenset[Grad] = self.module.fixpoint.ask(("starts", function), self._find_modes, _STARTS)
-        return found
-
-    def _find_modes(self, question: tuple[str, Function]) -> frozenset[Grad]:
-        modes, onward = self._started_in(question[1])
+        """The modes in which a function starts: its decorators, its framework, its callers tell."""
+        modes, onward = self._started_in(function)
         return frozenset(modes).union(*map(self._modes_at_start, dict.fromkeys(onward)))
 
     def _started_in(self, function: Function) -> tuple[list[Grad], list[Function]]:
@@ -373,7 +298,9 @@ class GradModes(Part):
     @property
     def _global(self) -> Grad:
         """The mode that the module's own statements leave for the functions it defines."""
-        modes = {mode for _, mode in self._setters.get(None, ())}
+        if not self._sets_modes:
+            return Grad.ON
+        modes = {setting.mode for setting in self._settings(self.tree.root).get(None, ())}
         if not modes or modes == {Grad.ON}:
             return Grad.ON
         return Grad.OFF if modes == {Grad.OFF} else Grad.UNKNOWN
@@ -384,7 +311,7 @@ class GradModes(Part):
             return None
         info = self.module.classes.info(owner)
         name = function.name.value
-        if info.lightning and _LIGHTNING_OFF.match(name):
+        if info.lightning and LIGHTNING_EVALUATION.match(name):
             return Grad.OFF
         for base in info.bases:
             mode = _METHODS.get((base, name))

@@ -25,7 +25,7 @@ from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.sources import Path, Through, every, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -128,7 +128,8 @@ def _number(module: Module, call: cst.Call) -> bool:
     if qualified not in _CONVERTING_BUILTINS and not qualified.startswith("math."):
         return False
     return any(
-        not arg.star and (module.is_tensor(arg.value) or _reduced(module, arg.value)) for arg in call.args
+        not arg.star and (module.is_tensor(arg.value) or every(_reduced(module, arg.value)))
+        for arg in call.args
     )
 
 
@@ -141,7 +142,7 @@ def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpres
     asked = _asked(node)
     if asked is None or (isinstance(asked, cst.Comparison) and len(asked.comparisons) > 1):
         return  # a chain asks by itself
-    if module.is_tensor(asked) or _reduced(module, asked):
+    if module.is_tensor(asked) or every(_reduced(module, asked)):
         yield asked
 
 
@@ -163,13 +164,15 @@ _REDUCTIONS = frozenset(
 )
 
 
-@solved(False)
-def _reduced(module: Module, node: cst.BaseExpression) -> bool:
+@traced(Through.OPERANDS)
+def _reduced(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
 
     Of the things that are handed to compiled code only tensors and arrays have such methods, and the
     compiler knows the values of neither.
     """
+    if path or not isinstance(node, cst.BaseExpression):
+        return None
     if module.value(node).kind not in (Kind.UNKNOWN, Kind.BOOL, Kind.NUMBER):
         return False
     match node:
@@ -179,15 +182,12 @@ def _reduced(module: Module, node: cst.BaseExpression) -> bool:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
         ):
-            if isinstance(operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
-                return False
-            return _reduced(module, left) or _reduced(module, right)
+            identity = isinstance(operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
+            return not identity and any(every(_reduced(module, side)) for side in (left, right))
         case cst.BinaryOperation(left=left, right=right):
-            return _reduced(module, left) or _reduced(module, right)
-        case cst.Name():
-            values = [b.value for b in module.bindings(node) if not b.path]
-            return bool(values) and all(v is not None and _reduced(module, v) for v in values)
-    return False
+            return any(every(_reduced(module, side)) for side in (left, right))
+        case _:
+            return None
 
 
 def _sized_by_data(module: Module, node: cst.Call | cst.Subscript) -> bool:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.names import BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_HOPS = 4
 
 # What functions of other files do with an optimizer without clearing anything, going by their names.
 HARMLESS = (
@@ -76,48 +73,42 @@ LIBRARIES = (
 )
 
 
-class Holders:
-    """What the expressions of one file may hold, going by what they were made with, and by names last."""
+def holds_optimizer(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is, or may be an object that holds, an optimizer or parameters."""
+    return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS)))
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
 
-    def holds_optimizer(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
-        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS), hops)
+def holds_model(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is, or may be an object that holds, a model, its parameters or an optimizer."""
+    return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE)))
 
-    def holds_model(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
-        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE), hops)
 
-    @remembered
-    def _holds(self, node: cst.BaseExpression, kinds: tuple[Kind, ...], hops: int) -> bool:
-        """Whether an expression is, or may be an object that holds, something of these kinds."""
-        value = self.module.value(node)
-        if value.kind in kinds:
-            return True
-        if value.kind in HOLD_NO_MODEL or value.kind is Kind.MODULE or hops == 0:
-            return False
-        match node:
-            case cst.Tuple() | cst.List() | cst.Set():
-                return any(self._holds(element.value, kinds, hops) for element in node.elements)
-            case cst.Dict():
-                return any(self._holds(element.value, kinds, hops) for element in node.elements)
-            case cst.Call():
-                if has(last_name(node.func), *HARMLESS) or has(last_name(node.func), *_DATA):
-                    return False
-                return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
-            case cst.Attribute():
-                assigned = self.module.names.attributes.get(node.attr.value, ())
-                if any(a.value is not None and self._holds(a.value, kinds, hops - 1) for a in assigned):
-                    return True
-                return not assigned and ends(node.attr.value, *_HOLDERS)
-            case cst.Subscript():
-                return self._holds(node.value, kinds, hops - 1)
-            case cst.Name():
-                return any(
-                    ends(node.value, *_HOLDERS)
-                    if binding.kind is BindingKind.PARAMETER
-                    else binding.value is not None and self._holds(binding.value, kinds, hops - 1)
-                    for binding in self.module.bindings(node)
-                )
-            case _:
+@traced(Through.ITEMS)
+def _holds(
+    module: Module, node: cst.CSTNode, path: Path, kinds: tuple[Kind, ...]
+) -> bool | list[Source] | None:
+    """Whether this is of one of these kinds, by what it was made with, and by its name last.
+
+    An object may hold whatever it was made with; which part of it is asked for makes no difference.
+    """
+    kind = module.value(node).kind
+    if kind in kinds or kind in HOLD_NO_MODEL or kind is Kind.MODULE:
+        return kind in kinds
+    match node:
+        case cst.Param():
+            return ends(node.name.value, *_HOLDERS)
+        case cst.Tuple() | cst.List() | cst.Set() | cst.Dict():
+            return onward(*(element.value for element in node.elements))
+        case cst.Call():
+            if has(last_name(node.func), *HARMLESS, *_DATA):
                 return False
+            return onward(*(argument.value for argument in node.args))
+        case cst.Attribute(attr=cst.Name(name)):
+            assigned = module.names.attributes.get(name, ())
+            if not assigned:
+                return ends(name, *_HOLDERS)
+            return onward(*(binding.value for binding in assigned if binding.value is not None))
+        case cst.Subscript():
+            return onward(node.value)
+        case _:
+            return None

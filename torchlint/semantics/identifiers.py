@@ -5,18 +5,43 @@ Comments, docstrings and other text are no code: they name nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+
+_OPTION = re.compile(r"-{0,2}[A-Za-z_][\w.-]{0,40}")
 
 
 @remembered
 def identifiers(module: Module) -> frozenset[str]:
     """Return all names of variables, attributes, parameters, functions, classes and imports in the code."""
     return frozenset(name.value for name in module.tree.nodes(cst.Name))
+
+
+def speaks_of(module: Module, *roles: Role) -> bool:
+    """Return whether an identifier in the code, or an option that a string spells, has one of these roles."""
+    return any(has(name, *roles) for name in identifiers(module) | options(module))
+
+
+@remembered
+def options(module: Module) -> frozenset[str]:
+    """Return the strings of one word in the code: options, and keys of configurations."""
+    texts = (string.raw_value for string in module.tree.nodes(cst.SimpleString))
+    return frozenset(text for text in texts if _OPTION.fullmatch(text))
+
+
+def named(module: Module, node: cst.CSTNode) -> Iterator[str]:
+    """Yield the identifiers and the strings of one word inside a node, such as a condition."""
+    for inner in module.tree.descendants(node):
+        if isinstance(inner, cst.Name):
+            yield inner.value
+        elif isinstance(inner, cst.SimpleString) and _OPTION.fullmatch(inner.raw_value):
+            yield inner.raw_value
 
 
 def imports(module: Module, packages: Iterable[str]) -> bool:

@@ -23,19 +23,20 @@ from torchlint.semantics.callgraph import CallGraph
 from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
 from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
-    ACCELERATOR_STRING,
     LENGTHS_NAME,
-    NOISE_LEVEL,
-    NOISE_SCHEDULER,
-    PIPELINE_MODEL,
     goes_over_data,
+    is_noise_level,
+    names_accelerator,
     says_host,
 )
-from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
-from torchlint.semantics.lexicon import Role, ends, names_device, names_loss
+from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.flow.guards import guards, unchanged
+from torchlint.semantics.lexicon import Role, denotes, ends, names_device, names_loss
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BATCH,
@@ -81,16 +82,14 @@ class Inference:
     know about grad mode and places ask for values.
     """
 
-    def __init__(self, tree: SyntaxTree, names: Names, classes: Classes) -> None:
+    def __init__(self, tree: SyntaxTree, names: Names, flow: ControlFlow, classes: Classes) -> None:
         self.tree = tree
+        self.flow = flow
         self.effort = tree.effort
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH, effort=self.effort)
-        self._settled: dict[Any, Any] = self.fixpoint.settled
-        self._instances: dict[cst.ClassDef, Value] = {}
-        self._fills: dict[Binding, list[cst.BaseExpression]] = {}
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
@@ -108,13 +107,8 @@ class Inference:
         effort.spent += 1
         if effort.spent > effort.limit:
             raise ExhaustedError
-        known: Value | None = self._settled.get(node)
-        if known is None:
-            if node.__class__ in _LITERALS:
-                known = self._settled[node] = self._evaluate(node)
-            else:
-                known = self.fixpoint.ask(node, self._evaluate, _VALUES)
-        return known
+        known: Value | None = self.fixpoint.settled.get(node)
+        return known if known is not None else self.fixpoint.ask(node, self._evaluate, _VALUES)
 
     def _place_of(self, question: Any) -> tuple[int, str]:
         """Where in the file a question stands: a node for its value, or what else is asked of it.
@@ -138,7 +132,7 @@ class Inference:
     def _formatted(self, node: cst.FormattedString) -> Value:
         head = node.parts[0] if node.parts else None
         text = head.value if isinstance(head, cst.FormattedStringText) else ""
-        return STRING.on(Device.ACCELERATOR) if ACCELERATOR_STRING.match(text) else STRING
+        return STRING.on(Device.ACCELERATOR) if names_accelerator(text) else STRING
 
     def _operation(self, node: cst.BinaryOperation) -> Value:
         return self.library.operate(self.value(node.left), self.value(node.right), node)
@@ -177,7 +171,7 @@ class Inference:
         if not isinstance(text, str):
             return STRING
         device = Device.UNKNOWN
-        if ACCELERATOR_STRING.match(text):
+        if names_accelerator(text):
             device = Device.ACCELERATOR
         elif text == "cpu" or text.startswith("cpu:"):
             device = Device.CPU
@@ -273,8 +267,8 @@ class Inference:
             result = self._of_several(bindings)
         if result is BOTTOM:
             return result
-        if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
-            narrowed = self._narrowed(node, bindings)
+        if result.tensorlike or result.kind is Kind.UNKNOWN:
+            narrowed = self.proven(node)
             if narrowed is not None:
                 if result.tensorlike and narrowed.kind in _COLLECTIONS and narrowed.item is None:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
@@ -337,41 +331,27 @@ class Inference:
         return any(value.kind is Kind.NUMBER and not value.starts for value in values)
 
     @cached_property
-    def _type_tests(self) -> dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]]:
-        """By variable: the calls ``isinstance(x, int)`` and the types that they test for."""
-        found: dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]] = {}
-        for call in self.tree.nodes(cst.Call):
-            match call:
-                case cst.Call(
-                    func=cst.Name("isinstance"), args=[cst.Arg(value=cst.Name(name)), cst.Arg(value=types)]
-                ):
-                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
-                    found.setdefault(name, []).append((call, parts))
-                case _:
-                    pass
-        return found
+    def _type_tests(self) -> frozenset[str]:
+        """The variables that ``isinstance(x, int)`` asks of which type they are."""
+        tests = (call.args[0].value for call in self.tree.calls_by_name.get("isinstance", ()) if call.args)
+        return frozenset(tested.value for tested in tests if isinstance(tested, cst.Name))
 
     def proven(self, node: cst.Name) -> Value | None:
         """What ``isinstance`` proves a variable to be where it is read, if it is something of the host."""
-        return self._narrowed(node, self.names.bindings(node))
-
-    def _narrowed(self, node: cst.Name, bindings: Sequence[Binding]) -> Value | None:
-        for test, types in self._type_tests.get(node.value, ()):
-            holder, proven = self.tree.parent(test), False
-            condition: cst.CSTNode = test
-            while isinstance(holder, cst.BooleanOperation) and isinstance(holder.operator, cst.And):
-                proven = proven or (holder.left is condition and self.tree.contains(holder.right, node))
-                condition, holder = holder, self.tree.parent(holder)
-            if isinstance(holder, (cst.If, cst.IfExp)) and holder.test is condition:
-                proven = proven or self.tree.contains(holder.body, node)
-            if (
-                proven
-                and holder is not None
-                and not any(self.tree.contains(holder, b.node) for b in bindings)
-            ):
-                shown = join(self.annotations.promised(part) for part in types)
-                if shown is not BOTTOM and shown.kind in _HOST_KINDS:
-                    return shown
+        if node.value not in self._type_tests:
+            return None
+        for guard in guards(self, node):
+            match guard.test:
+                case cst.Call(
+                    func=cst.Name("isinstance"),
+                    args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
+                ) if guard.holds and unchanged(self, tested, node):
+                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                    shown = join(map(self.annotations.promised, parts))
+                    if shown is not BOTTOM and shown.kind in _HOST_KINDS:
+                        return shown
+                case _:
+                    pass
         return None
 
     def _open(self, binding: Binding) -> bool:
@@ -450,13 +430,11 @@ class Inference:
             filled = join(values())
         return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
 
+    @remembered
     def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
         """What is appended to the list that a definition may stand for, in source order."""
-        known = self._fills.get(binding)
-        if known is None:
-            found = map(self.appended, self.names.uses(binding))
-            known = self._fills[binding] = [item for item in found if item is not None]
-        return known
+        found = map(self.appended, self.names.uses(binding))
+        return [item for item in found if item is not None]
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -735,7 +713,7 @@ class Inference:
             return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
         if result is BOTTOM or result.known:
             return result
-        if NOISE_LEVEL.match(attr) and NOISE_SCHEDULER.search(dotted_text(node.value) or ""):
+        if is_noise_level(attr, dotted_text(node.value) or ""):
             return TENSOR.on(Device.CPU)
         if base.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE):
             assigned = self._assigned_elsewhere(node)
@@ -960,7 +938,8 @@ class Inference:
         for binding in self.names.bindings(given) if isinstance(given, cst.Name) else ():
             if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
                 promised = self.tree.source(binding.node.annotation.annotation)
-        return MODULE if PIPELINE_MODEL.match(attr) or promised.strip("'\"").endswith("Model") else UNKNOWN
+        is_model = denotes(attr, Role.DIFFUSION) or promised.strip("'\"").endswith("Model")
+        return MODULE if is_model else UNKNOWN
 
     @cached_property
     def _registrations(self) -> dict[str, list[cst.Call]]:
@@ -1126,14 +1105,12 @@ class Inference:
 
     # ------------------------------------------------------------------ modules
 
+    @remembered
     def instance(self, definition: cst.ClassDef) -> Value:
         """An instance of a class of this file."""
-        known = self._instances.get(definition)
-        if known is None:
-            info = self.classes.info(definition)
-            cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-            known = self._instances[definition] = Value(info.kind, cls=cls, definition=definition)
-        return known
+        info = self.classes.info(definition)
+        cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
+        return Value(info.kind, cls=cls, definition=definition)
 
     # ------------------------------------------------------------------ functions of the file
 
@@ -1271,5 +1248,3 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
-# What leans on nothing else needs none of the care that questions take.
-_LITERALS = frozenset({cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString})

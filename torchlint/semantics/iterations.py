@@ -8,8 +8,6 @@ for the order of things, and for what is missing.
 from __future__ import annotations
 
 import enum
-import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,9 +15,9 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.flow.graph import Function, StatementLoop
+from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
 from torchlint.semantics.gradients import gradient_owner
-from torchlint.semantics.lexicon import Role, has, names_optimizer
+from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.remembered import remembered
@@ -27,9 +25,6 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind, Value
 
 Path = tuple[cst.Call, ...]
-
-_DEPTH = 6
-"""How many calls deep an iteration is followed."""
 
 _VISITS = 200
 """How many functions are gone through for one iteration."""
@@ -40,12 +35,9 @@ def _clears_gradients(name: str | None) -> bool:
     return has(name, Role.CLEARING) and has(name, Role.GRADIENT)
 
 
-# Code that does something of interest, or gets hold of an optimizer, going by its words.
-_OF_INTEREST = re.compile(
-    r"\bstep\(|backward|\.grad\b|zero|clear|\.eval\(|\.train\(|optim|\bopt\b|\.training\b"
-)
-# Calls that look at the function they are given, and do not run it.
-_KEEPS = re.compile(r"save|log|print|isinstance|signature|hyper_?parameters|doc|name")
+# Members that code of interest asks for, and roles of what else it names.
+_OF_INTEREST = frozenset({"step", "grad", "eval", "train", "training"})
+_OF_INTEREST_BY_ROLE = (Role.BACKPROPAGATION, Role.CLEARING, Role.OPTIMIZER)
 # Methods that change a gradient in place and leave it as long as it was, or make it longer.
 _KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_", "requires_grad_", "detach_"})
 
@@ -152,7 +144,6 @@ class Iterations(Part):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self._iterations: dict[StatementLoop | cst.FunctionDef, Iteration] = {}
         self._visits = 0
 
     # ------------------------------------------------------------------ which loops
@@ -171,18 +162,17 @@ class Iterations(Part):
     def _search(self, node: cst.CSTNode, *, all_around: bool) -> Iterable[StatementLoop]:
         found: dict[StatementLoop, None] = {}
         seen: set[cst.CSTNode] = set()
-        waiting: deque[tuple[cst.CSTNode, int]] = deque([(node, 0)])
-        while waiting:
-            current, depth = waiting.popleft()
+        waiting = [node]
+        for current in waiting:
             loops = list(self._loops(current))
             if not all_around and loops:
                 loops = loops[:1]
             found.update((loop, None) for loop in loops if isinstance(loop, StatementLoop))
             function = self.module.function(current)
-            if (loops and not all_around) or function is None or function in seen or depth >= _DEPTH:
+            if (loops and not all_around) or function is None or function in seen:
                 continue
             seen.add(function)
-            waiting.extend((call, depth + 1) for call in self.module.callers(function))
+            waiting.extend(self.module.callers(function))
         return found
 
     def entered(self, node: cst.CSTNode) -> list[Iteration]:
@@ -196,7 +186,7 @@ class Iterations(Part):
         waiting = [node]
         for current in waiting:
             function = self.module.function(current)
-            if not isinstance(function, cst.FunctionDef) or len(seen) > _DEPTH:
+            if not isinstance(function, cst.FunctionDef):
                 return []
             if function in seen:
                 continue
@@ -234,16 +224,15 @@ class Iterations(Part):
         )
         return {*calls, *gradients}
 
+    @remembered
     def iteration(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:
         """What an iteration of this loop does."""
-        found = self._iterations.get(loop)
-        if found is None:
-            found = self._iterations[loop] = Iteration(loop)
-            self._visits = 0
-            if not isinstance(loop, cst.FunctionDef):
-                # A generator may do its part between two iterations.
-                self._walk(found, loop.test if isinstance(loop, cst.While) else loop.iter, (), ())
-            self._walk(found, loop.body, (), ())
+        found = Iteration(loop)
+        self._visits = 0
+        if not isinstance(loop, cst.FunctionDef):
+            # A generator may do its part between two iterations.
+            self._walk(found, loop.test if isinstance(loop, cst.While) else loop.iter, (), ())
+        self._walk(found, loop.body, (), ())
         return found
 
     def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -262,7 +251,7 @@ class Iterations(Part):
             word = last_name(part) if isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)) else None
             if word in ("parameters", "named_parameters", "param_groups", "modules", "named_modules"):
                 return True
-            if word is not None and re.search(r"optim(izer)?s|(^|_)opts$|(^|_)models$|(^|_)nets$", word):
+            if word is not None and word.endswith("s") and ends(word, Role.OPTIMIZER, Role.MODEL):
                 return True
         value = self.module.value(iterable)
         item = value.item or (value.elements[0] if value.elements else None)
@@ -292,7 +281,8 @@ class Iterations(Part):
         bodies: list[Function] = [] if callee is None else [callee, *self._entered(call)]
         if callee is None:
             iteration.foreign.append((call, path))
-        keeps = _KEEPS.search(last_name(call.func) or "")
+        # Calls that look at the function they are given do not run it.
+        keeps = has(last_name(call.func), Role.SAVING, Role.LOGGING) or self._looks(call)
         for argument in call.args:
             # ``optimizer.step(closure)``
             given = None if keeps else self._given_function(argument.value)
@@ -301,7 +291,7 @@ class Iterations(Part):
         for function in bodies:
             if function not in self._of_interest:
                 continue
-            if len(path) >= _DEPTH or self._visits >= _VISITS:
+            if self._visits >= _VISITS:
                 iteration.complete = False
             elif all(self.module.callee(step) is not function for step in path):
                 self._visits += 1
@@ -317,6 +307,10 @@ class Iterations(Part):
         info = self.module.classes.info(definition)
         methods = (info.method(name) for name in ("__enter__", "__exit__"))
         return [method for method in methods if method is not None]
+
+    def _looks(self, call: cst.Call) -> bool:
+        dotted = self.module.qualified(call.func) or ""
+        return dotted == "builtins.isinstance" or dotted.startswith("inspect.")
 
     def _given_function(self, node: cst.BaseExpression) -> Function | None:
         if not isinstance(node, (cst.Name, cst.Attribute)):
@@ -354,8 +348,13 @@ class Iterations(Part):
             if function is not None:
                 for named in (call.func, *(argument.value for argument in call.args)):
                     called.setdefault(last_name(named) or "", set()).add(function)
-        functions: list[Function] = [*self.tree.nodes(cst.FunctionDef), *self.tree.nodes(cst.Lambda)]
-        found: set[cst.CSTNode] = {f for f in functions if _OF_INTEREST.search(self.tree.source(f))}
+        found: set[cst.CSTNode] = set()
+        for part in self.tree.nodes(cst.Name):
+            if part.value in _OF_INTEREST or has(part.value, *_OF_INTEREST_BY_ROLE):
+                function = self.module.function(part)
+                while function is not None and function not in found:
+                    found.add(function)
+                    function = self.module.function(function)
         waiting = list(found)
         while waiting:
             current = waiting.pop()
@@ -468,40 +467,56 @@ class Iterations(Part):
         """What an expression stands for in a function that the calls of ``path`` lead to."""
         return Subject(node, self.module.value(node), self._place(node, path))
 
-    def _place(self, node: cst.BaseExpression, path: Path, hops: int = 12) -> tuple[object, ...] | None:
-        if hops == 0:
-            return None
-        match node:
-            case cst.Name():
-                return self._place_of_name(node, path, hops)
-            case cst.Attribute(attr=cst.Name("module")):
-                # What a wrapper for several devices wraps.
-                return self._place(node.value, path, hops - 1)
-            case cst.Attribute():
-                owner = self._place(node.value, path, hops - 1)
-                return (*owner, node.attr.value) if owner is not None else None
-            case cst.Subscript():
-                index = node.slice[0].slice if len(node.slice) == 1 else None
-                key = self.module.value(index.value).constant if isinstance(index, cst.Index) else MISSING
-                owner = self._place(node.value, path, hops - 1) if key is not MISSING else None
-                return (*owner, ("item", key)) if owner is not None else None
-            case cst.Call(func=cst.Attribute(attr=cst.Name("to" | "cuda" | "train" | "eval"), value=owner)):
-                return self._place(owner, path, hops - 1)
-            case _:
-                return None
+    def _place(self, node: cst.BaseExpression, path: Path) -> tuple[object, ...] | None:
+        """What variable or attribute an expression is, as the code at the beginning of a path names it."""
+        parts: tuple[object, ...] = ()
+        known: tuple[object, ...] | None = None
+        seen: set[tuple[cst.CSTNode, Path]] = set()
+        while True:
+            node, further = self._taken_apart(node)
+            parts = further + parts
+            scope = self.module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
+            if scope is None or not isinstance(node, cst.Name) or (node, path) in seen:
+                return known
+            seen.add((node, path))
+            name = node.value
+            begun = _begun(self.module, scope, name)
+            if begun is None or (begun.kind is not BindingKind.PARAMETER and begun.value is None):
+                return (scope, name, *parts)
+            path = self._path_to(scope, path)
+            if begun.kind is not BindingKind.PARAMETER:
+                known = (scope, name, *parts)
+                given = begun.value
+            elif not path or not isinstance(scope.node, FUNCTIONS):
+                # A parameter of the function that has the loop.
+                owner = self.module.classes.owner(scope.node)
+                return (owner, "", *parts) if self._is_self(scope.node, name) else (scope, name, *parts)
+            else:
+                given, path = self._given(path[-1], scope.node, name), path[:-1]
+            if given is None:
+                return known
+            node = given
 
-    def _place_of_name(self, name: cst.Name, path: Path, hops: int) -> tuple[object, ...] | None:
-        scope = self.module.names.lookup(name.value, name)
-        if scope is None:
-            return None
-        begun = _begun(self.module, scope, name.value)
-        if begun is not None and begun.kind is BindingKind.PARAMETER:
-            return self._place_of_parameter(name.value, scope, path, hops)
-        if begun is not None and begun.value is not None:
-            place = self._place(begun.value, self._path_to(scope, path), hops - 1)
-            if place is not None:
-                return place
-        return (scope, name.value)
+    def _taken_apart(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[object, ...]]:
+        """What an expression is an attribute or item of, and the names and keys that lead from there."""
+        parts: list[object] = []
+        while True:
+            match node:
+                case cst.Attribute(attr=cst.Name(name)):
+                    # What a wrapper for several devices wraps counts as the wrapper.
+                    parts += [name] if name != "module" else []
+                    node = node.value
+                case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]) if (
+                    key := self.module.value(index).constant
+                ) is not MISSING:
+                    parts.append(("item", key))
+                    node = node.value
+                case cst.Call(
+                    func=cst.Attribute(attr=cst.Name("to" | "cuda" | "train" | "eval"), value=owner)
+                ):
+                    node = owner
+                case _:
+                    return node, tuple(reversed(parts))
 
     def _path_to(self, scope: Scope, path: Path) -> Path:
         """The part of a path that leads to the function of a scope."""
@@ -510,32 +525,17 @@ class Iterations(Part):
                 return path[:length]
         return ()
 
-    def _place_of_parameter(
-        self, name: str, scope: Scope, path: Path, hops: int
-    ) -> tuple[object, ...] | None:
-        path = self._path_to(scope, path)
-        function = scope.node
-        if not path or not isinstance(function, (cst.FunctionDef, cst.Lambda)):
-            # A parameter of the function that has the loop.
-            return (
-                (self.module.classes.owner(function), "") if self._is_self(function, name) else (scope, name)
-            )
-        call = path[-1]
-        if self._is_self(function, name):
-            return self._place_of_receiver(call, path[:-1], hops)
-        given = self.module.call(call).get(name).node
-        return self._place(given, path[:-1], hops - 1) if given is not None else None
+    def _given(self, call: cst.Call, function: Function, name: str) -> cst.BaseExpression | None:
+        """What a call gives a function for a parameter; for ``self`` the object that has the method."""
+        if not self._is_self(function, name):
+            return self.module.call(call).get(name).node
+        if self.module.value(call.func).kind in (Kind.MODULE, Kind.OBJECT):
+            # ``model(x)`` runs the ``forward`` of the model.
+            return call.func
+        return call.func.value if isinstance(call.func, cst.Attribute) else None
 
     def _is_self(self, function: cst.CSTNode, name: str) -> bool:
         return isinstance(function, cst.FunctionDef) and self.module.classes.self_name(function) == name
-
-    def _place_of_receiver(self, call: cst.Call, path: Path, hops: int) -> tuple[object, ...] | None:
-        if self.module.value(call.func).kind in (Kind.MODULE, Kind.OBJECT):
-            # ``model(x)`` runs the ``forward`` of the model.
-            return self._place(call.func, path, hops - 1)
-        if isinstance(call.func, cst.Attribute):
-            return self._place(call.func.value, path, hops - 1)
-        return None
 
 
 def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None) -> bool:

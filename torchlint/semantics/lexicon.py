@@ -105,11 +105,17 @@ class Role(IdentityEnum):
     DEBUGGING = "debug debugger debugging verbose verbosity diagnos* anomal* sanity smoke dry_run"
     """Looks for mistakes, or runs a program only to see that it runs."""
 
+    DUMMY = "dummy mock mocked boring overfit overfitting fast_dev_run"
+    """Stands in for the real thing, or runs a program only to see that it runs."""
+
+    WRAPPING = "shard fsdp parallelize parallelise wrap auto_wrap"
+    """Puts a part of a model into a wrapper."""
+
     PROFILING = "profile profiler profiling"
     """Records what a program spends its time on."""
 
-    REPRODUCIBILITY = "determin* nondetermin* reproduc* repeatab* seed"
-    """Makes a program compute the same each time."""
+    RECORDING = "record recording snapshot trace tracing history"
+    """Keeps what happened, to be looked at later."""
 
     COLLATION = "collate collator collation collating worker_init"
     """Runs in the workers of a loader: makes a batch of samples, or sets a worker up."""
@@ -149,7 +155,7 @@ class Role(IdentityEnum):
     CRITERION = "criterion cri crit loss_fn loss_func loss_function"
     """What computes a loss."""
 
-    METRIC = "metric meter acc bleu evaluator top1 top5 topk"
+    METRIC = "metric meter acc bleu evaluator top1 top5 topk lpips perceptual"
     """Says how good a model is, or collects what does."""
 
     RECORD = "log history record meter stat statistic summary"
@@ -212,6 +218,9 @@ class Role(IdentityEnum):
     FACTOR = "weight lambda alpha beta gamma coef coeff coefficient lam"
     """A number that a term of a loss is multiplied with."""
 
+    RATIO = "scale factor ratio inv inverse num"
+    """A number that something is multiplied with or divided by."""
+
     # --- numbers
 
     ITERATION = "it iter itr iteration step tick update"
@@ -247,15 +256,60 @@ class Role(IdentityEnum):
     # --- the machinery
 
     DISTRIBUTED = (
-        "dist ddp rank world distributed slurm horovod hvd deepspeed fsdp parallel multi launch nproc"
+        "dist ddp rank world distributed slurm horovod hvd deepspeed fsdp parallel multi launch nproc master"
+        " main_process num_process process_id process_index process_group shard replica partition"
     )
-    """Several processes work together."""
+    """Several processes work together, each on its share."""
+
+    EXCHANGE = (
+        "all_reduce_mean all_reduce_sum all_reduce_avg all_reduce_average all_reduce_scalar all_reduce_dict"
+        " all_reduce_tensor all_reduce_loss all_reduce_metric all_reduce_value all_reduce_item reduce_tensor"
+        " reduce_value reduce_dict reduce_loss_dict reduce_scalar_tensor dist_reduce dist_all_reduce"
+        " distributed_mean distributed_concat distributed_avg distributed_average across_rank across_process"
+        " across_gpu across_device across_data_parallel"
+    )
+    """Works something out of what all processes have."""
+
+    BUCKETING = (
+        "bucket* balanc* group_by_length grouped_by length_grouped length_group length_based length_sampler"
+        " length_sort by_length of_length same_length similar_length by_len same_len similar_len max_tokens"
+        " tokens_per dynamic_batch packed packing aspect_ratio_group grouped_batch"
+    )
+    """Makes batches of items of like length, or of the same number of tokens."""
+
+    ADAPTATION = "lora peft adapter galore freeze linear_probe linear_probing requires_grad"
+    """Trains a small part of a model only."""
+
+    TRANSFORMER = (
+        "transformer attention gpt llama bert roberta t5 bart lm llm language_model unet diffusion dit vit"
+        " swin decoder_layer encoder_layer"
+    )
+    """A transformer, a language model or a model of diffusion: a network with many parameters."""
+
+    SHARDING = "shard split partition replica worker"
+    """Decides which part of the data, or of a model, a process has."""
+
+    ORDERING = "shuffle skip keep filter draw rng"
+    """Decides which samples come, and in which order."""
+
+    FETCHING = "fetch get next open query receive read reader stream iter batches"
+    """Gets something from elsewhere."""
 
     PRECISION = "amp autocast half fp16 bf16 fp8 float16 bfloat16 mixed_precision"
     """Computes in fewer bits."""
 
     MEMORY = "memory mem vram oom offload gc garbage"
     """The memory of a device, and how to spare it."""
+
+    SPARING = (
+        "offload off_load low_mem low_memory low_vram low_ram save_mem save_memory save_vram saving_memory"
+        " cpu_checkpoint store_on_cpu store_in_cpu store_to_cpu keep_on_cpu keep_in_cpu move_to_cpu"
+        " accumulate_on_cpu accumulate_in_cpu"
+    )
+    """Saves memory of the device by using that of the host."""
+
+    CACHE = "cache empty clean"
+    """Keeps what was worked out or given back, or throws it away."""
 
     CHECKPOINT = "checkpoint ckpt pretrained"
     """The stored state of a training."""
@@ -324,6 +378,15 @@ class Role(IdentityEnum):
     TRACING = "onnx_trace is_tracing is_scripting is_exporting in_onnx_export get_tracing_state"
     """Asks whether a model is being exported."""
 
+    OCCASION = (
+        "should time_to is_log is_print is_plot is_save is_eval is_last is_first is_final is_best at_log"
+        " at_print at_plot at_save at_eval at_last at_first at_final do_log do_print do_plot do_vis log_now"
+        " this_step this_iter this_batch log_step last_step last_iter last_batch first_step first_iter"
+        " first_batch final_step final_batch improved early_stop diverged has_nan has_inf is_nan is_inf"
+        " found_nan found_inf"
+    )
+    """Asks whether something is due that happens now and then."""
+
     NEIGHBOUR = "last prev previous next"
     """Comes before or behind something."""
 
@@ -375,6 +438,97 @@ class Role(IdentityEnum):
     SYNCHRONIZATION = "hard sync synchronize"
     """Makes two things the same."""
 
+    SWITCHING = "mode toggle switch unfreeze set on hook callback"
+    """May change how a model works: ``on_epoch_end``, ``set_mode``."""
+
+    FINAL = "last final"
+    """Comes at the end."""
+
+    NUMBER = "num n"
+    """Says how many there are: ``num_layers``."""
+
+    CARRIED = (
+        "hidden recurren* repackag* lstm gru rnn memory mem carry stateful bptt init_state reset_state"
+        " spike membrane buffer"
+    )
+    """Is kept by a model from one forward pass to the next."""
+
+    RANDOMNESS = "rand* normal noise sample"
+    """Draws random numbers."""
+
+    ALGORITHM = (
+        "adam* adan adagrad adafactor lamb lars lion madgrad muon novograd nadam ranger rmsprop rms_prop"
+        " sgd shampoo sophia"
+    )
+    """A method of optimization, after which an optimizer is called."""
+
+    FLOAT16 = "half fp16 float16"
+    """Computes in float16."""
+
+    BFLOAT16 = "bf16 bfloat16"
+    """Computes in bfloat16."""
+
+    TENSOR_FLOAT = "tf32 float32_matmul_precision fp32_precision"
+    """Says whether products of float32 are computed in TF32."""
+
+    REDUCED_PRECISION = (
+        "amp autocast fp16 bf16 fp8 float16 bfloat16 int8 opt_level loss_scale loss_scaler loss_scaling"
+        " native_scaler qat qconfig qlora lora_config load_in prepare_qat fake_quant grad_scaler"
+        " mixed_precision half_precision torch_dtype weight_dtype compute_dtype param_dtype model_dtype"
+    )
+    """Chooses the precision of a training: ``use_amp``, ``torch_dtype``."""
+
+    RETRIEVAL_METRIC = "recall average_precision precision_score precision_at"
+    """A metric beside which ``precision`` is one as well."""
+
+    SECOND_DERIVATIVE = (
+        "grad_penalty gradient_penalty r1_reg r1_gamma r1_lambda r1_weight gp_reg gp_gamma gp_lambda"
+        " gp_weight hessian jacobian unrolled"
+    )
+    """Differentiates what was differentiated."""
+
+    SPARSE_GRAPH = "adj adjacency edge_index node_feat node_feature"
+    """The nodes and edges that a network for graphs works on."""
+    STARTUP = (
+        "compile compiling compiled compilation warm warming warmup warm_up load loading loader loaded init"
+        " initialize initialise initialized initialization build building built startup start_up setup set_up"
+        " trace tracing traced export exporting exported first cold"
+    )
+    """Is done once, before what counts."""
+
+    LAUNCH = "launch launching overhead dispatch dispatching enqueue async without no_sync"
+    """Hands work over to something else, and does not wait for it."""
+
+    DETECTION = "detect detection detector sam rcnn fasterrcnn maskrcnn keypointrcnn retinanet yolo yolov"
+    """Finds things in pictures."""
+
+    GENERATING = "generate generator generation generative"
+    """Makes sequences or pictures, step by step."""
+
+    PIPELINE = "pipe pipeline"
+    """Several models and what comes between them."""
+
+    DIFFUSION = (
+        "unet transformer vae controlnet prior decoder movq vqvae vqgan text_encoder image_encoder"
+        " vision_encoder audio_encoder adapter denoiser vocoder projection_model language_model"
+    )
+    """A model that a pipeline of diffusion has as a part."""
+
+    NOISE_LEVEL = "sigma sigmas alpha alphas beta betas lambda"
+    """How much noise is in a sample."""
+
+    CONVERSION = "merge unmerge fuse unfuse load unload save export convert quantize dequantize requantize"
+    """Changes or stores a model, once."""
+
+    DETERMINISM = "determin* nondetermin* reproduc*"
+    """Makes a program compute the same each time, whatever that costs."""
+
+    DOUBLE = "double float64 fp64 f64 precision dtype"
+    """Says with how many digits something is computed."""
+
+    SENDING = "to_device to_cuda to_gpu"
+    """Moves something to a device."""
+
 
 _MOST_REMEMBERED: Final = 1 << 16
 """So many identifiers are remembered in a process."""
@@ -386,13 +540,16 @@ _AUXILIARIES: Final = frozenset({"do", "run"})
 _SHORTEST_SINGULAR: Final = 3
 _SHORTEST_RUN_TOGETHER: Final = 3
 _NO_PLURALS: Final = ("ss", "us", "is", "as", "os")
+"""How words end that are no plurals, unless the lexicon has what is before the s: ``gpus``, ``betas``."""
+
+_QUALIFIERS: Final = frozenset({"seq", "num"})
+"""Words that suggest nothing and are run together with those of the lexicon: ``seqlen``."""
+
 _WHOLE: Final = frozenset({"argmax", "argmin", "parametric"})
 """Words that look as if two were run together."""
 _IRREGULAR: Final = {
     "ids": "id",
     "dls": "dl",
-    "gpus": "gpu",
-    "cpus": "cpu",
     "criteria": "criterion",
     "indices": "index",
 }
@@ -438,7 +595,7 @@ def begins(name: str | None, *wanted: Role) -> bool:
 def ends(name: str | None, *wanted: Role) -> bool:
     """Return whether an identifier ends with a word of one of these roles, as the names of things do.
 
-    A number or a single letter behind it tells several of them apart: ``optimizer_g``, ``loss1``.
+    Numbers and single letters behind it tell several of them apart: ``optimizer_g``, ``loss1``, ``Conv2d``.
     """
     return name is not None and not _read(name).last.isdisjoint(wanted)
 
@@ -505,6 +662,22 @@ def names_optimizer(name: str | None) -> bool:
     return begins(name, Role.OPTIMIZER) and denotes(name, Role.MODEL, Role.MODEL_PART, Role.POLICY)
 
 
+def asks_for_accelerator(name: str | None) -> bool | None:
+    """Return whether a flag of this name asks for an accelerator, or (False) for none; None for neither."""
+    said = words(name or "")
+    if said == ("cpu", "only") or (len(said) == 2 and said[1] == "cpu" and said[0] in ("use", "on", "is")):
+        return False
+    if len(said) < 2:
+        return True if said == ("cuda",) else None
+    if said[-1] == "available" and has(said[0], Role.ACCELERATOR):
+        return True
+    if not has(said[-1], Role.ACCELERATOR) or len(said) > 2 + ("the" in said):
+        return None
+    if said[0] in ("no", "disable", "without"):
+        return False
+    return True if said[0] in ("use", "using", "on", "is", "has", "have", "with", "want", "enable") else None
+
+
 _DOINGS: Final = (
     *(Role.MAKING, Role.LOADING, Role.SAVING, Role.EXPORT, Role.LOGGING, Role.STEP, Role.TRAINING),
     *(
@@ -535,8 +708,10 @@ def _spelt(name: str) -> list[str]:
 def _singular(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) <= _SHORTEST_SINGULAR or not word.endswith("s") or word.endswith(_NO_PLURALS):
+    if len(word) <= _SHORTEST_SINGULAR or not word.endswith("s"):
         return word
+    if word.endswith(_NO_PLURALS):
+        return word[:-1] if word[:-1] in _KNOWN else word
     if word.endswith("ies"):
         return f"{word[:-3]}y"
     return word[:-2] if word.endswith(("ches", "shes", "xes", "sses")) else word[:-1]
@@ -567,7 +742,7 @@ _KNOWN: Final = frozenset(
 
 @lru_cache(_MOST_REMEMBERED)
 def _divided(word: str) -> tuple[str, ...]:
-    """Return the two words of the lexicon that a word is run together of, or the word."""
+    """Return the two words that a word is run together of, or the word."""
     if (
         word in _WHOLE
         or word in _KNOWN
@@ -576,8 +751,11 @@ def _divided(word: str) -> tuple[str, ...]:
     ):
         return (word,)
     for at in range(_SHORTEST_RUN_TOGETHER, len(word) - _SHORTEST_RUN_TOGETHER + 1):
-        if word[:at] in _KNOWN and (word[at:] in _KNOWN or _singular(word[at:]) in _KNOWN):
-            return (word[:at], word[at:])
+        first, second = word[:at], word[at:]
+        if first not in _KNOWN and first not in _QUALIFIERS:
+            continue
+        if second in _KNOWN or _singular(second) in _KNOWN:
+            return (first, second)
     return (word,)
 
 
@@ -615,10 +793,13 @@ def _read(name: str) -> _Reading:
         return _NOTHING
     first = next((at for at, word in enumerate(spelt) if word not in _AUXILIARIES), 0)
     last = len(spelt) - 1
-    before = last - 1 if last > 0 and (spelt[last].isdigit() or len(spelt[last]) == 1) else last
+    noun = last
+    while noun > 0 and (spelt[noun].isdigit() or len(spelt[noun]) == 1):
+        noun -= 1
+    closing = range(noun, last + 1)
     return _Reading(
         roles=frozenset([each.role for each in found]),
         first=frozenset([each.role for each in found if each.exact and each.start in (0, first)]),
-        last=frozenset([each.role for each in found if each.end in (last, before)]),
-        one=frozenset([each.role for each in found if each.exact and each.end in (last, before)]),
+        last=frozenset([each.role for each in found if each.end in closing]),
+        one=frozenset([each.role for each in found if each.exact and each.end in closing]),
     )

@@ -18,7 +18,7 @@ from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
 from torchlint.semantics.evaluator import Evaluator
-from torchlint.semantics.lexicon import begins, names_criterion
+from torchlint.semantics.lexicon import Role, begins, ends, names_criterion
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
@@ -142,17 +142,6 @@ _STRING_CALLS = frozenset(
 _BOOL_CALLS = frozenset(
     {"builtins.bool", "builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass"}
     | {"builtins.any", "builtins.all"}
-)
-_SENDING = frozenset(
-    {
-        "to_device",
-        "move_to_device",
-        "send_to_device",
-        "move_data_to_device",
-        "batch_to_device",
-        "to_cuda",
-        "to_gpu",
-    }
 )
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _NAMESPACES = frozenset(
@@ -303,7 +292,7 @@ class Library:
             return Value(Kind.OBJECT, cls=dotted, origin=node)
         if makes_model(dotted):
             return Value(Kind.MODULE, cls=None, origin=node)
-        if dotted.rpartition(".")[2] in _SENDING:
+        if ends(dotted.rpartition(".")[2], Role.SENDING):
             return self._sent(args)
         if self._is_made_to_learn(node):
             return Value(Kind.OPTIMIZER, origin=node)
@@ -589,7 +578,7 @@ class Library:
     def unknown_call(self, node: cst.Call) -> Value:
         """A call whose target the file does not show; what is asked of the method's owner still tells."""
         func = node.func
-        if last_name(func) in _SENDING and not any(arg.star for arg in node.args):
+        if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
             return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
         if isinstance(func, cst.Attribute):
             attr = func.attr.value

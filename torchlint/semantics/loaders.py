@@ -9,21 +9,26 @@ leaves the file it is incomplete, and says so.
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import is_training_arguments
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
-from torchlint.semantics.lexicon import names_criterion
+from torchlint.semantics.flow.guards import implied
+from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Field, Item, Path, Source, Through, every, onward, some, traced
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -60,8 +65,9 @@ _OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
 _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 # Functions whose result lies in the memory of their first argument, or is made of it on the host.
 _SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
-_TAKING = frozenset({BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.ASSIGN})
-_DEBUG = re.compile(r"debug|overfit|dry_?run|smoke|sanity|fast_dev_run|boring|dummy|mock", re.IGNORECASE)
+# Functions that copy several tensors into one.
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+_TRIAL = (Role.DEBUGGING, Role.DUMMY)
 _COUNTS = frozenset(
     {
         "os.cpu_count",
@@ -86,12 +92,41 @@ class Destination(enum.Enum):
     """Other files or frameworks consume them."""
 
 
+class Copying(enum.IntEnum):
+    """Whether a tensor was copied in the memory of the host."""
+
+    NEVER = 0
+    PERHAPS = 1
+    """By a cast, which copies nothing that has the type already."""
+    ALWAYS = 2
+    """As by ``torch.cat``."""
+
+
+class Portion(enum.Enum):
+    """What a value is of the loader that it comes from."""
+
+    LOADER = "loader"
+    BATCH = "batch"
+    PART = "part of a batch"
+
+
+class Behind(NamedTuple):
+    """The constructor of the loader that a value comes from, and what the value is of it."""
+
+    loader: cst.Call
+    portion: Portion
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The loader constructors that a value can come from; not ``complete`` if there may be others."""
+    """The loader constructors that a value can come from; not ``complete`` if there may be others.
+
+    ``whole`` if it can be all of a batch, just as the loader yields it.
+    """
 
     calls: tuple[cst.Call, ...] = ()
     complete: bool = False
+    whole: bool = False
 
     @property
     def known(self) -> bool:
@@ -128,10 +163,6 @@ class Transfer:
 
     moved: cst.BaseExpression
     tensor: bool
-
-
-_NOWHERE = Sources()
-_NONE_SO_FAR = Sources((), True)
 
 
 class Loaders(Part):
@@ -193,69 +224,23 @@ class Loaders(Part):
         argument = self.module.argument(call, "pin_memory")
         if not argument.unknown:
             return True if argument.node is not None and self._asks_for_cuda(argument.node) else None
-        displays = [
-            display
-            for argument in call.args
-            if argument.star == "**"
-            for display in self._displays(argument.value)
-        ]
-        given = [
-            element.value
-            for display in displays
-            for element in display.elements
-            if isinstance(element, cst.DictElement)
-            and self.module.value(element.key).constant == "pin_memory"
-        ]
-        return True if given and all(self.module.value(v).constant is True for v in given) else None
+        options = (argument.value for argument in call.args if argument.star == "**")
+        ends = (_is_true(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
+        return True if every(frozenset[bool | None]().union(*ends)) else None
 
-    @solved(False)
     def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is true on an accelerator only, if the program may use it."""
-        match node:
+        return any(guard.holds and self._is_cuda(guard.test) for guard in implied(self.module, node, True))
+
+    def _is_cuda(self, test: cst.BaseExpression) -> bool:
+        match test:
             case cst.Call():
-                return self.module.qualified(node.func) == "torch.cuda.is_available"
-            case cst.BooleanOperation(operator=cst.And()):
-                return self._asks_for_cuda(node.left) or self._asks_for_cuda(node.right)
+                return self.module.qualified(test.func) == "torch.cuda.is_available"
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
-                sides = (self.module.value(side).constant for side in (node.left, right))
+                sides = (self.module.value(side).constant for side in (test.left, right))
                 return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
-            case cst.Name():
-                bindings = self.names.bindings(node)
-                if len(bindings) != 1 or bindings[0].value is None or bindings[0].path:
-                    return False
-                value = bindings[0].value
-                return not isinstance(value, cst.Name) and self._asks_for_cuda(value)
             case _:
                 return False
-
-    @solved(())
-    def _displays(self, node: cst.BaseExpression) -> tuple[cst.Dict, ...]:
-        """The dict displays that a mapping is made of, in one branch or another, or is updated with."""
-        found: list[cst.Dict] = []
-        match node:
-            case cst.Dict():
-                found.append(node)
-            case cst.IfExp():
-                found += self._displays(node.body)
-                found += self._displays(node.orelse)
-            case cst.Name():
-                for binding in self.names.bindings(node):
-                    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
-                        if not isinstance(binding.value, cst.Name):
-                            found += self._displays(binding.value)
-                    for use in self.names.uses(binding):
-                        match self.tree.parent(use):
-                            case cst.Attribute(attr=cst.Name("update")) as update:
-                                updating = self.tree.parent(update)
-                                if isinstance(updating, cst.Call) and len(updating.args) == 1:
-                                    given = updating.args[0].value
-                                    if not isinstance(given, cst.Name) or given.value != node.value:
-                                        found += self._displays(given)
-                            case _:
-                                pass
-            case _:
-                pass
-        return tuple(dict.fromkeys(found))
 
     def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
         """Whether a value is that of a parameter: callers of other files may pass another one."""
@@ -304,7 +289,7 @@ class Loaders(Part):
 
     def yields_arrays(self, call: cst.Call) -> bool:
         """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
-        return any(call in self.batch_sources(_before_casts(made)).calls for made in self._made_of_arrays)
+        return any(call in self._copied_from(made).calls for made in self._made_of_arrays)
 
     @cached_property
     def _made_of_arrays(self) -> list[cst.BaseExpression]:
@@ -516,60 +501,9 @@ class Loaders(Part):
                     found = Transfer(found.moved, tensor=False)
         return found
 
+    @remembered
     def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
         """As ``blocking_transfer``, for a call by itself."""
-        if call not in self._unneeded_waits:
-            self._unneeded_waits[call] = self._find_unneeded_wait(call)
-        return self._unneeded_waits[call]
-
-    @cached_property
-    def _unneeded_waits(self) -> dict[cst.Call, Transfer | None]:
-        return {}
-
-    @cached_property
-    def _copies_of(self) -> dict[cst.BaseExpression, list[cst.Call]]:
-        """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
-        found: dict[cst.BaseExpression, list[cst.Call]] = {}
-        for call in self.tree.nodes(cst.Call):
-            moved = transferred(self.module, call) or self._sent(call)
-            for batch in self._batches_behind(moved) if moved is not None else ():
-                found.setdefault(batch, []).append(call)
-        return found
-
-    def _batches_behind(self, node: cst.BaseExpression, hops: int = 4) -> frozenset[cst.BaseExpression]:
-        """What identifies the batches that a tensor on the host is a part of, or is computed from.
-
-        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
-        """
-        while True:
-            match node:
-                case cst.Subscript(value=owner) | cst.Attribute(value=owner):
-                    node = owner
-                case cst.Call(func=cst.Name("next")):
-                    return frozenset({node})
-                case cst.Call(func=cst.Attribute(value=owner)) if self.module.qualified(node.func) is None:
-                    if transferred(self.module, node) is not None:
-                        return frozenset()  # it is there already
-                    node = owner
-                case cst.Call(args=[cst.Arg(value=given, star=""), *_]) if (
-                    self.module.qualified(node.func) in _SAME_MEMORY
-                ):
-                    node = given
-                case _:
-                    break
-        if not isinstance(node, cst.Name) or not hops:
-            return frozenset()
-        found: set[cst.BaseExpression] = set()
-        for binding in self.names.bindings(node):
-            if binding.value is None or binding.kind not in _TAKING:
-                continue
-            behind = self._batches_behind(binding.value, hops - 1)
-            if not behind and binding.kind is not BindingKind.ASSIGN:
-                behind = frozenset({binding.value})
-            found |= behind
-        return frozenset(found)
-
-    def _find_unneeded_wait(self, call: cst.Call) -> Transfer | None:
         moved = transferred(self.module, call)
         if moved is None or not self.pinning_helps or _waits(self.module, call) is not True:
             return None
@@ -579,17 +513,53 @@ class Loaders(Part):
         if sources.known:
             if not all(self._pinned_for_copies(loader) for loader in sources.calls):
                 return None
-        elif not self._neighbour_goes_ahead(moved):
+        elif self._sent_ahead.isdisjoint(self._batches_behind(moved)):
             return None
         tensor = self.module.value(moved).kind is Kind.TENSOR
         if sources.known:
             collated = all(self._collates_tensors(loader) for loader in sources.calls)
-            if not collated and self._is_whole(moved):
+            if sources.whole and not collated:
                 return None
             tensor = tensor or collated
         elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
             tensor = True
         return Transfer(moved, tensor)
+
+    @cached_property
+    def _copies_of(self) -> dict[cst.CSTNode, list[cst.Call]]:
+        """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
+        found: dict[cst.CSTNode, list[cst.Call]] = {}
+        for call in self.tree.nodes(cst.Call):
+            moved = transferred(self.module, call) or self._sent(call)
+            for batch in self._batches_behind(moved) if moved is not None else ():
+                found.setdefault(batch, []).append(call)
+        return found
+
+    def _batches_behind(self, node: cst.BaseExpression) -> frozenset[cst.CSTNode]:
+        """What identifies the batches that a tensor on the host is a part of, or is computed from.
+
+        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
+        """
+        return frozenset(end for end in self._taken_from(node) if end is not None)
+
+    @traced(Through.ITEMS)
+    def _taken_from(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
+        match node:
+            case _ if path[:1] == (Item.EACH,):
+                return onward(node) if any(self._taken_from(Source(node))) else node
+            case cst.Subscript(value=owner) | cst.Attribute(value=owner):
+                return onward(owner)
+            case cst.Call(func=cst.Name("next")):
+                return node
+            case cst.Call(func=cst.Attribute(value=owner)) if self.module.qualified(node.func) is None:
+                # What has been sent is there already.
+                return onward(owner) if transferred(self.module, node) is None else []
+            case cst.Call(args=[cst.Arg(value=given, star=""), *_]) if (
+                self.module.qualified(node.func) in _SAME_MEMORY
+            ):
+                return onward(given)
+            case _:
+                return None
 
     def _collates_tensors(self, loader: cst.Call) -> bool:
         """Whether what a loader yields has plain tensors wherever it has something to move."""
@@ -618,88 +588,22 @@ class Loaders(Part):
                     return not isinstance(inner.func, cst.Attribute) or inner.func.attr.value[:1].isupper()
         return False
 
-    def _is_whole(self, moved: cst.BaseExpression) -> bool:
-        """Whether this is all of the batch, just as the loader yields it."""
-        if not isinstance(moved, cst.Name):
-            return isinstance(moved, cst.Call) and self._last_name(moved.func) == "next"
-        for binding in self.names.bindings(moved):
-            if binding.kind is BindingKind.LOOP and binding.value is not None:
-                counted = (
-                    isinstance(binding.value, cst.Call) and self._last_name(binding.value.func) == "enumerate"
-                )
-                if len(binding.path) <= (1 if counted else 0):
-                    return bool(self.sources(binding.value).calls)
-            elif binding.kind is BindingKind.ASSIGN and not binding.path:
-                return isinstance(binding.value, cst.Call) and self._last_name(binding.value.func) == "next"
-        return False
-
-    def _batch_of(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
-        """What identifies the batch that ``node`` is a part of: the expression that it is unpacked from."""
-        while isinstance(node, (cst.Subscript, cst.Attribute)):
-            node = node.value
-        if not isinstance(node, cst.Name):
-            return None
-        bindings = self.names.bindings(node)
-        if len(bindings) != 1 or bindings[0].kind not in (BindingKind.LOOP, BindingKind.ASSIGN):
-            return None
-        value = bindings[0].value
-        taken = isinstance(value, cst.Call) and self._last_name(value.func) == "next"
-        plain = isinstance(value, (cst.Name, cst.Attribute)) or bindings[0].kind is BindingKind.LOOP
-        return value if plain or taken else None
-
-    def _neighbour_goes_ahead(self, moved: cst.BaseExpression) -> bool:
-        batch = self._batch_of(moved)
-        return batch is not None and batch in self._sent_ahead
-
     @cached_property
-    def _sent_ahead(self) -> set[cst.BaseExpression]:
+    def _sent_ahead(self) -> set[cst.CSTNode]:
         """The batches of which some part is sent without waiting."""
-        found = set()
+        found: set[cst.CSTNode] = set()
         for call in self.tree.nodes(cst.Call):
             if any(a.keyword is not None and a.keyword.value == "non_blocking" for a in call.args):
                 moved = transferred(self.module, call)
                 if moved is not None and _waits(self.module, call) is False:
-                    batch = self._batch_of(moved)
-                    if batch is not None:
-                        found.add(batch)
+                    found |= self._batches_behind(moved)
         return found
 
     def _written_to(self, moved: cst.BaseExpression) -> bool:
         """Whether the host changes the memory in place, which a copy under way would notice."""
         if not isinstance(moved, cst.Name):
             return False
-        return any(self._is_written(binding) for binding in self.names.bindings(moved))
-
-    def _is_written(self, binding: Binding, hops: int = 2) -> bool:
-        """Whether the memory behind a name is changed, through it or through an array that shares it."""
-        for use in self.names.uses(binding):
-            parent = self.tree.parent(use)
-            view = self._view(use)
-            if view is not None and hops and self._is_written(view, hops - 1):
-                return True
-            if isinstance(parent, cst.Attribute) and parent.value is use:
-                name = parent.attr.value
-                if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
-                    return True
-            if isinstance(parent, cst.Subscript) and isinstance(self.tree.parent(parent), cst.AssignTarget):
-                return True
-            if isinstance(parent, cst.AugAssign):
-                return True
-        return False
-
-    def _view(self, use: cst.Name) -> Binding | None:
-        """The name that gets ``x.numpy()`` or ``x.view(...)``, which share the memory of ``x``."""
-        node: cst.CSTNode = use
-        parent = self.tree.parent(node)
-        while isinstance(parent, cst.Attribute) and parent.attr.value in _SHARING:
-            node = parent
-            parent = self.tree.parent(node)
-            if isinstance(parent, cst.Call) and parent.func is node:
-                node, parent = parent, self.tree.parent(parent)
-        match parent:
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if parent.value is node:
-                return self.names.by_node.get(target)
-        return None
+        return any(True in verdicts(self.module, binding, _writes) for binding in self.names.bindings(moved))
 
     # ------------------------------------------------------------------ where batches go
 
@@ -716,7 +620,17 @@ class Loaders(Part):
     @cached_property
     def _moved_on(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch is moved to an accelerator."""
-        sources = (self.batch_sources(_before_casts(transfer)) for transfer in self._transfers)
+        sources = (self._copied_from(transfer) for transfer in self._transfers)
+        return frozenset(call for found in sources for call in found.calls)
+
+    def moved_as_copies(self, call: cst.Call) -> bool:
+        """Whether only copies of batches, in memory of their own, are moved to an accelerator."""
+        return call in self._moved_on and call not in self._moved_in_place
+
+    @cached_property
+    def _moved_in_place(self) -> frozenset[cst.Call]:
+        """The loaders of which a part of a batch may be moved out of the memory that it was loaded into."""
+        sources = (self._copied_from(transfer, Copying.PERHAPS) for transfer in self._transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     @cached_property
@@ -778,27 +692,18 @@ class Loaders(Part):
             return None
         owner, argument = call.func.value, call.args[0].value
         match call.func.attr.value:
-            case "type" if self._may_be_device_type(argument):
+            case "type" if some(self._is_device_type(argument)):
                 return owner
             case "copy_" if on_device(self.module, owner):
                 return argument
             case _:
                 return None
 
-    @solved(False)
-    def _may_be_device_type(self, node: cst.BaseExpression) -> bool:
+    @traced(Through.NOTHING)
+    def _is_device_type(self, node: cst.CSTNode, path: Path) -> bool | None:
         """``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
-        match node:
-            case cst.IfExp():
-                return self._may_be_device_type(node.body) or self._may_be_device_type(node.orelse)
-            case cst.Name() if self.module.qualified(node) is None:
-                values = [b.value for b in self.names.bindings(node) if b.kind is BindingKind.ASSIGN]
-                return any(
-                    value is not None and not isinstance(value, cst.Name) and self._may_be_device_type(value)
-                    for value in values
-                )
-            case _:
-                return (self.module.qualified(node) or "").startswith("torch.cuda.")
+        name = self.module.qualified(node) if not path else None
+        return name.startswith("torch.cuda.") if name is not None else None
 
     @cached_property
     def _loops(self) -> list[cst.For | cst.CompFor]:
@@ -867,7 +772,7 @@ class Loaders(Part):
     def _is_given_to_model(self, use: cst.Name) -> bool:
         argument = self.tree.parent(use)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if not isinstance(call, cst.Call) or names_criterion(self._last_name(call.func)):
+        if not isinstance(call, cst.Call) or names_criterion(last_name(call.func)):
             return False
         return self.module.value(call.func).kind is Kind.MODULE
 
@@ -883,180 +788,72 @@ class Loaders(Part):
 
     # ------------------------------------------------------------------ trails back
 
-    @solved(_NONE_SO_FAR)
     def sources(self, node: cst.BaseExpression) -> Sources:
         """The loaders that iterating ``node`` reads from."""
-        match node:
-            case cst.Call():
-                if self.makes_loader(node):
-                    return Sources((node,), True)
-                name = self._last_name(node.func)
-                if name in _TRANSPARENT or name == "enumerate":
-                    return self.sources(node.args[0].value) if node.args else _NOWHERE
-                if isinstance(node.func, cst.Attribute) and name in ("set_description", "__iter__"):
-                    return self.sources(node.func.value)
-                return self._returned(node, ())
-            case cst.Name():
-                return _join(self._sources_of_binding(binding) for binding in self.names.bindings(node))
-            case cst.Attribute():
-                bindings = self.data.attribute_bindings(node)
-                return _join(self._sources_at(value, path) for value, path in bindings)
-            case cst.IfExp():
-                return _join((self.sources(node.body), self.sources(node.orelse)))
-            case cst.Subscript():
-                return self._container(node)
-            case _:
-                return _NOWHERE
+        return self._of_portion(node, (Portion.LOADER,))
 
-    def _sources_of_binding(self, binding: Binding) -> Sources:
-        if (
-            binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS, BindingKind.WITH)
-            and binding.value is not None
-        ):
-            return self._sources_at(binding.value, binding.path)
-        if binding.kind is BindingKind.PARAMETER:
-            return _join(
-                self.sources(given) if given is not None else _NOWHERE for given in self._passed(binding)
-            )
-        if binding.kind is BindingKind.LOOP and binding.value is not None:
-            # ``for loader in (first, second)``
-            items = binding.value
-            if isinstance(items, (cst.Tuple, cst.List)) and not binding.path:
-                return _join(self.sources(element.value) for element in items.elements)
-        return _NOWHERE
-
-    def _sources_at(self, value: cst.BaseExpression, path: tuple[int | None, ...]) -> Sources:
-        if not path:
-            return self.sources(value)
-        if isinstance(value, (cst.Tuple, cst.List)) and path[0] is not None:
-            if -len(value.elements) <= path[0] < len(value.elements):
-                return self._sources_at(value.elements[path[0]].value, path[1:])
-            return _NOWHERE
-        if isinstance(value, cst.Call):
-            return self._returned(value, path)
-        return _NOWHERE
-
-    def _returned(self, call: cst.Call, path: tuple[int | None, ...]) -> Sources:
-        function = self.module.callee(call)
-        if not isinstance(function, cst.FunctionDef):
-            return _NOWHERE
-        returned = [
-            node.value
-            for node in self.tree.descendants(function.body)
-            if isinstance(node, cst.Return) and node.value is not None
-        ]
-        return _join(self._sources_at(value, path) for value in returned)
-
-    def _container(self, subscript: cst.Subscript) -> Sources:
-        """``loaders["train"]``: every loader of the dictionary."""
-        made = self.data.made(subscript.value)
-        if isinstance(made, cst.Dict):
-            return _join(
-                self.sources(element.value) if isinstance(element, cst.DictElement) else _NOWHERE
-                for element in made.elements
-            )
-        if isinstance(made, cst.DictComp):
-            return self.sources(made.value)
-        if isinstance(made, (cst.List, cst.Tuple)):
-            return _join(self.sources(element.value) for element in made.elements)
-        return _NOWHERE
-
-    @solved(_NONE_SO_FAR)
     def batch_sources(self, node: cst.BaseExpression) -> Sources:
         """The loaders that a batch, or a part of one in the same memory, comes from."""
-        match node:
-            case cst.Name():
-                return _join(self._batch_of_binding(binding, node) for binding in self.names.bindings(node))
-            case cst.Subscript():
-                return self.batch_sources(node.value)
-            case cst.Attribute():
-                return self.batch_sources(node.value) if isinstance(node.value, cst.Name) else _NOWHERE
-            case cst.Call():
-                if isinstance(node.func, cst.Name) and node.func.value == "next" and node.args:
-                    return self.sources(node.args[0].value)
-                dotted = self.module.qualified(node.func)
-                if dotted in ("torch.autograd.Variable", "torch.Tensor.view") and node.args:
-                    return self.batch_sources(node.args[0].value)
-                if isinstance(node.func, cst.Attribute) and dotted is None:
-                    name = node.func.attr.value
-                    if name in ("next", "__next__"):
-                        return self.sources(node.func.value)
-                    if name in _VIEWS or name in ("items", "values", "pop", "get"):
-                        return self.batch_sources(node.func.value)
-                if self._last_name(node.func) in ("enumerate", "zip", "list", "tuple", "reversed"):
-                    return _join(self.batch_sources(argument.value) for argument in node.args)
-                return _NOWHERE
-            case _:
-                return _NOWHERE
+        return self._of_portion(node, (Portion.BATCH, Portion.PART))
 
-    def _batch_of_binding(self, binding: Binding, read: cst.Name) -> Sources:
-        value = binding.value
-        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and value is not None:
-            return self._item_of(value, binding.path, binding)
-        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and value is not None:
-            if self._derived_from_itself(binding, read):
-                return _NONE_SO_FAR
-            if isinstance(value, (cst.Tuple, cst.List)) and binding.path and binding.path[0] is not None:
-                if -len(value.elements) <= binding.path[0] < len(value.elements):
-                    return self.batch_sources(value.elements[binding.path[0]].value)
-                return _NOWHERE
-            return self.batch_sources(value)
-        if binding.kind is BindingKind.PARAMETER:
-            return _join(
-                self.batch_sources(given) if given is not None else _NOWHERE
-                for given in self._passed(binding)
-            )
-        return _NOWHERE
+    def _copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
+        """The loaders whose batches a tensor on the host is, or was copied or converted from."""
+        return self._of_portion(node, (Portion.BATCH, Portion.PART), copying)
 
-    def _derived_from_itself(self, binding: Binding, read: cst.Name) -> bool:
-        """``x = x.to(device)``: the read on the right is not its own source."""
-        return binding.value is not None and self.tree.contains(binding.value, read)
-
-    def _item_of(
-        self, iterated: cst.BaseExpression, path: tuple[int | None, ...], binding: Binding
+    def _of_portion(
+        self, node: cst.BaseExpression, wanted: tuple[Portion, ...], copying: Copying = Copying.NEVER
     ) -> Sources:
-        """What an item of ``iterated`` comes from, at ``path`` of its unpacking."""
-        if isinstance(iterated, cst.Call):
-            name = self._last_name(iterated.func)
-            if name == "enumerate" and iterated.args:
-                return (
-                    self._item_of(iterated.args[0].value, path[1:], binding) if path[:1] == (1,) else _NOWHERE
-                )
-            if name == "zip" and path and path[0] is not None and 0 <= path[0] < len(iterated.args):
-                return self._item_of(iterated.args[path[0]].value, path[1:], binding)
-            if name in _TRANSPARENT and iterated.args:
-                return self._item_of(iterated.args[0].value, path, binding)
-        if isinstance(iterated, cst.Name):
-            # ``progress = tqdm(enumerate(loader))``
-            values = [
-                b.value for b in self.names.bindings(iterated) if b.kind is BindingKind.ASSIGN and not b.path
-            ]
-            if values and all(
-                isinstance(v, cst.Call) and self._last_name(v.func) in _WRAPPED for v in values
-            ):
-                return _join(self._item_of(v, path, binding) for v in values if v is not None)
-        loader = self.sources(iterated)
-        if loader.calls:
-            return loader
-        return self.batch_sources(iterated)
+        ends = self._behind(node, copying)
+        found = [end for end in ends if end is not None and end.portion in wanted]
+        calls = dict.fromkeys(sorted((end.loader for end in found), key=self.tree.order.__getitem__))
+        whole = any(end.portion is Portion.BATCH for end in found)
+        return Sources(tuple(calls), bool(ends) and len(found) == len(ends), whole)
+
+    @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
+    def _behind(self, node: cst.CSTNode, path: Path, copying: Copying) -> Behind | list[Source] | None:
+        """The loader that a value comes from, through what copies it at most so."""
+        match node:
+            case cst.Call() if self.makes_loader(node):
+                portion = _portion(path)
+                return Behind(node, portion) if portion is not None else None
+            case cst.Call():
+                return self._handed_on(node, path, copying)
+            case cst.Attribute(value=owner, attr=cst.Name(name)) if not SelfAttributes.is_self(owner):
+                return onward(owner, path=(Field(name), *path))
+            case cst.Subscript(value=owner, slice=[_, _, *_]):
+                return onward(owner, path=(Item.ANY, *path))
+            case _:
+                return None
+
+    def _handed_on(self, call: cst.Call, path: Path, copying: Copying) -> list[Source] | None:
+        """What a call gives parts of: loaders by way of progress bars, batches by way of views."""
+        if transferred(self.module, call) is not None:
+            return []  # It is no longer in the memory of the host.
+        name, dotted = last_name(call.func), self.module.qualified(call.func)
+        first = call.args[0].value if call.args and not call.args[0].star else None
+        if name in _TRANSPARENT or (name == "enumerate" and not path):
+            return onward(first, path=path[1:] if path[:1] == (Item.ENTERED,) else path) if first else None
+        if isinstance(call.func, cst.Attribute) and dotted is None:
+            owner = call.func.value
+            if name in ("next", "__next__"):
+                return onward(owner, path=(Item.EACH, *path))
+            if name in ("get", "pop") and self.module.value(owner).kind not in (Kind.DICT, Kind.LIST):
+                return onward(owner, path=(Item.ANY, *path))
+            if name in _VIEWS or name in ("set_description", "__iter__") or (copying and name in _CASTS):
+                return onward(owner, path=path)
+        if first is None:
+            return None
+        if dotted in ("torch.autograd.Variable", "torch.Tensor.view"):
+            return onward(first, path=path)
+        if copying and (dotted in _SAME_MEMORY or name in _OF_ARRAYS):
+            return onward(first, path=path)
+        if copying is Copying.ALWAYS and dotted in _JOINING:
+            # A store of samples that grows is no batch.
+            each = Source(first, (Item.EACH, *path))
+            return [each] if None not in self._behind(each, copying) else None
+        return None
 
     # ------------------------------------------------------------------ small things
-
-    def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression | None]:
-        """What the calls of the file pass for a parameter; None for each that is out of sight."""
-        function = binding.scope.node
-        calls = self.module.callers(function)
-        if not calls:
-            yield None
-        for call in calls:
-            argument = self.module.argument(call, binding.name)
-            yield argument.node if argument.given else None
-
-    @staticmethod
-    def _last_name(node: cst.BaseExpression) -> str | None:
-        if isinstance(node, cst.Attribute):
-            return node.attr.value
-        return node.value if isinstance(node, cst.Name) else None
 
     # ------------------------------------------------------------------ circumstances
 
@@ -1064,12 +861,20 @@ class Loaders(Part):
         """Whether a loader is made for a debugging or overfitting run, or for a test, only."""
         if self._is_test_file:
             return True
-        branches = self.module.flow.branches(call, outward=True)
-        if any(branch.holds and _DEBUG.search(self.tree.source(branch.test)) for branch in branches):
+        tests = (branch.test for branch in self.module.flow.branches(call, outward=True) if branch.holds)
+        if any(self._speaks_of_trial(test) for test in tests):
             return True
         return any(
-            isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _DEBUG.search(around.name.value)
+            isinstance(around, (cst.FunctionDef, cst.ClassDef)) and has(around.name.value, *_TRIAL)
             for around in self.tree.ancestors(call)
+        )
+
+    def _speaks_of_trial(self, test: cst.BaseExpression) -> bool:
+        """Whether a name, or a text that one is compared with, says that a run is for debugging."""
+        return any(
+            has(node.value, *_TRIAL)
+            for node in self.tree.descendants(test)
+            if isinstance(node, (cst.Name, cst.SimpleString))
         )
 
     @cached_property
@@ -1159,23 +964,6 @@ def _waits(module: Module, call: cst.Call) -> bool | None:
     return True
 
 
-def _before_casts(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The tensor that ``x.float().unsqueeze(1)`` is made of; a cast copies it on its way to the device.
-
-    Of ``torch.from_numpy(x).float()`` that is the array.
-    """
-    while True:
-        match node:
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
-                node = owner
-            case cst.Call(
-                func=cst.Attribute(attr=cst.Name(name)), args=[cst.Arg(value=given, star=""), *_]
-            ) if name in _OF_ARRAYS:
-                node = given
-            case _:
-                return node
-
-
 def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
     """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
     while True:
@@ -1188,14 +976,31 @@ def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
                 return False
 
 
-def _join(found: Iterable[Sources]) -> Sources:
-    calls: dict[cst.Call, None] = {}
-    complete, some = True, False
-    for sources in found:
-        some = True
-        calls.update(dict.fromkeys(sources.calls))
-        complete = complete and sources.complete
-    return Sources(tuple(calls), complete and some)
+@traced(Through.ITEMS)
+def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    constant = module.value(node).constant if not path else MISSING
+    return constant is True if constant is not MISSING else None
 
 
-_WRAPPED = _TRANSPARENT | {"enumerate", "zip"}
+def _portion(path: Path) -> Portion | None:
+    """What a part of a loader is."""
+    if not path or path == (Item.ENTERED,):
+        return Portion.LOADER
+    if path[0] is not Item.EACH:
+        return None
+    return Portion.BATCH if len(path) == 1 else Portion.PART
+
+
+def _writes(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use of a tensor changes its memory, through it or through an array that shares it."""
+    match use.kind:
+        case UseKind.METHOD if use.name not in _SHARING:
+            return use.name.endswith("_") and not use.name.endswith("__") and use.name != "requires_grad_"
+        case UseKind.ATTRIBUTE if use.name not in _SHARING:
+            return False
+        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.SET | UseKind.AUGMENTED:
+            return not isinstance(use.by, cst.Attribute)
+        case _:
+            return False

@@ -15,7 +15,7 @@ from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations
 from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 
-_HOPS = 8
-
 # Schedules of several models, in which one is trained less often than the other.
 _SCHEDULE = (Role.POLICY, Role.COPY, Role.NETWORK, Role.MODEL_PART, Role.LOSS_TERM)
-_FACTOR = re.compile(r"accum|scale|factor|ratio|inv|norm|step|micro|batch|count|num", re.IGNORECASE)
+# What a loss is scaled by for other reasons than its weight.
+_DIVISORS = (
+    *(Role.ACCUMULATION, Role.RATIO, Role.CLIPPING, Role.STEP, Role.ITERATION, Role.BATCH, Role.COUNT),
+)
 # What is counted in steps is divided by their number for other reasons.
 _COUNTS = re.compile(r"len\(|ceil|steps|total|num_|batches|epoch|iters|samples|size", re.IGNORECASE)
 # What tells an engine to divide losses.
-_ACCUMULATING = re.compile(r"accumulation|plugin|config")
-# What is divided for a report, and not for the backward pass.
-_REPORTED = re.compile(r"\.(item|detach)\(\)|\bfloat\(")
+_ACCUMULATING = frozenset(
+    {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", "megatron_lm_plugin"}
+    | {"deepspeed_plugins", "fsdp_plugin", "dataloader_config", "project_config", "parallelism_config"}
+)
 _DIVIDING = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_", "mul", "mul_"})
 _SUMMING = frozenset({"sum", "nansum", "logsumexp"})
 _SAME = frozenset(
@@ -58,6 +60,7 @@ _SAME = frozenset(
 class _Scale(enum.IntEnum):
     """Whether a loss is divided by a number of batches; the greater of two holds for their sum."""
 
+    UNSEEN = -1  # not known yet, while a circle is gone through
     AVERAGE = 0  # over one batch, and by nothing else
     UNKNOWN = 1
     DIVIDED = 2
@@ -147,7 +150,7 @@ class _Search:
             return None
         if self._divided_elsewhere(count) or self._handles_gradients():
             return None
-        scale = self._scale(loss, count, _HOPS)
+        scale = self._scale(loss, count)
         return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
 
     def unscaled_within(self, call: cst.Call) -> Unscaled | None:
@@ -170,7 +173,7 @@ class _Search:
             return None
         if self._divided_elsewhere(count) or self._handles_gradients():
             return None
-        scale = self._scale(loss, count, _HOPS)
+        scale = self._scale(loss, count)
         return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
 
     def accumulation(self, call: cst.Call) -> Accumulation | None:
@@ -242,7 +245,7 @@ class _Search:
         if not isinstance(made, cst.Call) or any(argument.star for argument in made.args):
             return True
         return any(
-            argument.keyword is None or _ACCUMULATING.search(argument.keyword.value) for argument in made.args
+            argument.keyword is None or argument.keyword.value in _ACCUMULATING for argument in made.args
         )
 
     def _text(self, node: cst.BaseExpression) -> str:
@@ -332,8 +335,17 @@ class _Search:
         return any(
             name in self._words(divisor)
             and not _COUNTS.search(self._text(dividend))
-            and not _REPORTED.search(self._text(dividend))
+            and not self._is_reported(dividend)
             for dividend, divisor in divisions
+        )
+
+    def _is_reported(self, dividend: cst.BaseExpression) -> bool:
+        """Whether what is divided is for a report, and not for the backward pass."""
+        calls = [node for node in self.tree.descendants(dividend) if isinstance(node, cst.Call)]
+        return any(
+            (isinstance(call.func, cst.Attribute) and call.func.attr.value in ("item", "detach"))
+            or self.module.qualified(call.func) == "builtins.float"
+            for call in calls
         )
 
     def _words(self, node: cst.BaseExpression) -> set[str]:
@@ -350,29 +362,27 @@ class _Search:
 
     # ------------------------------------------------------------------ the loss
 
-    @remembered
-    def _scale(self, node: cst.BaseExpression, count: cst.BaseExpression, hops: int) -> _Scale:
+    @solved(_Scale.UNSEEN)
+    def _scale(self, node: cst.BaseExpression, count: cst.BaseExpression) -> _Scale:
         """By what an expression is divided, as far as the file shows how it is computed."""
-        if hops == 0:
-            return _Scale.UNKNOWN
         match node:
             case cst.Name():
-                return self._scale_of_name(node, count, hops)
+                return self._scale_of_name(node, count)
             case cst.BinaryOperation():
-                return self._scale_of_operation(node, count, hops)
+                return self._scale_of_operation(node, count)
             case cst.UnaryOperation():
-                return self._scale(node.expression, count, hops)
+                return self._scale(node.expression, count)
             case cst.IfExp():
-                return max(self._scale(node.body, count, hops), self._scale(node.orelse, count, hops))
+                return max(self._scale(node.body, count), self._scale(node.orelse, count))
             case cst.Call():
-                return self._scale_of_call(node, count, hops)
+                return self._scale_of_call(node, count)
             case cst.Attribute(attr=cst.Name("loss"), value=output) | cst.Subscript(value=output):
                 # What a model computes beside its outputs.
-                return self._scale(output, count, hops - 1)
+                return self._scale(output, count)
             case _:
                 return _Scale.UNKNOWN
 
-    def _scale_of_name(self, name: cst.Name, count: cst.BaseExpression, hops: int) -> _Scale:
+    def _scale_of_name(self, name: cst.Name, count: cst.BaseExpression) -> _Scale:
         found = [_Scale.UNKNOWN] if not self.module.bindings(name) else []
         for binding in self.module.bindings(name):
             if binding.value is None or binding.kind not in (
@@ -388,10 +398,10 @@ class _Search:
                 # ``loss += penalty``
                 scope = binding.scope.bindings.get(binding.name, ())
                 earlier = [b.value for b in scope if b.kind is BindingKind.ASSIGN and b.value is not None]
-                found += [self._scale(value, count, hops - 1) for value in earlier]
+                found += [self._scale(value, count) for value in earlier]
                 continue
             parts = self._parts(binding)
-            found += [self._scale(part, count, hops - 1) for part in parts] or [_Scale.UNKNOWN]
+            found += [self._scale(part, count) for part in parts] or [_Scale.UNKNOWN]
         return max(found)
 
     def _parts(self, binding: Binding) -> list[cst.BaseExpression]:
@@ -413,19 +423,19 @@ class _Search:
             case _:
                 return []
 
-    def _scale_of_operation(self, node: cst.BinaryOperation, count: cst.BaseExpression, hops: int) -> _Scale:
+    def _scale_of_operation(self, node: cst.BinaryOperation, count: cst.BaseExpression) -> _Scale:
         left, right = node.left, node.right
         if isinstance(node.operator, (cst.Add, cst.Subtract)):
             sides = [side for side in (left, right) if self.module.value(side).kind is not Kind.NUMBER]
             # Terms of other files add to a loss; what is divided is divided as a whole, mostly.
-            scales = [self._scale(side, count, hops) for side in sides]
+            scales = [scale for side in sides if (scale := self._scale(side, count)) is not _Scale.UNSEEN]
             return _Scale.DIVIDED if _Scale.DIVIDED in scales else min(scales, default=_Scale.UNKNOWN)
         if isinstance(node.operator, cst.Multiply):
             if self._is_weight(left, count):
-                return self._scale(right, count, hops)
-            return self._scale(left, count, hops) if self._is_weight(right, count) else _Scale.DIVIDED
+                return self._scale(right, count)
+            return self._scale(left, count) if self._is_weight(right, count) else _Scale.DIVIDED
         if isinstance(node.operator, cst.Divide) and self._is_weight(right, count):
-            return self._scale(left, count, hops)
+            return self._scale(left, count)
         return _Scale.DIVIDED
 
     def _is_weight(self, node: cst.BaseExpression, count: cst.BaseExpression) -> bool:
@@ -439,12 +449,11 @@ class _Search:
         word = last_name(node)
         return (
             isinstance(node, (cst.Name, cst.Attribute))
-            and word is not None
-            and re.search(r"weight|lambda|alpha|beta|gamma|coef|lam(_|$)", word.lower()) is not None
-            and not _FACTOR.search(word)
+            and has(word, Role.FACTOR)
+            and not has(word, *_DIVISORS)
         )
 
-    def _scale_of_call(self, call: cst.Call, count: cst.BaseExpression, hops: int) -> _Scale:
+    def _scale_of_call(self, call: cst.Call, count: cst.BaseExpression) -> _Scale:
         dotted = self.module.qualified(call.func)
         name = last_name(call.func)
         if dotted is not None:
@@ -459,7 +468,7 @@ class _Search:
                 return _Scale.AVERAGE
         if callee is not None:
             returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is callee]
-            scales = [_Scale.UNKNOWN if r is None else self._scale(r, count, hops - 1) for r in returned]
+            scales = [_Scale.UNKNOWN if r is None else self._scale(r, count) for r in returned]
             return max(scales, default=_Scale.UNKNOWN)
         if isinstance(call.func, cst.Attribute):
             owner = call.func.value
@@ -468,11 +477,11 @@ class _Search:
             if name in _SUMMING:
                 return _Scale.UNKNOWN
             if name == "scale" and call.args and "scaler" in (last_name(owner) or "scaler"):
-                return self._scale(call.args[0].value, count, hops)
+                return self._scale(call.args[0].value, count)
             if name == "scale_loss" and call.args:
-                return self._scale(call.args[0].value, count, hops)
+                return self._scale(call.args[0].value, count)
             if name in _SAME:
-                inner = self._scale(owner, count, hops)
+                inner = self._scale(owner, count)
                 return _Scale.AVERAGE if name == "mean" and inner is _Scale.UNKNOWN else inner
         return _Scale.AVERAGE if names_criterion(name) else _Scale.UNKNOWN
 

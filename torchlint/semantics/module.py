@@ -14,9 +14,9 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
-from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
@@ -124,7 +124,8 @@ class Module:
         for part in vars(self).values():
             if isinstance(part, (Names, Classes)):
                 part.close()
-            elif isinstance(part, Inference):
+            elif isinstance(part, (Inference, Fixpoint)):
+                # What the fixpoint remembers is found by the parts that were asked.
                 vars(part).clear()
         vars(self).clear()
 
@@ -133,7 +134,7 @@ class Module:
     @cached_property
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
-        return Names(self.tree, _is_library_name)
+        return Names(self.tree, self.flow, _is_library_name)
 
     @cached_property
     def flow(self) -> ControlFlow:
@@ -148,7 +149,7 @@ class Module:
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = Inference(self.tree, self.names, self.classes)
+        inference = Inference(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 

@@ -2,8 +2,8 @@
 
 Three questions are answered, each on demand and each remembered:
 
-* ``bindings(name)``: the definitions that can reach this read, by the structure of the statements
-  around it (a later assignment in the same loop counts, one in the other branch does not);
+* ``bindings(name)``: the definitions that can reach this read, by the flow of control (a later assignment
+  in the same loop counts, one in the other branch does not);
 * ``uses(binding)``: the reads that a definition reaches;
 * ``qualified(node)``: the dotted name in the library that a name or attribute stands for, through
   every form of import and alias; None where it is ambiguous, shadowed or the user's own.
@@ -12,7 +12,7 @@ Three questions are answered, each on demand and each remembered:
 from __future__ import annotations
 
 import builtins
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -21,22 +21,19 @@ from operator import itemgetter
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.flow.graph import Comprehension
+from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.flow.definitions import ReachingDefinitions
+from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
 # LibCST's node classes are abstract base classes, on which ``isinstance`` is slow: the hot paths of this
 # file ask for exact types.
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
-_DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 MANY = 64
 """How many definitions that reach a read are told apart; where there are more, one stands for all of them."""
-_LIMIT = 2 * MANY
 _LONGEST = 50
-_BLOCKS: frozenset[type] = frozenset(
-    {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
-)
 
 
 class ScopeKind(IdentityEnum):
@@ -128,8 +125,10 @@ class Names:
     star import can have brought in.
     """
 
-    def __init__(self, tree: SyntaxTree, known: Callable[[str], bool] = lambda name: False) -> None:
-        self.tree = tree
+    def __init__(
+        self, tree: SyntaxTree, flow: ControlFlow, known: Callable[[str], bool] = lambda name: False
+    ) -> None:
+        self.tree, self.flow = tree, flow
         self._known = known
         self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
         self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
@@ -138,13 +137,14 @@ class Names:
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
-        self._flows: dict[tuple[Scope, str], _Flow] = {}
+        self._flows: dict[Root, ReachingDefinitions[tuple[Scope, str], Binding]] = {}
         self._definitions: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
         self._too_many: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
         self._governed: dict[Binding, range] = {}
         self._qualified: dict[cst.CSTNode, str] = {}
         """The dotted names that were asked for; empty for what stands for nothing of a library."""
-        self._dotted: dict[tuple[Scope, str], bool] = {}
+        self._dotted: set[tuple[Scope, str]] = set()
+        """The names with a definition that gives them a dotted name, whichever of them reach a read."""
         self._pending: set[cst.CSTNode] = set()
         self.star_modules: list[str] = []
         self.attributes: dict[str, list[AttributeBinding]] = {}
@@ -174,7 +174,7 @@ class Names:
         return self._scopes[node]
 
     def _divide(self) -> None:
-        """Find out at which number of a node which scope begins to reign: each reigns over an interval."""
+        """Find out at which number of a node which scope begins: each has an interval."""
         tree, order = self.tree, self.tree.order
         inner: list[tuple[int, cst.CSTNode, cst.CSTNode | None]] = []
         definitions: list[cst.FunctionDef | cst.ClassDef | cst.Lambda]
@@ -185,22 +185,22 @@ class Names:
             outside = comprehension.for_in.iter
             inner.append((order[outside], outside, None))
         inner.sort(key=itemgetter(0))
-        reigning = [(len(order), self.module_scope)]
+        enclosing = [(len(order), self.module_scope)]
         for begin, whole, maker in inner:
-            while reigning[-1][0] < begin:
-                self._begins.append(reigning.pop()[0] + 1)
-                self._scopes_from.append(reigning[-1][1])
+            while enclosing[-1][0] < begin:
+                self._begins.append(enclosing.pop()[0] + 1)
+                self._scopes_from.append(enclosing[-1][1])
             # The first iterable of a comprehension is evaluated where the comprehension stands.
-            scope = reigning[-2][1] if maker is None else Scope(maker, _kind_of(maker), reigning[-1][1])
+            scope = enclosing[-2][1] if maker is None else Scope(maker, _kind_of(maker), enclosing[-1][1])
             if maker is not None:
                 self._scopes[maker] = scope
             self._begins.append(begin)
             self._scopes_from.append(scope)
-            reigning.append((tree.last(whole), scope))
-        for end, _ in reversed(reigning[1:]):
+            enclosing.append((tree.last(whole), scope))
+        for end, _ in reversed(enclosing[1:]):
             self._begins.append(end + 1)
-            reigning.pop()
-            self._scopes_from.append(reigning[-1][1])
+            enclosing.pop()
+            self._scopes_from.append(enclosing[-1][1])
 
     def close(self) -> None:
         """Forget everything; scopes and their bindings hold one another, and by them the tree."""
@@ -342,6 +342,8 @@ class Names:
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
         value = binding.value
+        if _gives_dotted(binding) and not _is_none(value):
+            self._dotted.add((binding.scope, binding.name))
         if binding.imported is not None:
             self._dotted_spellings.add(binding.name)
             if binding.name != binding.imported.rpartition(".")[2]:
@@ -426,14 +428,44 @@ class Names:
         while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
             here = here.parent
         if here is scope and scope.kind is not ScopeKind.COMPREHENSION:
-            flow = self._flows.get((scope, name))
-            if flow is None:
-                flow = self._flows[scope, name] = _Flow(self.tree, scope, name)
-            found = flow.reaching(at)
+            found = self._reaching_in(scope).few_reaching((scope, name), at, MANY)
             if found is not None:
-                return tuple(found) if len(found) < 2 else tuple(sorted(found, key=self._place))
+                return tuple(found)
         every = self.definitions(scope, name)
         return every if len(every) <= MANY else self._in_place_of_all(scope, name)
+
+    def _reaching_in(self, scope: Scope) -> ReachingDefinitions[tuple[Scope, str], Binding]:
+        """The reaching definitions of the function that runs the code of a scope, or of the module."""
+        root = _root(scope)
+        found = self._flows.get(root)
+        if found is None:
+            variables = {
+                (inner, name): list(self._defined(inner, bindings, root))
+                for inner in self._run_by[root]
+                for name, bindings in inner.bindings.items()
+                if len(bindings) > 1 or bindings[0].kind not in _UNMOVED
+            }
+            found = self._flows[root] = ReachingDefinitions(self.flow, root, variables)
+        return found
+
+    def _defined(
+        self, scope: Scope, bindings: list[Binding], root: Root
+    ) -> Iterator[tuple[cst.CSTNode, Binding | None]]:
+        """Where code of a function binds a name of a scope; with ``global``, others may bind it as well."""
+        if scope.kind is ScopeKind.CLASS:
+            yield scope.node, None  # another namespace in each iteration of a loop
+        for binding in sorted(bindings, key=self._place):
+            if binding.kind is BindingKind.PARAMETER or _root(self.scope(binding.node)) is root:
+                yield binding.node, None if binding.kind is BindingKind.DELETE else binding
+
+    @cached_property
+    def _run_by(self) -> dict[Root, list[Scope]]:
+        """The scopes whose code each function, lambda or the module runs: its own, and those of classes."""
+        found: dict[Root, list[Scope]] = {}
+        for scope in self._scopes.values():
+            if scope.kind is not ScopeKind.COMPREHENSION:
+                found.setdefault(_root(scope), []).append(scope)
+        return found
 
     def loop(self, binding: Binding) -> cst.For | Comprehension | None:
         """The loop or comprehension whose target a definition is; None for all other definitions."""
@@ -576,7 +608,7 @@ class Names:
     def _qualified_name(self, name: cst.Name) -> str | None:
         scope = self.lookup(name.value, name)
         if scope is not None:
-            if not self._may_be_dotted(name.value, scope):
+            if (scope, name.value) not in self._dotted:
                 return None
             # ``except ImportError: thing = None`` leaves the import as the only meaning.
             bindings = self.bindings(name)
@@ -602,15 +634,6 @@ class Names:
         if not isinstance(asked, cst.Attribute) or asked.value is not name or not self.tree.mentions("torch"):
             return None
         return library if self._known(f"{library}.{asked.attr.value}") else None
-
-    def _may_be_dotted(self, name: str, scope: Scope) -> bool:
-        """Whether any definition of a name gives it a dotted name, whichever of them reach the read."""
-        found = self._dotted.get((scope, name))
-        if found is None:
-            found = self._dotted[scope, name] = any(
-                _gives_dotted(binding) and not _is_none(binding.value) for binding in scope.bindings[name]
-            )
-        return found
 
     def bound_name(self, binding: Binding) -> str | None:
         """The dotted name that a definition makes its name stand for, if it does."""
@@ -652,6 +675,13 @@ class Names:
         return always and not (later and self.scope(at) is self.module_scope)
 
 
+def _root(scope: Scope) -> Root:
+    """The function, lambda or module that runs the code of a scope."""
+    while scope.kind in _INSIDE and scope.parent is not None:
+        scope = scope.parent
+    return scope.node  # type: ignore[return-value]
+
+
 def _kind_of(maker: cst.CSTNode) -> ScopeKind:
     """The kind of scope that a node makes."""
     if maker.__class__ is cst.ClassDef:
@@ -673,6 +703,7 @@ def _gives_dotted(binding: Binding) -> bool:
     return binding.kind is BindingKind.ASSIGN and not binding.path and binding.value.__class__ in _DOTTED
 
 
+_INSIDE = frozenset({ScopeKind.CLASS, ScopeKind.COMPREHENSION})
 _UNMOVED = frozenset(
     {
         BindingKind.IMPORT,
@@ -731,266 +762,6 @@ class _Reads(Mapping[str, list[cst.Name]]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-# Where definitions of a name may stand, unless it is bound by a walrus.
-_FLOWING: frozenset[type] = _BLOCKS | {
-    *(cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler),
-    *(cst.MatchCase, cst.FunctionDef, cst.Lambda, cst.ClassDef),
-}
-
-
-def _stay(node: cst.CSTNode, _: frozenset[type]) -> cst.CSTNode:
-    return node
-
-
-class _Flow:
-    """Which of several definitions of one name reach a place, by the structure of the statements.
-
-    ``_after`` tells what comes out at the end of a statement: the definitions that may have been the
-    last one, and whether what held before the statement is certainly gone. ``jumps_leave`` says whether
-    ``break`` and ``continue`` count as leaving: they do for the rest of the loop's body, and they do not
-    for what the loop leaves behind.
-    """
-
-    def __init__(self, tree: SyntaxTree, scope: Scope, name: str) -> None:
-        self.tree = tree
-        self.within: dict[cst.CSTNode, list[Binding]] = {}
-        self._statements: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        """Those statements of each block that bind the name, in source order."""
-        self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
-        self._rounds: dict[cst.CSTNode, list[Binding]] = {}
-        self._walrus = any(b.kind is BindingKind.WALRUS for b in scope.bindings[name])
-        """Whether expressions, and the tests of conditions, may bind the name."""
-        parents, within = tree.parents, self.within
-        for binding in sorted(scope.bindings[name], key=lambda b: tree.order[b.node]):
-            child: cst.CSTNode = binding.node
-            within.setdefault(child, []).append(binding)
-            node = parents.get(child)
-            # No search goes on beyond what makes the scope.
-            while node is not None and child is not scope.node:
-                if node.__class__ is cst.If and not self._walrus:
-                    node = tree.climb(node, _FLOWING)  # the first of a chain of ``elif``
-                within.setdefault(node, []).append(binding)
-                if node.__class__ in _BLOCKS:
-                    statements = self._statements.setdefault(node, [])
-                    if not statements or statements[-1] is not child:
-                        statements.append(child)
-                child, node = node, parents.get(node)
-
-    def reaching(self, use: cst.CSTNode) -> list[Binding] | None:
-        """The definitions that may be the last one before ``use``, deletions left out; None if too many."""
-        found: list[Binding] = []
-        parents, within = self.tree.parents, self.within
-        climb = self.tree.climb if not self._walrus else _stay
-        child = climb(use, _FLOWING)
-        parent = parents.get(child)
-        while parent is not None:
-            # Whatever else does not hold a definition of the name has nothing to tell of it.
-            if (parent in within or parent.__class__ in _DEFINITIONS) and self._step(child, parent, found):
-                break
-            if len(found) > _LIMIT and _are_too_many(found):
-                return None
-            child = parent if parent.__class__ is not cst.If else climb(parent, _FLOWING)
-            parent = parents.get(child)
-        distinct = dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE)
-        return list(distinct) if len(distinct) <= MANY else None
-
-    def _step(self, child: cst.CSTNode, parent: cst.CSTNode, found: list[Binding]) -> bool:
-        """Take up what reaches ``child`` from inside ``parent``; whether all that came before is dead."""
-        match parent:
-            case cst.IndentedBlock() | cst.Module() | cst.SimpleStatementLine() | cst.SimpleStatementSuite():
-                return self._before(parent, found, jumps_leave=True, end=child)
-            case cst.For() if child is parent.body:
-                if self._take(parent.target, found):
-                    return True
-                found.extend(self._around(parent.body))
-            case cst.For() if child is parent.orelse:
-                found.extend(self._around(parent.body))
-                self._take(parent.target, found)
-            case cst.While():
-                if child is not parent.test and self._take(parent.test, found):
-                    return True
-                found.extend(self._around(parent.body))
-            case cst.If() if child is not parent.test:
-                return self._take(parent.test, found)
-            case cst.With():
-                stop = next((i for i, item in enumerate(parent.items) if item is child), len(parent.items))
-                return any(self._take(item, found) for item in reversed(parent.items[:stop]))
-            case cst.Try() | cst.TryStar() if child is not parent.body:
-                if child is parent.orelse:
-                    return self._before(parent.body, found, jumps_leave=True)
-                found.extend(self.within.get(parent.body, ()))
-                if child is parent.finalbody:
-                    for handler in parent.handlers:
-                        found.extend(self.within.get(handler, ()))
-                    if parent.orelse is not None:
-                        found.extend(self.within.get(parent.orelse, ()))
-            case cst.ExceptHandler() | cst.ExceptStarHandler() if child is parent.body:
-                return parent.name is not None and self._take(parent.name, found)
-            case cst.MatchCase() if child is not parent.pattern:
-                return self._take(parent.pattern, found)
-            case cst.FunctionDef() | cst.Lambda() if child is parent.body:
-                self._take(parent.params, found)
-                # Only a definition of the scope that reads it ends the search; a lambda or a
-                # comprehension passes on to the function around it.
-                return True
-            case cst.ClassDef() if child is parent.body:
-                return True
-            case cst.BaseExpression():
-                # Inside one expression only a walrus further left can have bound the name.
-                before = [
-                    b
-                    for b in self.within.get(parent, ())
-                    if b.kind is BindingKind.WALRUS
-                    and not self.tree.contains(child, b.node)
-                    and self.tree.order[b.node] < self.tree.order[child]
-                ]
-                found.extend(before[-1:])
-            case _:
-                pass
-        return False
-
-    def _take(self, node: cst.CSTNode, found: list[Binding]) -> bool:
-        last = self.within.get(node, [])[-1:]
-        found.extend(last)
-        return bool(last)
-
-    def _before(
-        self,
-        block: cst.CSTNode,
-        found: list[Binding],
-        *,
-        jumps_leave: bool,
-        end: cst.CSTNode | None = None,
-    ) -> bool:
-        """Take up what the statements of a block leave behind, those above ``end`` if it is given."""
-        statements, order = self._statements.get(block), self.tree.order
-        if statements is None:
-            return False
-        last = len(statements)
-        if end is not None:
-            last = bisect_left(statements, order[end], key=order.__getitem__)
-        for number in range(last - 1, -1, -1):
-            live, kills = self._after(statements[number], jumps_leave)
-            found.extend(live)
-            if kills:
-                return True
-            if len(found) > _LIMIT and _are_too_many(found):
-                return False
-        return False
-
-    def _around(self, body: cst.BaseSuite) -> list[Binding]:
-        """What a whole iteration of a loop may leave behind for the next one, or for after the loop."""
-        if body not in self.within:
-            return []
-        known = self._rounds.get(body)
-        if known is None:
-            known = self._rounds[body] = self._block(body, jumps_leave=False)[0]
-        return known
-
-    def _block(self, body: cst.BaseSuite, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        if leaves(body, jumps_leave=jumps_leave):
-            return [], True
-        found: list[Binding] = []
-        return found, self._before(body, found, jumps_leave=jumps_leave)
-
-    def _after(self, node: cst.CSTNode, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        known = self._left.get((node, jumps_leave))
-        if known is None:
-            known = self._left[node, jumps_leave] = self._find_after(node, jumps_leave)
-        return known
-
-    def _find_after(self, node: cst.CSTNode, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        match node:
-            case cst.SimpleStatementLine() | cst.SimpleStatementSuite():
-                found: list[Binding] = []
-                return found, self._before(node, found, jumps_leave=jumps_leave)
-            case cst.If():
-                return self._after_if(node, jumps_leave)
-            case cst.For() | cst.While():
-                return self._after_loop(node, jumps_leave)
-            case cst.With():
-                live, kills = self._block(node.body, jumps_leave)
-                if not kills:
-                    kills = any(self._take(item, live) for item in reversed(node.items))
-                return live, kills
-            case cst.Try() | cst.TryStar():
-                return self._after_try(node, jumps_leave)
-            case cst.Match():
-                return self._after_match(node, jumps_leave)
-            case cst.FunctionDef() | cst.ClassDef():
-                own = [b for b in self.within.get(node, []) if b.node is node]
-                return own, bool(own)
-            case _:
-                last = self.within.get(node, [])[-1:]
-                return last, bool(last)
-
-    def _after_if(self, node: cst.If, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        chain = [node]
-        while isinstance(chain[-1].orelse, cst.If):
-            chain.append(chain[-1].orelse)
-        live: list[Binding] = []
-        kills = False
-        if chain[-1].orelse is not None:
-            live, kills = self._block(chain[-1].orelse.body, jumps_leave)
-        for test in reversed(chain):
-            branch, branch_kills = self._block(test.body, jumps_leave)
-            live = branch + live
-            _are_too_many(live)
-            kills = kills and branch_kills
-            tested = self.within.get(test.test, [])[-1:]
-            if tested and not kills:
-                live, kills = live + tested, True
-        return live, kills
-
-    def _after_loop(self, node: cst.For | cst.While, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        live = list(self._around(node.body))
-        self._take(node.target if isinstance(node, cst.For) else node.test, live)
-        # ``while True`` is only left from inside, so what its body binds first has been bound.
-        kills = isinstance(node, cst.While) and _is_true(node.test) and self._block(node.body, False)[1]
-        if node.orelse is not None:
-            other, other_kills = self._block(node.orelse.body, jumps_leave)
-            return live + other, kills or other_kills
-        return live, kills and bool(live)
-
-    def _after_try(self, node: cst.Try | cst.TryStar, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        live, kills = self._block(node.body, jumps_leave)
-        if node.orelse is not None:
-            after, after_kills = self._block(node.orelse.body, jumps_leave)
-            live = after if after_kills else live + after
-            kills = kills or after_kills
-        for handler in node.handlers:
-            caught, caught_kills = self._block(handler.body, jumps_leave)
-            live = live + caught
-            if not caught_kills:
-                # What the body bound before it failed is still there after this handler.
-                live = live + self.within.get(node.body, [])
-                kills = False
-        if node.finalbody is not None:
-            last, last_kills = self._block(node.finalbody.body, jumps_leave)
-            live, kills = (last, True) if last_kills else (live + last, kills)
-        return live, kills
-
-    def _after_match(self, node: cst.Match, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        live: list[Binding] = []
-        total, all_kill = False, True
-        for case in node.cases:
-            branch, kills = self._block(case.body, jumps_leave)
-            if not kills:
-                kills = self._take(case.pattern, branch)
-            live += branch
-            all_kill = all_kill and kills
-            catch_all = isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None
-            total = total or (catch_all and case.guard is None)
-        return live, total and all_kill
-
-
-def _are_too_many(found: list[Binding]) -> bool:
-    """Whether more definitions were found than are told apart; what is there twice is dropped."""
-    if len(found) > _LIMIT:
-        found[:] = list(dict.fromkeys(found))[: _LIMIT + 1]
-    return len(found) > MANY
 
 
 def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
@@ -1067,12 +838,6 @@ def _dotted(node: cst.CSTNode) -> str:
 
 def _is_none(value: cst.BaseExpression | None) -> bool:
     return isinstance(value, cst.Name) and value.value == "None"
-
-
-def _is_true(test: cst.BaseExpression) -> bool:
-    return (isinstance(test, cst.Name) and test.value == "True") or (
-        isinstance(test, cst.Integer) and test.value != "0"
-    )
 
 
 # Modules whose members are public under a shorter name.

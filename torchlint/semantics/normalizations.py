@@ -9,8 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.algebra import as_assigned
 from torchlint.semantics.constancy import unwritten
-from torchlint.semantics.operations import Operation
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import Operation, operations_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -52,7 +51,7 @@ class _Walk:
 
     def step(self, node: cst.BaseExpression) -> Operation | None:
         """The operation behind an expression, through names that have one definition."""
-        operations = Wiring.of(self.module).operations
+        operations = operations_of(self.module)
         current: cst.CSTNode = node
         for _ in range(4):
             if not isinstance(current, cst.Name):
@@ -75,7 +74,7 @@ class _Walk:
 
 def normalization(module: Module, node: cst.BaseExpression) -> Normalization | None:
     """The normalisation whose last step is ``node``; None if it is none, or its steps serve another end."""
-    operation = Wiring.of(module).operations.of(node)
+    operation = operations_of(module).of(node)
     if operation is None or operation.name not in ("mul", "div") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
@@ -121,7 +120,7 @@ def _under_root(walk: _Walk, node: cst.BaseExpression, *, inverse: bool) -> cst.
     operation = walk.step(node)
     if operation is None:
         return None
-    number = Wiring.of(walk.module).operations.number
+    number = operations_of(walk.module).number
     match operation.name:
         case "rsqrt":
             return operation.operands[0] if inverse else None
@@ -142,7 +141,7 @@ def _normalized(
     if total is None or total.name != "add" or total.options:
         return None
     for spread, eps in (total.operands, total.operands[::-1]):
-        if Wiring.of(walk.module).operations.number(spread) is not None:
+        if operations_of(walk.module).number(spread) is not None:
             continue
         operation = walk.step(spread)
         if operation is None:
@@ -168,7 +167,7 @@ def _of_squares(
     base = _squared(walk, squares)
     if base is None:
         return None
-    same = Wiring.of(walk.module).operations.same
+    same = operations_of(walk.module).same
     centred = walk.step(base) if _is_difference(walk, base) else None
     if centred is not None:
         x = centred.operands[0]
@@ -177,7 +176,7 @@ def _of_squares(
         return None
     if same(base, numerator):
         return False, base
-    operation = Wiring.of(walk.module).operations.of(base)
+    operation = operations_of(walk.module).of(base)
     if (
         operation is not None
         and operation.name in ("to", "float", "type")
@@ -189,10 +188,10 @@ def _of_squares(
 
 
 def _is_difference(walk: _Walk, node: cst.BaseExpression) -> bool:
-    operation = Wiring.of(walk.module).operations.behind(node)
+    operation = operations_of(walk.module).behind(node)
     if operation is None or operation.name != "sub":
         return False
-    mean = Wiring.of(walk.module).operations.behind(operation.operands[1])
+    mean = operations_of(walk.module).behind(operation.operands[1])
     return mean is not None and mean.name == "mean"
 
 
@@ -200,7 +199,7 @@ def _squared(walk: _Walk, node: cst.BaseExpression) -> cst.BaseExpression | None
     operation = walk.step(node)
     if operation is None or operation.options:
         return None
-    operations = Wiring.of(walk.module).operations
+    operations = operations_of(walk.module)
     match operation.name:
         case "square":
             return operation.operands[0]
@@ -220,7 +219,7 @@ def _is_centred(walk: _Walk, node: cst.BaseExpression, x: cst.BaseExpression, di
     difference = walk.step(node)
     if difference is None or difference.name != "sub" or difference.options:
         return False
-    same = Wiring.of(walk.module).operations.same
+    same = operations_of(walk.module).same
     mean = walk.step(difference.operands[1])
     return (
         mean is not None
@@ -237,7 +236,7 @@ def _last_dimensions(walk: _Walk, operation: Operation) -> int:
     if not isinstance(keep, cst.Name) or keep.value != "True" or "dtype" in operation.options:
         return 0
     elements = [e.value for e in dim.elements] if isinstance(dim, (cst.Tuple, cst.List)) else [dim]
-    numbers = [Wiring.of(walk.module).operations.integer(element) for element in elements]
+    numbers = [operations_of(walk.module).integer(element) for element in elements]
     count = len(numbers)
     return count if sorted(n for n in numbers if n is not None) == list(range(-count, 0)) else 0
 
@@ -246,5 +245,5 @@ def _is_biased(walk: _Walk, operation: Operation) -> bool:
     """Whether a variance divides by the number of elements, as norms do."""
     unbiased, correction = operation.options.get("unbiased"), operation.options.get("correction")
     if correction is not None:
-        return Wiring.of(walk.module).operations.number(correction) == 0
+        return operations_of(walk.module).number(correction) == 0
     return isinstance(unbiased, cst.Name) and unbiased.value == "False"

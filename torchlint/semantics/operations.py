@@ -2,8 +2,8 @@
 
 ``x.softmax(-1)``, ``torch.softmax(x, dim=-1)``, ``F.softmax(x, -1)``, ``nn.Softmax(-1)(x)`` and
 ``self.softmax(x)`` are one operation on one operand, and so are ``a * b``, ``torch.mul(a, b)``, ``a.mul_(b)``
-and ``a *= b``. ``Wiring`` follows a result forwards to what takes it; this follows it backwards to what it
-is made of, through names, as long as each has one definition.
+and ``a *= b``. A result is followed backwards to what it is made of, through names, as long as each has one
+definition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -130,7 +131,6 @@ _LAYERS = {
     "torch.nn.Identity": "identity",
 }
 _LAYER_OPTIONS = ("dim", "p", "beta", "threshold")
-_HOPS = 8
 
 # Constants that programs build their formulas from.
 _CONSTANTS = {
@@ -142,49 +142,23 @@ _SQUARE_ROOTS = frozenset({"math.sqrt", "numpy.sqrt", "torch.sqrt"})
 _NUMBER_MAKERS = frozenset({"builtins.float", "torch.tensor", "torch.as_tensor"})
 
 
+@remembered
+def operations_of(module: Module) -> Operations:
+    """The operations of a file."""
+    return Operations(module)
+
+
 class Operations:
     """The operations of one file; each is worked out when it is asked for."""
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
-        self._known: dict[cst.CSTNode, Operation | None] = {}
 
     # ------------------------------------------------------------------ one operation
 
+    @remembered
     def of(self, node: cst.CSTNode) -> Operation | None:
         """The operation that an expression, or an augmented assignment, spells; None for anything else."""
-        if node not in self._known:
-            self._known[node] = self._read(node)
-        return self._known[node]
-
-    def behind(self, node: cst.BaseExpression) -> Operation | None:
-        """The operation that computes an expression, also if it has a name with one definition."""
-        origin = self.origin(node)
-        return self.of(origin) if origin is not None else None
-
-    def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The expression (or augmented assignment) that a name stands for; None if there are several."""
-        for _ in range(_HOPS):
-            if isinstance(node, cst.NamedExpr):
-                node = node.value
-            if not isinstance(node, cst.Name):
-                return node
-            found = [self.definition(binding) for binding in self.names.bindings(node)]
-            if len(found) != 1 or found[0] is None:
-                return None
-            node = found[0]
-        return None
-
-    def definition(self, binding: Binding) -> cst.CSTNode | None:
-        """What a binding stores, whole: an expression, or the augmented assignment that makes it."""
-        if binding.kind is BindingKind.AUGMENT:
-            parent = self.tree.parent(binding.node)
-            return parent if isinstance(parent, cst.AugAssign) else None
-        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not binding.path:
-            return binding.value
-        return None
-
-    def _read(self, node: cst.CSTNode) -> Operation | None:
         match node:
             case cst.BinaryOperation():
                 name = _OPERATORS.get(type(node.operator))
@@ -203,6 +177,35 @@ class Operations:
                 return self._called(node)
             case _:
                 return None
+
+    def behind(self, node: cst.BaseExpression) -> Operation | None:
+        """The operation that computes an expression, also if it has a name with one definition."""
+        origin = self.origin(node)
+        return self.of(origin) if origin is not None else None
+
+    def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The expression (or augmented assignment) that a name stands for; None if there are several."""
+        return sole(self._origins(node)) if isinstance(node, (cst.Name, cst.NamedExpr)) else node
+
+    @traced(Through.NOTHING)
+    def _origins(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
+        match node:
+            case cst.NamedExpr():
+                return None
+            case cst.Name():
+                found = [self.definition(binding) for binding in self.names.bindings(node)]
+                return onward(found[0]) if len(found) == 1 and found[0] is not None else []
+            case _:
+                return node
+
+    def definition(self, binding: Binding) -> cst.CSTNode | None:
+        """What a binding stores, whole: an expression, or the augmented assignment that makes it."""
+        if binding.kind is BindingKind.AUGMENT:
+            parent = self.tree.parent(binding.node)
+            return parent if isinstance(parent, cst.AugAssign) else None
+        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not binding.path:
+            return binding.value
+        return None
 
     def _called(self, call: cst.Call) -> Operation | None:
         func = call.func
@@ -278,22 +281,23 @@ class Operations:
 
     # ------------------------------------------------------------------ numbers
 
-    @remembered
-    def number(self, node: cst.CSTNode | None, hops: int = _HOPS) -> float | None:
+    def number(self, node: cst.CSTNode | None) -> float | None:
         """The Python number that an expression is for certain; also ``math.sqrt(2 / math.pi)``."""
-        if node is None or not hops:
-            return None
+        return self._number(node) if node is not None else None
+
+    @solved(None)
+    def _number(self, node: cst.CSTNode) -> float | None:
         match node:
             case cst.Integer() | cst.Float():
                 return float(node.evaluated_value)
             case cst.UnaryOperation(operator=cst.Minus()):
-                value = self.number(node.expression, hops - 1)
+                value = self.number(node.expression)
                 return -value if value is not None else None
             case cst.BinaryOperation():
-                left, right = self.number(node.left, hops - 1), self.number(node.right, hops - 1)
+                left, right = self.number(node.left), self.number(node.right)
                 return _computed(type(node.operator), left, right)
             case cst.Call():
-                return self._called_number(node, hops)
+                return self._called_number(node)
             case cst.Name() | cst.Attribute():
                 dotted = self.module.qualified(node)
                 if dotted in _CONSTANTS:
@@ -302,11 +306,11 @@ class Operations:
                 if isinstance(constant, (int, float)) and not isinstance(constant, bool):
                     return float(constant)
                 origin = self.origin(node)
-                return self.number(origin, hops - 1) if origin is not node else None
+                return self.number(origin) if origin is not node else None
             case _:
                 return None
 
-    def _called_number(self, call: cst.Call, hops: int) -> float | None:
+    def _called_number(self, call: cst.Call) -> float | None:
         dotted = self.module.qualified(call.func)
         if not call.args or call.args[0].star or call.args[0].keyword is not None:
             return None
@@ -319,17 +323,15 @@ class Operations:
                 else None
             )
         if dotted in _NUMBER_MAKERS:
-            return self.number(first, hops - 1)
+            return self.number(first)
         value = (
-            self.number(first, hops - 1)
-            if dotted in _SQUARE_ROOTS or dotted in ("math.pow", "builtins.pow")
-            else None
+            self.number(first) if dotted in _SQUARE_ROOTS or dotted in ("math.pow", "builtins.pow") else None
         )
         if value is None:
             return None
         if dotted in _SQUARE_ROOTS:
             return math.sqrt(value) if value >= 0 and len(call.args) == 1 else None
-        power = self.number(call.args[1].value, hops - 1) if len(call.args) == 2 else None
+        power = self.number(call.args[1].value) if len(call.args) == 2 else None
         return _computed(cst.Power, value, power)
 
     def integer(self, node: cst.CSTNode | None) -> int | None:
@@ -370,19 +372,19 @@ class Operations:
         """Whether one is another name of the other: ``y = x``."""
         if not isinstance(first, cst.Name) or not isinstance(second, cst.Name):
             return False
-        return self._equal_names(self._named_last(first), self._named_last(second))
+        one, other = sole(self._named_last(first)), sole(self._named_last(second))
+        return one is not None and other is not None and self._equal_names(one, other)
 
     def _equal_names(self, first: cst.Name, second: cst.Name) -> bool:
         return first.value == second.value and self.names.bindings(first) == self.names.bindings(second)
 
-    def _named_last(self, name: cst.Name) -> cst.Name:
-        for _ in range(_HOPS):
-            bindings = self.names.bindings(name)
-            value = self.definition(bindings[0]) if len(bindings) == 1 else None
-            if not isinstance(value, cst.Name):
-                return name
-            name = value
-        return name
+    @traced(Through.NOTHING)
+    def _named_last(self, name: cst.CSTNode, path: Path) -> cst.Name | list[Source] | None:
+        if not isinstance(name, cst.Name):
+            return None
+        bindings = self.names.bindings(name)
+        value = self.definition(bindings[0]) if len(bindings) == 1 else None
+        return onward(value) if isinstance(value, cst.Name) else name
 
     def read_names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
         """The names that an expression reads."""
@@ -416,13 +418,9 @@ class Operations:
 
     def at_hand(self, node: cst.BaseExpression) -> bool:
         """Whether an expression computes nothing, but only looks at what there is."""
-        match node:
-            case cst.Attribute() | cst.Subscript():
-                return self.at_hand(node.value)
-            case cst.UnaryOperation():
-                return self.at_hand(node.expression)
-            case _:
-                return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))
+        while isinstance(node, (cst.Attribute, cst.Subscript, cst.UnaryOperation)):
+            node = node.expression if isinstance(node, cst.UnaryOperation) else node.value
+        return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))
 
 
 # The nodes that make a difference, besides names and literals.

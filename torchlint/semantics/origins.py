@@ -7,20 +7,18 @@ no copies on the host, has seldom made NumPy's of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.sources import Item, Path, Source, Through, onward, put_into, some, traced
 from torchlint.semantics.values import MISSING, Device, Graph, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
-
-Seen: TypeAlias = "set[cst.BaseExpression]"
 
 _OPEN = frozenset({Kind.UNKNOWN, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.ITERATOR})
 # What owns functions of other files, as far as this one shows.
@@ -34,14 +32,14 @@ _PASSING_METHODS = frozenset(
     {"values", "items", "get", "pop", "mean", "sum", "max", "min", "abs", "norm", "median", "detach", "clone"}
     | {"squeeze", "view", "reshape", "flatten", "float", "double", "half", "long", "int", "argmax", "argmin"}
 )
-_BOUND = frozenset(
-    {BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.WALRUS, BindingKind.AUGMENT}
-)
+_DISPLAYS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value that the file leaves open comes from a function that was given device tensors."""
-    return accelerated(module) and module.value(node).kind is Kind.UNKNOWN and _found(module, node, set())
+    if not accelerated(module) or module.value(node).kind is not Kind.UNKNOWN:
+        return False
+    return some(_is_computed(module, node))
 
 
 def runs_given_model(module: Module, call: cst.Call) -> bool:
@@ -80,7 +78,10 @@ def _belongs_to_module(module: Module, node: cst.BaseExpression) -> bool:
     return module.value(node).kind is Kind.MODULE
 
 
-def _found(module: Module, node: cst.BaseExpression, seen: Seen) -> bool:
+@traced(Through.ITEMS | Through.OPERANDS | Through.PARAMETERS)
+def _is_computed(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    if path:
+        return None if isinstance(node, _DISPLAYS) else onward(node)
     value = module.value(node)
     if value.kind is Kind.TENSOR:
         return value.device is not Device.CPU
@@ -90,41 +91,26 @@ def _found(module: Module, node: cst.BaseExpression, seen: Seen) -> bool:
         return computed or value.device is Device.ACCELERATOR
     if value.kind is Kind.UNKNOWN and value.device is Device.ACCELERATOR:
         return True  # moved there, whatever it is
-    if node in seen or value.kind not in _OPEN:
+    if value.kind not in _OPEN:
         return False
-    seen.add(node)
     match node:
         case cst.Name():
-            return _named(module, node, seen)
+            return _given(module, node)
         case cst.Call():
-            return _called(module, node, seen)
-        case cst.Subscript() | cst.Attribute():
-            return _found(module, node.value, seen)
-        case cst.IfExp():
-            return _any(module, (node.body, node.orelse), seen)
-        case cst.BinaryOperation():
-            return _any(module, (node.left, node.right), seen)
-        case cst.List() | cst.Tuple():
-            return _any(module, (element.value for element in node.elements), seen)
-        case cst.Dict():
-            return _any(module, (element.value for element in node.elements), seen)
-        case cst.ListComp() | cst.GeneratorExp():
-            return _found(module, node.elt, seen)
-        case cst.DictComp():
-            return _found(module, node.value, seen)
+            return _called(module, node)
+        case cst.Subscript(value=owner) | cst.Attribute(value=owner):
+            return onward(owner)
         case _:
-            return False
+            return onward(node, path=(Item.ANY,)) if isinstance(node, _DISPLAYS) else None
 
 
-def _any(module: Module, nodes: Iterable[cst.BaseExpression], seen: Seen) -> bool:
-    return any(_found(module, node, seen) for node in nodes)
-
-
-def _named(module: Module, name: cst.Name, seen: Seen) -> bool:
+def _given(module: Module, name: cst.Name) -> list[Source]:
+    """What a variable is given, and what is put into it later on: ``losses["total"] = loss``."""
     bindings = module.bindings(name)
     if any(_on_host(module, binding) for binding in bindings):
-        return False
-    return any(_bound(module, binding, seen) for binding in bindings)
+        return []
+    stored = [source for b in bindings for use in module.uses(b) for source in put_into(module, use)]
+    return [*map(Source, bindings), *stored]
 
 
 def _on_host(module: Module, binding: Binding) -> bool:
@@ -137,46 +123,26 @@ def _on_host(module: Module, binding: Binding) -> bool:
     return value.kind is Kind.NDARRAY or (value.kind is Kind.TENSOR and value.device is Device.CPU)
 
 
-def _bound(module: Module, binding: Binding, seen: Seen) -> bool:
-    if binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
-        given = (module.argument(call, binding.name).node for call in module.callers(binding.scope.node))
-        return _any(module, (node for node in given if node is not None), seen)
-    if binding.kind not in _BOUND or binding.value is None:
-        return False
-    return _found(module, binding.value, seen) or _any(module, _stored(module, binding), seen)
-
-
-def _stored(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
-    """What is put into a dictionary or list later on: ``losses["total"] = loss``."""
-    for use in module.uses(binding):
-        entry = module.tree.parent(use)
-        if isinstance(entry, cst.Subscript) and entry.value is use:
-            target = module.tree.parent(entry)
-            statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-            if isinstance(statement, cst.Assign):
-                yield statement.value
-
-
-def _called(module: Module, call: cst.Call, seen: Seen) -> bool:
+def _called(module: Module, call: cst.Call) -> list[Source]:
+    """What a call makes its result of: what it is given, or what it is a method of."""
     given = [arg.value for arg in call.args]
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "builtins":
-        return name in _PASSING_BUILTINS and _any(module, given, seen)
+        return onward(*given) if name in _PASSING_BUILTINS else []
     if package.partition(".")[0] in _HOST_PACKAGES or module.callee(call) is not None:
-        return False
+        return []
+    passed: list[Source] = []
     if isinstance(call.func, cst.Attribute):
-        owner, method = call.func.value, call.func.attr.value
-        if method in _PASSING_METHODS and _found(module, owner, seen):
-            return True
+        owner, name = call.func.value, call.func.attr.value
+        passed = onward(owner) if name in _PASSING_METHODS else []
         if module.value(owner).kind not in _FOREIGN:
-            return False
-        name = method
+            return passed
     elif isinstance(call.func, cst.Name):
         name = call.func.value
     # What is called after a class makes an object, which keeps what it was given.
     if not name or name.lstrip("_")[:1].isupper() or module.value(call.func).kind is Kind.CLASS:
-        return False
-    return not any(_left_device(module, node) for node in given) and _any(module, given, seen)
+        return passed
+    return passed if any(_left_device(module, node) for node in given) else [*passed, *onward(*given)]
 
 
 def _left_device(module: Module, node: cst.BaseExpression) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -128,6 +129,6 @@ def _is_longest(call: cst.Call) -> bool:
                 names = (measured.value,)
             return any(last_name(name) in ("len", "size", "shape") for name in names)
         case cst.Name(value=name):
-            return re.search(r"len(gth)?s?$", name) is not None
+            return ends(name, Role.LENGTH)
         case _:
             return False

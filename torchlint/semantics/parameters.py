@@ -8,16 +8,18 @@ is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Through, onward, traced
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path, Source
 
 _SOURCES = frozenset({"parameters", "named_parameters", "state_dict"})
 _CHILDREN = frozenset({"children", "named_children", "modules", "named_modules"})
@@ -121,19 +123,10 @@ class _Parameters:
         if name in _TELLING:
             return True
         if name == "zip":
-            return any(a is not use.argument and not self._goes_along(a.value) for a in use.call.args)
+            return any(
+                a is not use.argument and False in _goes_along(self.module, a.value) for a in use.call.args
+            )
         return Standing(use.call) if name in _SAME else False
-
-    @solved(True)
-    def _goes_along(self, node: cst.BaseExpression) -> bool:
-        """Whether what is zipped with parameters comes from parameters, one each."""
-        if re.search(r"param|grad|state_dict", self.tree.source(node)):
-            return True
-        if not isinstance(node, cst.Name):
-            # Kept by an object, or made by a call: by its name it should fit.
-            return not isinstance(node, (cst.List, cst.Tuple, cst.ListComp))
-        values = [binding.value for binding in self.module.bindings(node)]
-        return all(value is None or self._goes_along(value) for value in values)
 
     # ------------------------------------------------------------------ one by one
 
@@ -146,26 +139,26 @@ class _Parameters:
         for node in self.tree.descendants(body):
             match node:
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())]) if stored:
-                    if self._of(node.value, names | told):
+                    if _of(self.module, node.value, names | told):
                         return True
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
-                    if self._of(node.value, names):
-                        if name not in names and self._of(node.value, {name}):
+                    if _of(self.module, node.value, names):
+                        if name not in names and _of(self.module, node.value, {name}):
                             # ``total = total + p.sum()``
                             return True
                         names.add(name)
                 case cst.AugAssign(target=cst.Name() | cst.Attribute() | cst.Subscript() as total):
-                    if not self._of(total, names) and self._of(node.value, names):
+                    if not _of(self.module, total, names) and _of(self.module, node.value, names):
                         return True
                 case cst.Call(func=func):
                     word = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
                     owner = func.value if isinstance(func, cst.Attribute) else None
-                    if word in _KEEPING and not (owner is not None and self._of(owner, names)):
+                    if word in _KEEPING and not (owner is not None and _of(self.module, owner, names)):
                         shown = names | told if word not in ("append", "extend", "add", "insert") else names
-                        if any(self._of(argument.value, shown) for argument in node.args):
+                        if any(_of(self.module, argument.value, shown) for argument in node.args):
                             return True
                 case cst.FormattedStringExpression(expression=expression):
-                    if self._of(expression, names | told) and self._is_shown(node):
+                    if _of(self.module, expression, names | told) and self._is_shown(node):
                         return True
                 case _:
                     pass
@@ -186,50 +179,18 @@ class _Parameters:
     def _names(self, node: cst.BaseExpression) -> set[str]:
         return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
 
-    def _of(self, node: cst.BaseExpression, names: Iterable[str]) -> bool:
-        """Whether a value is computed from one of the names; from its gradient does not count.
-
-        The gradient of a bias that changes nothing is zero.
-        """
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Name) and inner.value in names:
-                around = self.tree.parent(inner)
-                if isinstance(around, cst.Attribute) and around.attr is inner:
-                    continue
-                if not (isinstance(around, cst.Attribute) and around.attr.value == "grad"):
-                    return True
-        return False
-
     def _comprehension_tells(self, loop: cst.CompFor) -> Verdict[bool]:
         whole = self.tree.parent(loop)
         names, told = self._visited(loop.target)
         if isinstance(whole, cst.DictComp):
-            return not self._copies(whole.value, names)
+            return False in _copies(self.module, whole.value, frozenset(names))
         if not isinstance(whole, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
             return False
-        if self._of(whole.elt, told) and not isinstance(whole.elt, cst.Tuple):
+        if _of(self.module, whole.elt, told) and not isinstance(whole.elt, cst.Tuple):
             return True
-        if not self._copies(whole.elt, names):
+        if False in _copies(self.module, whole.elt, frozenset(names)):
             return not self._is_question(whole)
         return Standing(whole)
-
-    def _copies(self, node: cst.BaseExpression, names: set[str]) -> bool:
-        """Whether an element is the parameter itself, or a copy of it."""
-        match node:
-            case cst.Name():
-                return True
-            case cst.Tuple():
-                return all(self._copies(element.value, names) for element in node.elements)
-            case cst.Attribute(attr=cst.Name(value=name), value=owner):
-                return name in _COPIES and self._copies(owner, names)
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value=name), value=owner)):
-                return name in _COPIES and self._copies(owner, names)
-            case cst.Call(args=arguments):
-                # ``zeros_like(p)``, ``Parameter(p.clone())``: one for each.
-                inner = [a.value for a in arguments if self._of(a.value, names)]
-                return all(self._copies(value, names) for value in inner)
-            case _:
-                return not self._of(node, names)
 
     def _is_question(self, whole: cst.CSTNode) -> bool:
         """``any(p.isnan().any() for p in ...)``: an answer that one parameter less leaves as it is."""
@@ -250,3 +211,49 @@ def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
         case UseKind.ASSIGNED:
             return ONWARD
     return use.kind in (UseKind.ITEM, UseKind.SET)
+
+
+@traced(Through.NOTHING)
+def _goes_along(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether what is zipped with parameters comes from parameters, one each; by its name it should fit."""
+    if re.search(r"param|grad|state_dict", module.source(node)):
+        return True
+    if isinstance(node, cst.Name):
+        return None
+    return not isinstance(node, (cst.List, cst.Tuple, cst.ListComp))
+
+
+@traced(Through.NOTHING)
+def _copies(
+    module: Module, node: cst.CSTNode, path: Path, names: frozenset[str]
+) -> bool | list[Source] | None:
+    """Whether an element is the parameter itself, or a copy of it."""
+    match node:
+        case cst.Name():
+            return True
+        case cst.Tuple(elements=elements):
+            return onward(*(element.value for element in elements))
+        case (
+            cst.Attribute(attr=cst.Name(value=name), value=owner)
+            | cst.Call(func=cst.Attribute(attr=cst.Name(value=name), value=owner))
+        ):
+            return onward(owner) if name in _COPIES else False
+        case cst.Call(args=arguments):
+            # ``zeros_like(p)``, ``Parameter(p.clone())``: one for each.
+            return onward(*(a.value for a in arguments if _of(module, a.value, names)))
+    return not _of(module, node, names)
+
+
+def _of(module: Module, node: cst.CSTNode, names: Collection[str]) -> bool:
+    """Whether a value is computed from one of the names; from its gradient does not count.
+
+    The gradient of a bias that changes nothing is zero.
+    """
+    for inner in module.tree.descendants(node):
+        if isinstance(inner, cst.Name) and inner.value in names:
+            around = module.tree.parent(inner)
+            if isinstance(around, cst.Attribute) and around.attr is inner:
+                continue
+            if not (isinstance(around, cst.Attribute) and around.attr.value == "grad"):
+                return True
+    return False

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import NamedTuple
 
 import libcst as cst
 
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS, Function
+from torchlint.semantics.flow.graph import Decision, Function
+from torchlint.semantics.flow.guards import Guard, concluded
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.reach import components
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -28,10 +33,6 @@ class Phase(IdentityEnum):
     DATASET = "dataset"
     SETUP = "setup"
     UNKNOWN = "unknown"
-
-
-_DEPTH = 20
-"""How deep in a condition a mode is looked for."""
 
 
 def _evaluates(name: str | None) -> bool:
@@ -113,17 +114,18 @@ def _collates(name: str | None) -> bool:
 
 # What such a function is for does not change with what it does in between.
 _SETTLED = frozenset({Phase.FORWARD, Phase.DATASET, Phase.SETUP})
-_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module})
-_TELLING: frozenset[type] = frozenset(
-    {
-        cst.If,
-        cst.IfExp,
-        cst.For,
-        cst.While,
-        *_BLOCKS,
-        *FUNCTIONS,
-    }
-)
+_BRANCHING = (cst.If, cst.IfExp)
+
+
+class _Switch(NamedTuple):
+    """A call that puts a module into a mode, with its place in the file."""
+
+    place: int
+    call: cst.Call
+    phase: Phase
+
+
+_place = attrgetter("place")
 
 
 def phase(module: Module, node: cst.CSTNode) -> Phase:
@@ -142,130 +144,67 @@ class Phases(Part):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self.names = module.names
-        self._phases: dict[cst.CSTNode, Phase] = {}
-        self._shown: dict[cst.CSTNode, tuple[Phase | None, Function | None]] = {}
         self._functions: dict[Function, Phase] = {}
-        self._prescribed: dict[Function, Phase | None] = {}
-        self._runs: dict[Function, tuple[set[Phase], list[Function]]] = {}
         self._handed_on: dict[Function, frozenset[Phase]] = {}
         """What the phase of a function means for those that it calls."""
-        self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
-        self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
-        self._trained: dict[Function | None, tuple[list[int], list[int]]] = {}
-        self._collators: set[cst.CSTNode] | None = None
 
+    @remembered
     def phase(self, node: cst.CSTNode) -> Phase:
         """What ``node`` is run for."""
-        found = self._phases.get(node)
-        if found is None:
-            local, function = self._local(node)
-            if local is not None:
-                found = local
-            else:
-                found = self._of_function(function) if function is not None else Phase.SETUP
-            self._phases[node] = found
-        return found
+        local, function = self._local(node)
+        if local is not None:
+            return local
+        return self._of_function(function) if function is not None else Phase.SETUP
 
     def ruled_out_of_training(self, node: cst.CSTNode) -> bool:
         """Whether a branch around ``node`` in its function is taken for evaluation only."""
         return any(
-            self._implied(decision.test, decision.holds) is Phase.EVALUATION
-            for decision in self.module.flow.branches(node)
+            self._implied(decision) is Phase.EVALUATION for decision in self.module.flow.branches(node)
         )
 
     # ------------------------------------------------------------------ inside a function
 
     def _local(self, node: cst.CSTNode) -> tuple[Phase | None, Function | None]:
         """What the statements around ``node`` within its function show, and that function."""
-        known, parents = self._shown, self.tree.parents
-        passed: list[cst.CSTNode] = []
-        child = node
-        # Between a node and what can tell anything of it nothing needs to be asked.
-        while (found := known.get(child)) is None:
-            parent = parents.get(child)
-            if parent is None or parent.__class__ in _TELLING:
-                break
-            passed.append(child)
-            child = parent
-        if found is None:
-            function = self.module.function(node)
-            if function is not None and self._hooked(function) in _SETTLED:
-                found = known[child] = (None, function)
-            elif self._modes(function):
-                # What a switch of modes means depends on the place.
-                return self._around(node, function, switched=True)
-            else:
-                found = self._around(child, function, switched=False)
-        known.update(dict.fromkeys(passed, found))
-        return found
+        function = self.module.function(node)
+        settled = function is not None and self._hooked(function) in _SETTLED
+        return None if settled else self._shown(node), function
 
-    def _around(
-        self, node: cst.CSTNode, function: Function | None, *, switched: bool
-    ) -> tuple[Phase | None, Function | None]:
-        """What ``_local`` tells of a node in this function, in which modes are ``switched`` or not."""
-        known = self._shown
-        passed: list[cst.CSTNode] = []
-        found: tuple[Phase | None, Function | None] = (None, None)
-        child = node
-        for parent in self.tree.ancestors(node):
-            if not switched:
-                remembered = known.get(child)
-                if remembered is not None:
-                    found = remembered
-                    break
-                passed.append(child)
-            if parent.__class__ not in _TELLING or (parent.__class__ in _BLOCKS and not switched):
-                child = parent
-                continue
-            phase: Phase | None = None
-            match parent:
-                case cst.FunctionDef() | cst.Lambda() if child is parent.body:
-                    found = (None, function)
-                    break
-                case cst.If() | cst.IfExp() if child is not parent.test:
-                    phase = self._implied(parent.test, child is parent.body)
-                case cst.IndentedBlock() | cst.SimpleStatementSuite() | cst.Module():
-                    phase = self._switched(child, parent, node, function)
-                case cst.For() if child is parent.body:
-                    trains = self._trains(parent)
-                    if trains is not None:
-                        phase = Phase.TRAINING if trains else Phase.UNKNOWN
-                    elif self._over_evaluation_data(parent):
-                        phase = Phase.EVALUATION
-                case cst.While() if child is not parent.orelse:
-                    trains = self._trains(parent)
-                    if trains is not None:
-                        phase = Phase.TRAINING if trains else Phase.UNKNOWN
-                case _:
-                    pass
-            if phase is not None:
-                found = (phase, function)
-                break
-            child = parent
-        known.update(dict.fromkeys(passed, found))
-        return found
+    @remembered
+    def _shown(self, node: cst.CSTNode) -> Phase | None:
+        """What the branches and loops around a node show, and the modes that are switched in front of it."""
+        flow, order = self.module.flow, self.tree.order
+        branch = next((each for each in flow.branches(node) if isinstance(each.construct, _BRANCHING)), None)
+        loop = next(iter(flow.statement_loops(node)), None)
+        around: cst.CSTNode | None = branch.construct if branch is not None else loop
+        if branch is not None and loop is not None and order[loop] > order[branch.construct]:
+            around = loop
+        switched = self._switched(node, order[around] if around is not None else -1)
+        if switched is not None or around is None:
+            return switched
+        shown = self._shown_by(loop) if branch is None or around is loop else self._implied(branch)
+        return shown or self._shown(around)
 
-    def _implied(self, test: cst.CSTNode, truth: bool, depth: int = 0) -> Phase | None:
-        """The phase in which alone ``test`` is true (or false)."""
-        if depth > _DEPTH:
-            return None
+    def _shown_by(self, loop: cst.CSTNode | None) -> Phase | None:
+        trains = self._trains(loop) if loop is not None else None
+        if trains is not None:
+            return Phase.TRAINING if trains else Phase.UNKNOWN
+        evaluates = isinstance(loop, cst.For) and self._over_evaluation_data(loop)
+        return Phase.EVALUATION if evaluates else None
+
+    @remembered
+    def _implied(self, decision: Decision) -> Phase | None:
+        """The phase in which alone a test comes out so."""
+        return concluded(self.module, decision.test, decision.holds, self._told)
+
+    def _told(self, guard: Guard) -> Phase | None:
+        test, truth = guard.test, guard.holds
         match test:
-            case cst.UnaryOperation(operator=cst.Not()):
-                return self._implied(test.expression, not truth, depth + 1)
-            case cst.BooleanOperation() if isinstance(test.operator, cst.And) is truth:
-                left = self._implied(test.left, truth, depth + 1)
-                return left or self._implied(test.right, truth, depth + 1)
-            case cst.BooleanOperation():
-                left = self._implied(test.left, truth, depth + 1)
-                return left if left is self._implied(test.right, truth, depth + 1) else None
             case cst.Comparison() if len(test.comparisons) == 1:
                 return self._compared(test, truth)
             case cst.Name() | cst.Attribute():
                 word = test.attr.value if isinstance(test, cst.Attribute) else test.value
-                if asks(word, *_TRAIN_FLAG):
-                    return Phase.TRAINING if truth else Phase.EVALUATION
-                if _flags_optimizer(word):
+                if asks(word, *_TRAIN_FLAG) or _flags_optimizer(word):
                     return Phase.TRAINING if truth else Phase.EVALUATION
                 return Phase.EVALUATION if truth and asks(word, *_EVAL_FLAG) else None
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="startswith")), args=[argument]):
@@ -310,16 +249,19 @@ class Phases(Part):
 
     # ------------------------------------------------------------------ train() and eval()
 
-    def _modes(self, function: Function | None) -> list[tuple[int, cst.Call, Phase]]:
+    def _modes(self, function: Function | None) -> list[_Switch]:
         """The calls in a function that put a module into a mode, by place."""
-        if self._switches is None:
-            self._switches = {}
-            for call in self.tree.nodes(cst.Call):
-                phase = self._switch(call)
-                if phase is not None:
-                    place = (self.tree.order[call], call, phase)
-                    self._switches.setdefault(self.module.function(call), []).append(place)
         return self._switches.get(function, [])
+
+    @cached_property
+    def _switches(self) -> dict[Function | None, list[_Switch]]:
+        found: dict[Function | None, list[_Switch]] = {}
+        for call in self.tree.nodes(cst.Call):
+            phase = self._switch(call)
+            if phase is not None:
+                switch = _Switch(self.tree.order[call], call, phase)
+                found.setdefault(self.module.function(call), []).append(switch)
+        return found
 
     def _switch(self, call: cst.Call) -> Phase | None:
         if not isinstance(call.func, cst.Attribute) or len(call.args) > 1:
@@ -367,99 +309,57 @@ class Phases(Part):
         name = function.name.value
         return not (self._infers(function) or _evaluates(name) or begins(name, Role.TRAINING))
 
-    def _switched(
-        self,
-        child: cst.CSTNode,
-        block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module,
-        node: cst.CSTNode,
-        function: Function | None,
-    ) -> Phase | None:
-        """The mode that the statements above ``child`` in its block leave the model in."""
+    def _switched(self, node: cst.CSTNode, after: int) -> Phase | None:
+        """The mode in which the statements in front of ``node`` leave the model, from a place on."""
+        function, order = self.module.function(node), self.tree.order
         modes = self._modes(function)
         if not modes:
             return None
-        order = self.tree.order
-        begin = bisect_left(modes, order[block], key=lambda place: place[0])
-        end = bisect_left(modes, order[self._in_line(child, node)], key=lambda place: place[0])
-        if begin < end and modes[end - 1][0] >= order[child]:
-            return self._left_by(modes[end - 1], node, block, function)
-        if begin >= end:
-            return None
-        while begin < end:
+        end = bisect_left(modes, order[self.module.flow.statement(node)], key=_place)
+        while end and modes[end - 1].place > after:
             last = modes[end - 1]
-            statement = self._statement_in(block, last[1])
-            start = bisect_left(modes, order[statement], key=lambda place: place[0])
-            inside = modes[start:end]
-            end = start
+            block, statement = self.module.flow.common_block(last.call, node)
+            if self.tree.contains(statement, node):
+                if isinstance(statement, cst.SimpleStatementLine):
+                    return self._left_by(last, node, block)
+                end -= 1  # in another part of the statement that holds the node
+                continue
+            start = bisect_left(modes, order[statement], key=_place)
             match statement:
                 case cst.If():
-                    if last[2] is Phase.TRAINING and statement.orelse is None:
+                    if last.phase is Phase.TRAINING and statement.orelse is None:
                         return Phase.TRAINING
-                    branches = {place[2] for place in inside}
-                    complete = statement.orelse is not None
-                    return last[2] if len(branches) == 1 and complete else Phase.UNKNOWN
+                    alike = all(switch.phase is last.phase for switch in modes[start:end])
+                    return last.phase if alike and statement.orelse is not None else Phase.UNKNOWN
                 case cst.For() | cst.While():
-                    return Phase.EVALUATION if last[2] is Phase.EVALUATION else None
+                    if last.phase is Phase.EVALUATION:
+                        return Phase.EVALUATION
+                    end = bisect_left(modes, order[block], key=_place)
                 case cst.FunctionDef() | cst.ClassDef():
-                    continue
+                    end = start
                 case _:
-                    return self._left_by(last, node, block, function)
+                    return self._left_by(last, node, block)
         return None
 
-    def _statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
-        """The statement of a block that holds ``node``."""
-        child = node
-        for parent in self.tree.ancestors(node):
-            if parent is block:
-                break
-            child = parent
-        return child
+    def _left_by(self, switch: _Switch, node: cst.CSTNode, block: cst.CSTNode) -> Phase:
+        """The mode behind a switch that is always made.
 
-    def _in_line(self, statement: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
-        """The statement of a line, ``a; b``, that holds ``node``."""
-        if not isinstance(statement, cst.SimpleStatementLine):
-            return statement
-        return next((part for part in statement.body if self.tree.contains(part, node)), statement)
-
-    def _left_by(
-        self,
-        switch: tuple[int, cst.Call, Phase],
-        node: cst.CSTNode,
-        block: cst.CSTNode,
-        function: Function | None,
-    ) -> Phase:
-        """The mode behind a switch that is always made."""
-        if switch[2] is Phase.EVALUATION and self._trained_after(node, switch, block, function):
-            return Phase.TRAINING
-        return switch[2]
-
-    def _trained_after(
-        self,
-        node: cst.CSTNode,
-        switch: tuple[int, cst.Call, Phase],
-        block: cst.CSTNode,
-        function: Function | None,
-    ) -> bool:
-        """Whether the model that ``eval()`` was called on is not the one trained below it in the block."""
-        certain, back = self._trained_at(function)
-        later = bisect_left(certain, self.tree.order[node])
+        The model that ``eval()`` was called on may not be the one that is trained below it in the block.
+        """
+        if switch.phase is not Phase.EVALUATION:
+            return switch.phase
+        function, order = self.module.function(node), self.tree.order
+        certain = sorted(order[call] for call, sure in self._training(function) if sure)
+        later = bisect_left(certain, order[node])
         # What begins below the node ends with the block, or stands below it.
         if later == len(certain) or certain[later] > self.tree.last(block):
-            return False
-        between = bisect_right(back, switch[0])
-        if between < len(back) and back[between] < certain[later]:
-            return False
+            return switch.phase
+        places = range(switch.place + 1, certain[later])
+        if any(each.place in places for each in self._modes(function) if each.phase is Phase.TRAINING):
+            return switch.phase
         subject = node.func if isinstance(node, cst.Call) else None
-        return subject is None or dotted_text(subject) != dotted_text(_receiver(switch[1]))
-
-    def _trained_at(self, function: Function | None) -> tuple[list[int], list[int]]:
-        """Where a function certainly trains, and where it puts a model into training mode."""
-        found = self._trained.get(function)
-        if found is None:
-            steps = {self.tree.order[call] for call, certain in self._training(function) if certain}
-            back = [place for place, _, phase in self._modes(function) if phase is Phase.TRAINING]
-            found = self._trained[function] = sorted(steps), back
-        return found
+        same = subject is not None and dotted_text(subject) == dotted_text(_receiver(switch.call))
+        return switch.phase if same else Phase.TRAINING
 
     # ------------------------------------------------------------------ training steps
 
@@ -468,31 +368,29 @@ class Phases(Part):
 
         With each: whether it does so whatever the mode is (False below ``if training:``).
         """
-        if self._steps is None:
-            self._steps = {}
-            waiting: list[tuple[cst.Call, bool]] = [
-                (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.module, call)
-            ]
-            seen: set[tuple[Function, bool]] = set()
-            while waiting:
-                call, certain = waiting.pop()
-                child: cst.CSTNode = call
-                for parent in self.tree.ancestors(call):
-                    if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
-                        implied = self._implied(parent.test, child is parent.body)
-                        certain = certain and implied is None
-                    elif isinstance(parent, LOOPS):
-                        self._steps.setdefault(parent, []).append((call, certain))
-                    elif isinstance(parent, FUNCTIONS) and child is parent.body:
-                        self._steps.setdefault(parent, []).append((call, certain))
-                        if (parent, certain) not in seen and not self._is_forward(parent):
-                            seen.add((parent, certain))
-                            waiting.extend((caller, certain) for caller in self.module.callers(parent))
-                        break
-                    child = parent
-                else:
-                    self._steps.setdefault(None, []).append((call, certain))
         return self._steps.get(holder, [])
+
+    @cached_property
+    def _steps(self) -> dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]]:
+        flow, found = self.module.flow, dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]]()
+        waiting: list[tuple[cst.Call, bool]] = [
+            (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.module, call)
+        ]
+        seen: set[tuple[Function, bool]] = set()
+        while waiting:
+            call, certain = waiting.pop()
+            branches = (each for each in flow.branches(call) if isinstance(each.construct, _BRANCHING))
+            modal = [each.construct for each in branches if self._implied(each) is not None]
+            for loop in flow.loops(call):
+                sure = certain and not any(self.tree.contains(loop, branch) for branch in modal)
+                found.setdefault(loop, []).append((call, sure))
+            function = self.module.function(call)
+            certain = certain and not modal
+            found.setdefault(function, []).append((call, certain))
+            if function is not None and (function, certain) not in seen and not self._is_forward(function):
+                seen.add((function, certain))
+                waiting.extend((caller, certain) for caller in self.module.callers(function))
+        return found
 
     def _is_forward(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and function.name.value == "forward"
@@ -534,15 +432,13 @@ class Phases(Part):
             phase = self._functions[function] = Phase.EVALUATION if infers and evaluates else common
             self._handed_on[function] = frozenset({phase}) if infers and own is None else phases
 
+    @remembered
     def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
         """The phases in which a function is called, as far as the places show them, and the other callers."""
-        found = self._runs.get(function)
-        if found is None:
-            around = [self._local(place) for place in self._places(function)]
-            shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
-            outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
-            found = self._runs[function] = shown, list(outers)
-        return found
+        around = [self._local(place) for place in self._places(function)]
+        shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
+        outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
+        return shown, list(outers)
 
     def _infers(self, function: Function) -> bool:
         """Whether a function goes by the name of what models do when they are used."""
@@ -578,13 +474,9 @@ class Phases(Part):
             return Phase.EVALUATION
         return Phase.TRAINING if begins(name, Role.TRAINING) else None
 
+    @remembered
     def _hooked(self, function: Function) -> Phase | None:
         """The phase that a framework, or the function's role, prescribes."""
-        if function not in self._prescribed:
-            self._prescribed[function] = self._prescription(function)
-        return self._prescribed[function]
-
-    def _prescription(self, function: Function) -> Phase | None:
         if not isinstance(function, cst.FunctionDef):
             return Phase.DATASET if function in self._collate_functions else None
         name = function.name.value
@@ -620,20 +512,19 @@ class Phases(Part):
             return Phase.DATASET
         return None
 
-    @property
+    @cached_property
     def _collate_functions(self) -> set[cst.CSTNode]:
         """The functions of this file given to a loader as ``collate_fn`` or ``worker_init_fn``."""
-        if self._collators is None:
-            self._collators = set()
-            for argument in self.tree.nodes(cst.Arg):
-                keyword = argument.keyword
-                if keyword is not None and keyword.value in ("collate_fn", "worker_init_fn"):
-                    definition = self.module.value(argument.value).definition
-                    if isinstance(definition, cst.ClassDef):
-                        definition = self.module.classes.info(definition).method("__call__")
-                    if definition is not None:
-                        self._collators.add(definition)
-        return self._collators
+        found: set[cst.CSTNode] = set()
+        for argument in self.tree.nodes(cst.Arg):
+            keyword = argument.keyword
+            if keyword is not None and keyword.value in ("collate_fn", "worker_init_fn"):
+                definition = self.module.value(argument.value).definition
+                if isinstance(definition, cst.ClassDef):
+                    definition = self.module.classes.info(definition).method("__call__")
+                if definition is not None:
+                    found.add(definition)
+        return found
 
 
 def is_training_step(module: Module, call: cst.Call) -> bool:

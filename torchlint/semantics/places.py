@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
@@ -31,14 +31,14 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
+from torchlint.semantics.flow.guards import Guard, concluded, guards
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase
-from torchlint.semantics.reach import components, gathered
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind
@@ -123,13 +123,6 @@ class _Work:
         self.training_steps = self.training_steps or other.training_steps
         self.batches = self.batches or other.batches
 
-    def grown_to(self, other: _Work) -> _Work:
-        """All of both, with the reason of this one unless the other is more work."""
-        grown = replace(self, starts=self.starts or other.starts)
-        grown.add(other)
-        grown.add_inner(other)
-        return grown
-
 
 _NO_WORK = _Work()
 _START = _Work(starts=True)
@@ -140,8 +133,6 @@ _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 _UNASKED = object()
-
-# How many calls deep a step of training may be split up into functions.
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -191,15 +182,8 @@ class Places(Part):
         super().__init__(module)
         self.loops = module.flow.loops
         self.names = module.names
-        self._throttling = Throttling(module.tree, module.names, module.callee)
-        self._work: dict[cst.CSTNode, _Work] = {}
-        self._hot: dict[cst.CSTNode, Hot | None] = {}
-        self._hot_places: dict[cst.CSTNode, tuple[Hot | None, Function | None]] = {}
-        self._runs: dict[tuple[cst.CSTNode, Function], _Run] = {}
+        self._throttling = Throttling.of(module)
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
-        self._guarded: dict[cst.CSTNode, bool] = {}
-        self._computing: dict[cst.CSTNode, bool] = {}
-        self._outside_main: dict[Function, frozenset[bool]] = {}
 
     # ------------------------------------------------------------------ throttling
 
@@ -241,42 +225,9 @@ class Places(Part):
             return False
         return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
 
+    @solved(_NO_WORK)
     def _work_of(self, holder: cst.CSTNode) -> _Work:
-        found = self._work.get(holder)
-        if found is None:
-            for members in components(holder, self._leads_to, self._work):
-                self._work_out(members)
-            found = self._work[holder]
-        return found
-
-    def _leads_to(self, holder: cst.CSTNode) -> list[cst.CSTNode]:
-        """The loops and functions whose work is part of that of a loop or function."""
-        calls, inner = self._held.get(holder, ([], []))
-        callees = (self.module.callee(call) for call in calls)
-        return [*inner, *(callee for callee in callees if callee is not None)]
-
-    def _work_out(self, members: Sequence[cst.CSTNode]) -> None:
-        """Add up the work of loops and functions that lead to one another, from none at all.
-
-        All of them take a step at a time, by what the others did until then, so that none comes first.
-        """
-        if len(members) == 1 and members[0] not in self._leads_to(members[0]):
-            self._work[members[0]] = self._add_up(members[0])
-            return
-        self._work.update(dict.fromkeys(members, _NO_WORK))
-        led_to_by: dict[cst.CSTNode, list[cst.CSTNode]] = {member: [] for member in members}
-        for member in members:
-            for other in self._leads_to(member):
-                if other in led_to_by:
-                    led_to_by[other].append(member)
-        waiting: Iterable[cst.CSTNode] = members
-        while waiting:
-            found = {member: self._work[member].grown_to(self._add_up(member)) for member in waiting}
-            grown = {member: work for member, work in found.items() if work != self._work[member]}
-            self._work.update(grown)
-            waiting = dict.fromkeys(other for member in grown for other in led_to_by[member])
-
-    def _add_up(self, holder: cst.CSTNode) -> _Work:
+        """What a loop or function does each time round, by what is directly in it and what that leads to."""
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
@@ -396,14 +347,11 @@ class Places(Part):
             operands.append(call.func.value)
         return any(self.module.value(operand).kind is Kind.TENSOR for operand in operands)
 
+    @remembered
     def computes(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` holds a call that gives the device a whole step of work."""
-        found = self._computing.get(node)
-        if found is None:
-            done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
-            found = any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
-            self._computing[node] = found
-        return found
+        done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
+        return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
@@ -474,13 +422,9 @@ class Places(Part):
 
     # ------------------------------------------------------------------ hot places
 
+    @remembered
     def hot(self, node: cst.CSTNode) -> Hot | None:
         """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
-        if node not in self._hot:
-            self._hot[node] = self._find_hot(node)
-        return self._hot[node]
-
-    def _find_hot(self, node: cst.CSTNode) -> Hot | None:
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
             found = self._hot_function(self._run_of(node, function)) or found
@@ -490,14 +434,9 @@ class Places(Part):
         """Whether a hot place is one of steps or only of tensor operations."""
         return Heat.HOT if isinstance(hot.loop, FUNCTIONS) else self.heat(hot.loop)
 
+    @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
-        found = self._hot_places.get(node)
-        if found is None:
-            found = self._hot_places[node] = self._find_hot_here(node)
-        return found
-
-    def _find_hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         if self._throttling.on_host(node):
             return None, None
         function = self.module.function(node)
@@ -570,13 +509,10 @@ class Places(Part):
                             waiting.append((*key, onward))
         return warm
 
+    @remembered
     def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
         """The run of a function that comes to a place of it."""
-        found = self._runs.get((place, function))
-        if found is None:
-            found = function, self._streams(place, function), self._conditions(place, function)
-            self._runs[place, function] = found
-        return found
+        return function, self._streams(place, function), self._conditions(place, function)
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
         """The branches around ``node`` that are taken by what the function gets for its parameters."""
@@ -599,47 +535,33 @@ class Places(Part):
         """Whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return False
-        return any(
-            self._decided(test, call, function) is (not truth)
-            or (truth and self._throttles(test, call, function))
-            for test, truth in conditions
-        )
 
-    def _throttles(self, test: cst.BaseExpression, call: cst.Call, function: Function) -> bool:
-        """Whether a call passes a condition that holds in few rounds: ``step(x, log=i % 100 == 0)``."""
-        if not isinstance(test, cst.Name) or not self._is_parameter(test, function):
-            return False
-        passed = self.module.argument(call, test.value).node
-        return passed is not None and self._throttling.rarely_true(passed)
+        def contradicts(guard: Guard) -> bool | None:
+            return self._contradicts(call, function, guard) or None
 
-    def _decided(self, test: cst.BaseExpression, call: cst.Call, function: Function) -> bool | None:
-        """How a test of parameters comes out in the call, if its arguments settle that."""
-        match test:
-            case cst.UnaryOperation(operator=cst.Not()):
-                inner = self._decided(test.expression, call, function)
-                return None if inner is None else not inner
-            case cst.BooleanOperation():
-                settling = isinstance(test.operator, cst.Or)
-                sides = [self._decided(side, call, function) for side in (test.left, test.right)]
-                if settling in sides:
-                    return settling
-                return None if None in sides else not settling
-            case cst.Name() if self._is_parameter(test, function):
-                passed = self.module.argument(call, test.value).constant
-                return None if passed is MISSING else bool(passed)
-            case cst.Comparison(left=cst.Name() as name, comparisons=[comparison]) if self._is_parameter(
-                name, function
-            ):
-                operator, other = comparison.operator, comparison.comparator
-                passed = self.module.argument(call, name.value).constant
-                expected = self.module.value(other).constant
-                if passed is MISSING or expected is MISSING:
-                    return None
-                if isinstance(operator, (cst.Is, cst.Equal)):
-                    return passed == expected
-                return passed != expected if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
+        return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
+
+    def _contradicts(self, call: cst.Call, function: Function, guard: Guard) -> bool:
+        """Whether a test of a parameter comes out otherwise for what a call passes.
+
+        Or so in few rounds only: ``step(x, log=i % 100 == 0)``.
+        """
+        match guard.test:
+            case cst.Name() as name if self._is_parameter(name, function):
+                passed = self.module.argument(call, name.value)
+                if guard.holds and passed.node is not None and self._throttling.rarely_true(passed.node):
+                    return True
+                return passed.constant is not MISSING and bool(passed.constant) is not guard.holds
+            case cst.Comparison(left=cst.Name() as name, comparisons=[comparison]):
+                given = self.module.argument(call, name.value).constant
+                expected = self.module.value(comparison.comparator).constant
+                same = isinstance(comparison.operator, (cst.Is, cst.Equal))
+                differs = isinstance(comparison.operator, (cst.IsNot, cst.NotEqual))
+                if not self._is_parameter(name, function) or MISSING in (given, expected):
+                    return False
+                return (same or differs) and (given == expected) is not (same is guard.holds)
             case _:
-                return None
+                return False
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
         """Whether ``node`` runs for each item that a generator function yields."""
@@ -725,7 +647,7 @@ class Places(Part):
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return
         for call in self.module.callers(function):
-            drawing = self._drawing_loop(call) if streaming else None
+            drawing = self._drawn_from.get(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
             if self._is_applied(function):
@@ -743,16 +665,17 @@ class Places(Part):
             for read in self._property_reads(function):
                 yield read, read
 
-    def _drawing_loop(self, call: cst.Call) -> cst.For | None:
-        """The ``for`` that goes over what this call of a generator yields."""
-        child: cst.CSTNode = call
-        for parent in self.tree.ancestors(call):
-            if isinstance(parent, cst.For) and child is parent.iter:
-                return parent
-            if not isinstance(parent, (cst.Arg, cst.Call)):
-                return None
-            child = parent
-        return None
+    @cached_property
+    def _drawn_from(self) -> dict[cst.BaseExpression, cst.For]:
+        """The calls in the headers of loops, by what they are given too, with the loops."""
+        found: dict[cst.BaseExpression, cst.For] = {}
+        for loop in self.tree.nodes(cst.For):
+            waiting = [loop.iter]
+            while waiting:
+                part = waiting.pop()
+                found[part] = loop
+                waiting += (argument.value for argument in part.args) if isinstance(part, cst.Call) else ()
+        return found
 
     def _references(self, function: cst.FunctionDef) -> list[cst.Name]:
         binding = self.names.by_node.get(function)
@@ -810,23 +733,17 @@ class Places(Part):
 
     # ------------------------------------------------------------------ the main guard
 
+    @remembered
     def main_guarded(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` only runs when the file is the program that was started."""
-        found = self._guarded.get(node)
-        if found is None:
-            found = self._guarded[node] = self._only_from_main(node)
-        return found
-
-    def _only_from_main(self, node: cst.CSTNode) -> bool:
         if self._below_guard(node):
             return True
         function = self.module.function(node)
-        if function is None:
-            return False
-        return not gathered(function, self._run_outside_main, self._outside_main)
+        return function is not None and not self._run_outside_main(function)
 
-    def _run_outside_main(self, function: Function) -> tuple[list[bool], list[Function]]:
-        """Whether a function is run at the top level without a guard, and the functions that run it."""
+    @solved(False)
+    def _run_outside_main(self, function: Function) -> bool:
+        """Whether a function is run without a guard, at the top level or by a function that is."""
         places: list[cst.CSTNode] = list(self.module.callers(function))
         if isinstance(function, cst.FunctionDef):
             places.extend(self._references(function))
@@ -834,13 +751,10 @@ class Places(Part):
             outers = [self.module.function(function)]
         else:
             outers = [self.module.function(p) for p in places or [function] if not self._below_guard(p)]
-        return [True] if None in outers else [], [outer for outer in outers if outer is not None]
+        return any(outer is None or self._run_outside_main(outer) for outer in outers)
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
-        return any(
-            _is_main_test(decision.test, cst.Equal if decision.holds else cst.NotEqual)
-            for decision in self.module.flow.branches(node)
-        )
+        return any(_is_main_test(guard) for guard in guards(self.module, node))
 
 
 # ---------------------------------------------------------------------- conventions
@@ -883,20 +797,19 @@ def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
     return isinstance(a, cst.Name) and isinstance(b, cst.Name) and a.value == b.value
 
 
-def _is_main_test(test: cst.BaseExpression, operator: type[cst.BaseCompOp]) -> bool:
-    match test:
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=used, comparator=right)]):
-            if not isinstance(used, operator):
-                return False
-            for name, text in ((left, right), (right, left)):
-                if (
-                    isinstance(name, cst.Name)
-                    and name.value == "__name__"
-                    and isinstance(text, cst.SimpleString)
-                ):
-                    return text.evaluated_value == "__main__"
-            return False
-        case cst.BooleanOperation(operator=cst.And()) if operator is cst.Equal:
-            return _is_main_test(test.left, operator) or _is_main_test(test.right, operator)
+def _is_main_test(guard: Guard) -> bool:
+    """Whether the file is known to be the program that was started: ``__name__ == "__main__"``."""
+    match guard.test:
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
+        ):
+            same = cst.Equal if guard.holds else cst.NotEqual
+            return isinstance(operator, same) and any(
+                isinstance(name, cst.Name)
+                and name.value == "__name__"
+                and isinstance(text, cst.SimpleString)
+                and text.evaluated_value == "__main__"
+                for name, text in ((left, right), (right, left))
+            )
         case _:
             return False

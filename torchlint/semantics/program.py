@@ -18,25 +18,23 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import LARGE_LAYERS
-from torchlint.semantics.attributes import part_of
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence, is_test
 from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.identifiers import imports, is_below
+from torchlint.semantics.identifiers import imports, is_below, speaks_of
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Part
-from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.reachedlayers import ReachedLayers
-from torchlint.semantics.remembered import solved
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
-from torchlint.semantics.wiring import Wiring
 
 # They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
 _FRAMEWORKS = (
@@ -59,7 +57,6 @@ _LEARNT_BY_REWARD = frozenset(
 )
 # Work on graphs scatters and gathers; there is little for tensor cores.
 _SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen", "torchrec")
-_GRAPHS = re.compile(r"(?:^|_)(?:adj|adjacency|edge_index|node_feat(?:ure)?s?)(?:_|$)")
 # They hook into the layers and the gradients of a model.
 _HOOKING = ("opacus", "backpack", "higher", "learn2learn")
 # Work that is done in full or double precision for a reason.
@@ -78,21 +75,9 @@ _EXACTING = (
         "torch.view_as_complex",
     ),
 )
-_EXACTING_NAME = re.compile(
-    r"grad(?:ient)?_?penalt|(?:^|_)(?:r1|gp)_(?:reg|gamma|lambda|weight)|hessian|jacobian|(?:^|[_-])unrolled(?:_|$)"
-)
-_TF32 = re.compile(r"tf32|float32_matmul_precision|fp32_precision", re.IGNORECASE)
-_REDUCED = re.compile(
-    r"(?:^|[_-])(?:amp|autocast|fp_?16|bf_?16|fp8|float_?16|bfloat_?16|opt_level|loss_scale\w*|native_?scaler\w*"
-    r"|int8|qat|qconfig|qlora|lora_config|load_in_\w+)(?:$|[_-])|^half$|prepare_qat|fake_quant"
-    r"|autocast|grad_?scaler|mixed_?precision|half_?precision|(?:torch|weight|compute|param|model)_dtype",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
 # ``args.precision``; a metric of this name is called with, or beside, others.
 _CHOSEN = frozenset({"dtype", "precision"})
-_METRICS = re.compile(r"recall|average_precision|precision_score|precision_at", re.IGNORECASE)
 _PARTS = frozenset({"parameters", "named_parameters"})
 _COMPILERS = (
     *("torch.compile", "torch._dynamo", "torchdynamo", "torch.compiler", "torch.onnx", "torch.export"),
@@ -102,7 +87,6 @@ _COMPILERS = (
 # In what programs call their options and functions for it; one of them stands in the text of all that do it.
 _COMPILING = ("dynamo", "tensorrt", "onnx", "torchscript", "cudagraph", "aot_module", "cuda_graph")
 _MENTIONED = ("compile", "jit", "cuda.graph", "trt", "graphed", "torch.export", *_COMPILING)
-_ASSIGNED = frozenset({BindingKind.ASSIGN, BindingKind.WALRUS})
 _WRAPPERS = frozenset(
     {
         "torch.nn.DataParallel",
@@ -113,7 +97,7 @@ _WRAPPERS = frozenset(
     }
 )
 _WRAPPER_NAMES = frozenset({"DataParallel", "DistributedDataParallel", "DDP", "convert_sync_batchnorm"})
-_CRITERION = re.compile(r"loss|criterion|lpips|metric|perceptual|penalty", re.IGNORECASE)
+_CRITERION = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.PENALTY)
 # Weights of a layer; a perceptron has few layers, and batches of one row an example.
 _SMALL = 512 * 512
 _SMALL_IN_PERCEPTRON = 1024 * 1024
@@ -303,7 +287,7 @@ class Program(Part):
             if not isinstance(call, cst.Call) or subject is None or subject.value.kind is not Kind.MODULE:
                 continue
             name = subject.value.cls or ""
-            if not name.endswith("Loss") and not _CRITERION.search(last_name(call.func) or ""):
+            if not name.endswith("Loss") and not has(last_name(call.func), *_CRITERION):
                 yield call
 
     def _is_optimized(self, attribute: cst.Attribute) -> bool:
@@ -356,61 +340,32 @@ class Program(Part):
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
-        return list(self._made(model.node))
+        made = (call for call in self._made(model.node) if call is not None)
+        return sorted(made, key=self.tree.order.__getitem__)
 
-    @solved(())
-    def _made(self, node: cst.BaseExpression) -> tuple[cst.Call, ...]:
-        return tuple(dict.fromkeys(self._making(node)))
-
-    def _making(self, node: cst.BaseExpression) -> Iterator[cst.Call]:
+    @traced(Through.RETURNS | Through.PARAMETERS)
+    def _made(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
+        """The calls that make what is followed; what only wraps or moves it is none."""
         match node:
-            case cst.Name():
-                for binding in self.module.bindings(node):
-                    if binding.kind is BindingKind.PARAMETER:
-                        yield from self._given(binding)
-                    elif binding.kind in _ASSIGNED and binding.value is not None:
-                        value = part_of(binding.value, binding.path)
-                        if value is not None:
-                            yield from self._made(value)
-                        elif (
-                            isinstance(binding.value, cst.Call) and self.module.callee(binding.value) is None
-                        ):
-                            # ``model, config = build(name)``
-                            yield binding.value
-            case cst.Attribute():
-                attributes = Wiring.of(self.module).layers.attributes
-                if attributes.self_class(node) is not None:
-                    for value in attributes.attribute_values(node, node.attr.value):
-                        yield from self._made(value)
-                elif isinstance(origin := self.module.value(node).origin, cst.Call):
-                    yield origin
-            case cst.IfExp():
-                yield from self._made(node.body)
-                yield from self._made(node.orelse)
             case cst.Call():
-                yield from self._made_by(node)
+                return self._made_by(node, path)
+            case cst.Attribute() if SelfAttributes.of(self.module).self_class(node) is None:
+                origin = self.module.value(node).origin
+                return origin if isinstance(origin, cst.Call) else None
             case _:
-                pass
+                return None
 
-    def _given(self, parameter: Binding) -> Iterator[cst.Call]:
-        """What makes the arguments that the callers in the file give for a parameter."""
-        function = parameter.scope.node
-        for call in self.module.callers(function):
-            given = self.module.call(call).get(parameter.name).node
-            if given is not None:
-                yield from self._made(given)
-
-    def _made_by(self, call: cst.Call) -> Iterator[cst.Call]:
+    def _made_by(self, call: cst.Call, path: Path) -> cst.Call | list[Source]:
         dotted = self.module.qualified(call.func)
         if call.args and (dotted in _WRAPPERS or last_name(call.func) in _WRAPPER_NAMES):
-            yield from self._made(call.args[0].value)
-        elif isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
-            yield from self._made(call.func.value)
-        elif returned := Wiring.of(self.module).layers.returned(call):
-            for value in returned:
-                yield from self._made(value)
-        else:
-            yield call
+            return onward(call.args[0].value, path=path)
+        if isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
+            return onward(call.func.value, path=path)
+        function = self.module.value(call.func).definition
+        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            return call
+        returned = returns(self.module, function)
+        return onward(*returned, path=path) if returned else call
 
     def put_on_device(self, model: Trained) -> cst.Call | None:
         """The call that puts a model on the device, as a statement or in the assignment of its variable."""
@@ -523,18 +478,19 @@ class Program(Part):
     @cached_property
     def precision(self) -> Precision:
         """In which precision it computes, as far as the file shows."""
-        if self.framework or self._names(_REDUCED) or self._leaves_precision_open:
+        chosen = "half" in self._words or self.speaks_of(Role.REDUCED_PRECISION)
+        if self.framework or chosen or self._leaves_precision_open:
             return Precision.CHOSEN
         if self._is_exacting:
             return Precision.EXACTING
-        return Precision.TF32 if self._names(_TF32) else Precision.SINGLE
+        return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
 
     @cached_property
     def profits_from_tensor_cores(self) -> bool:
         """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
         if self.training is None or self.waits_for_environment or imports(self.module, _SPARSE):
             return False
-        if self.mentions(_GRAPHS):
+        if self.speaks_of(Role.SPARSE_GRAPH):
             return False
         return not all(self._is_small(model) for model in self.training.models)
 
@@ -542,9 +498,9 @@ class Program(Part):
         """Whether a name, or a string of one word, in the code has one of these words in it."""
         return any(words.search(text) for text in self._words)
 
-    def _names(self, words: re.Pattern[str]) -> bool:
-        """Whether code, or a string that is a word, names such a thing where it matters to the training."""
-        return any(words.search(_CAMEL.sub("_", text)) for text in self._words)
+    def speaks_of(self, *roles: Role) -> bool:
+        """Whether a name, or a string of one word, has one of these roles where that matters to training."""
+        return any(has(text, *roles) for text in self._words)
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -580,7 +536,7 @@ class Program(Part):
     @cached_property
     def _leaves_precision_open(self) -> bool:
         """Whether an option of the program says in which precision it computes."""
-        if not self.tree.matches(_METRICS):
+        if not speaks_of(self.module, Role.RETRIEVAL_METRIC):
             for attribute in self.tree.nodes(cst.Attribute):
                 if attribute.attr.value in _CHOSEN and ends(
                     self.module.source(attribute.value), Role.OPTIONS
@@ -599,7 +555,7 @@ class Program(Part):
 
     @cached_property
     def _is_exacting(self) -> bool:
-        if imports(self.module, _EXACTING) or self._names(_EXACTING_NAME):
+        if imports(self.module, _EXACTING) or self.speaks_of(Role.SECOND_DERIVATIVE):
             return True
         for attribute in self.tree.nodes(cst.Attribute):
             dotted = self.module.qualified(attribute)

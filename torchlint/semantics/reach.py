@@ -12,7 +12,7 @@ from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
 Node = TypeVar("Node", bound=Hashable)

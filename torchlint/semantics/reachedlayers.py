@@ -7,7 +7,6 @@ reached.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,8 +15,8 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -32,7 +31,7 @@ _FILLING = frozenset({"append", "extend", "insert", "add_module", "register_modu
 # They ask what a layer is, and do not run it.
 _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "super", "type", "len", "print", "id"})
 # What the next layer is made as wide as.
-_SIZE = re.compile(r"(?:in|out)_(?:channels|features)$|num_|\w+_(?:size|dim)$")
+_WIDTHS = frozenset({"in_channels", "out_channels", "in_features", "out_features"})
 
 
 class ReachedLayers:
@@ -40,18 +39,15 @@ class ReachedLayers:
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree = module, module.tree
-        self._calls: dict[cst.ClassDef, list[cst.Call]] = {}
 
+    @remembered
     def calls(self, definition: cst.ClassDef) -> list[cst.Call]:
         """The calls in a class and its ancestors in the file that making and running it may get to."""
-        found = self._calls.get(definition)
-        if found is None:
-            info = self.module.classes.info(definition)
-            nodes = _Reach(self.module, info, self._named_outside).nodes() if _is_plain(info) else None
-            if nodes is None:
-                nodes = [node for part in info.lineage for node in self.tree.descendants(part.node)]
-            found = self._calls[definition] = [node for node in nodes if isinstance(node, cst.Call)]
-        return found
+        info = self.module.classes.info(definition)
+        nodes = _Reach(self.module, info, self._named_outside).nodes() if _is_plain(info) else None
+        if nodes is None:
+            nodes = [node for part in info.lineage for node in self.tree.descendants(part.node)]
+        return [node for node in nodes if isinstance(node, cst.Call)]
 
     @cached_property
     def _named_outside(self) -> frozenset[str]:
@@ -88,7 +84,7 @@ class _Reach:
 
     def __init__(self, module: Module, info: ClassInfo, named_outside: frozenset[str]) -> None:
         self.module, self.tree = module, module.tree
-        self.attributes: SelfAttributes = Wiring.of(module).layers.attributes
+        self.attributes: SelfAttributes = SelfAttributes.of(module)
         self.classes = [part.node for part in info.lineage]
         self.methods = [(name, method) for part in info.lineage for name, method in part.methods.items()]
         special = {name for name, _ in self.methods if name.startswith("__")}
@@ -192,7 +188,7 @@ class _Reach:
         """Whether set-up code does more with a layer than to look at it, or to fill its weights."""
         parent = self.tree.parent(node)
         if piece.made:
-            sized = isinstance(parent, cst.Attribute) and _SIZE.match(parent.attr.value) is not None
+            sized = isinstance(parent, cst.Attribute) and _is_size(parent.attr.value)
             return not sized and self._name(node, piece.method) not in piece.made
         return not isinstance(parent, cst.Attribute) and not self._asks(node)
 
@@ -208,6 +204,11 @@ class _Reach:
         argument = self.tree.parent(node)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
         return isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _ASKING
+
+
+def _is_size(name: str) -> bool:
+    """Whether an attribute of a layer is one of its sizes, by the names that torch gives them."""
+    return name in _WIDTHS or name.startswith("num_") or name.endswith(("_size", "_dim"))
 
 
 def _parts(target: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -9,15 +9,17 @@ libraries that are released along with it, or another one; the release of Python
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
+from torchlint.semantics.flow.guards import Guard, concluded
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.names import Binding, BindingKind, all_parameters
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
 
@@ -36,7 +38,6 @@ _CONVERSIONS = frozenset({"bool", "int", "all", "any"})
 _MISSING_PART = frozenset({"AttributeError", "TypeError", "NameError"})
 _MISSING_NAME = frozenset({"ImportError", "ModuleNotFoundError"})
 _ANY_FAILURE = frozenset({"RuntimeError", "Exception", "BaseException", "NotImplementedError"})
-_ENDINGS = frozenset({"exit", "_exit", "quit", "skip", "skipTest", "abort", "fail", "xfail"})
 _OLDER, _NEWER = "older", "newer"
 
 
@@ -79,19 +80,15 @@ class ReleaseChecks(Part):
 
         With ``broadly``, handlers of any failure count, too.
         """
-        child = node
         imports = isinstance(node, (cst.Import, cst.ImportFrom, cst.ImportAlias))
         wanted = _MISSING_PART | (_MISSING_NAME if imports else frozenset())
         wanted |= _ANY_FAILURE if broadly else frozenset()
-        for above in self.tree.ancestors(node):
-            if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
-                if any(_caught(handler) & wanted and not _reraises(handler) for handler in above.handlers):
-                    return True
-            elif isinstance(above, cst.With) and child is above.body:
-                if any(_suppressed(item) & wanted for item in above.items):
-                    return True
-            child = above
-        return False
+        flow = self.module.flow
+        handlers = (handler for attempt in flow.tries(node, outward=True) for handler in attempt.handlers)
+        # One that fails itself has nothing to offer instead.
+        return any(_caught(handler) & wanted and not flow.ends_badly(handler) for handler in handlers) or any(
+            _suppressed(item) & wanted for item in flow.contexts(node, outward=True)
+        )
 
     def asks_for(self, name: str) -> bool:
         """Whether the file asks anywhere if a module, a class or a function has something of this name."""
@@ -103,17 +100,10 @@ class ReleaseChecks(Part):
         """Whether an expression is, or holds, one that tells something of a release."""
         return self.tree.holds(node, self._telling(family))
 
+    @remembered
     def _telling(self, family: str) -> list[cst.CSTNode]:
-        found = self._telling_of.get(family)
-        if found is None:
-            order = self.tree.order.__getitem__
-            own, every = self._followed.get(family, set()), self._followed.get(ANY, set())
-            found = self._telling_of[family] = sorted(own | every, key=order)
-        return found
-
-    @cached_property
-    def _telling_of(self) -> dict[str, list[cst.CSTNode]]:
-        return {}
+        own, every = self._followed.get(family, set()), self._followed.get(ANY, set())
+        return sorted(own | every, key=self.tree.order.__getitem__)
 
     @cached_property
     def _followed(self) -> dict[str, set[cst.CSTNode]]:
@@ -363,19 +353,13 @@ class ReleaseChecks(Part):
 
     # ------------------------------------------------------------------ what is tried
 
+    @remembered
     def _tried(self, attempt: cst.Try | cst.TryStar) -> frozenset[str]:
         """The libraries of which a ``try`` finds out whether they have what it names.
 
         That a whole library is tried to be imported tells nothing of its release.
         """
-        found = self._tried_by.get(attempt)
-        if found is None:
-            found = self._tried_by[attempt] = frozenset(self._find_tried(attempt))
-        return found
-
-    @cached_property
-    def _tried_by(self) -> dict[cst.CSTNode, frozenset[str]]:
-        return {}
+        return frozenset(self._find_tried(attempt))
 
     def _find_tried(self, attempt: cst.Try | cst.TryStar) -> Iterator[str]:
         caught = frozenset[str]().union(*(_caught(handler) for handler in attempt.handlers))
@@ -425,7 +409,9 @@ class ReleaseChecks(Part):
             if self._splits(above, child, family):
                 return True
             child = above
-        return False
+        if not self._telling(family):
+            return False
+        return self.tree.order[node] > self._marked(family) or self._is_left_to(node, family)
 
     def _splits(self, above: cst.CSTNode, child: cst.CSTNode, family: str) -> bool:
         """Whether a part of ``above`` runs only if what is known of a release says so."""
@@ -449,9 +435,6 @@ class ReleaseChecks(Part):
                 return any(self._tells(each.test, family) for each in above.for_in.ifs)
             case cst.FunctionDef() | cst.ClassDef() if not isinstance(child, cst.Decorator):
                 return any(self._tells(mark, family) for mark in above.decorators)
-            case cst.IndentedBlock() | cst.Module():
-                first = self._exits(family).get(above)
-                return first is not None and self.tree.position(child) > first
             case _:
                 return False
 
@@ -465,51 +448,34 @@ class ReleaseChecks(Part):
             return False
         return call.args[2] is arg and self._library(call.args[0].value) == family
 
-    def _exits(self, family: str) -> dict[cst.CSTNode, int]:
-        """By block: the place of the first statement that leaves it for some releases."""
-        found = self._exits_for.get(family)
-        if found is None:
-            found = self._exits_for[family] = {}
-            for statement in self._leaving(family):
-                block = self.tree.parent(statement)
-                if block is not None:
-                    place = self.tree.position(statement)
-                    found[block] = min(place, found.get(block, place))
-        return found
-
-    @cached_property
-    def _exits_for(self) -> dict[str, dict[cst.CSTNode, int]]:
-        return {}
-
-    def _leaving(self, family: str) -> Iterator[cst.CSTNode]:
-        if not self._telling(family):
-            return
-        for check in self.tree.nodes(cst.If):
-            if not self._tells(check.test, family):
-                continue
-            statement: cst.CSTNode = check
-            while isinstance(above := self.tree.parent(statement), cst.If):
-                statement = above  # an ``elif``
-            otherwise = check.orelse.body if isinstance(check.orelse, cst.Else) else None
-            for suite, passing in ((check.body, False), (otherwise, True)):
-                if suite is None or not _leaves(suite):
-                    continue
+    def _is_left_to(self, node: cst.CSTNode, family: str) -> bool:
+        """Whether a place, or the code around its function, is only come to by what a check lets pass."""
+        flow, place = self.module.flow, node
+        while True:
+            for decision in flow.decisions(place):
                 # Who is done with older releases has none of them in mind below.
-                if self._admitted(check.test, passing) != _NEWER:
-                    yield statement
-        for claim in self.tree.nodes(cst.Assert):
-            if self._tells(claim.test, family) and self._admitted(claim.test, True) != _NEWER:
-                yield self.tree.statement(claim)
-        for binding in self.names.module_scope.bindings.get("pytestmark", ()):
-            if binding.value is not None and self._tells(binding.value, family):
-                yield self.tree.statement(binding.node)
+                if (
+                    isinstance(decision.construct, (cst.If, cst.Assert))
+                    and not self.tree.contains(decision.construct, place)
+                    and self._tells(decision.test, family)
+                    and concluded(self.module, decision.test, decision.holds, self._admitted) != _NEWER
+                ):
+                    return True
+            if place is self.tree.root:
+                return False
+            place = flow.root(place)
 
-    @solved(None)
-    def _admitted(self, test: cst.BaseExpression, outcome: bool) -> str | None:
-        """The releases for which a check has this outcome, older or newer ones; None if that is not clear."""
-        match test:
-            case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-                return self._admitted(inner, not outcome)
+    @remembered
+    def _marked(self, family: str) -> int:
+        """Where the tests of a file are marked to run only for some releases."""
+        marks = self.names.module_scope.bindings.get("pytestmark", ())
+        told = (each.node for each in marks if each.value is not None and self._tells(each.value, family))
+        return min((self.tree.order[node] for node in told), default=sys.maxsize)
+
+    def _admitted(self, guard: Guard) -> str | None:
+        """The releases for which a test has its outcome, older or newer ones; None if that is not clear."""
+        outcome = guard.holds
+        match guard.test:
             case cst.Comparison(
                 comparisons=[cst.ComparisonTarget(cst.Is() | cst.IsNot() as operator, cst.Name("None"))]
             ):
@@ -522,18 +488,15 @@ class ReleaseChecks(Part):
                     return _NEWER if (below is told) is not outcome else _OLDER
                 if isinstance(operator, (cst.In, cst.NotIn)):
                     return _NEWER if isinstance(operator, cst.In) is outcome else _OLDER
+                return None
             case cst.Call(func=cst.Name("hasattr")):
                 return _NEWER if outcome else _OLDER
-            case cst.Name():
-                binding = self.names.assignment(test)
-                if binding is not None and binding.value is not None:
-                    return self._admitted(binding.value, outcome)
-                return self._admitted_by_name(test, outcome)
-            case cst.Attribute() | cst.Call():
-                return self._admitted_by_name(test, outcome)
+            case cst.Name() as name if self.names.assignment(name) is not None:
+                return None
+            case cst.Name() | cst.Attribute() | cst.Call():
+                return self._admitted_by_name(guard.test, outcome)
             case _:
-                pass
-        return None
+                return None
 
     def _admitted_by_name(self, test: cst.BaseExpression, outcome: bool) -> str | None:
         newer = newer_by_name(last_name(test) or "")
@@ -546,18 +509,9 @@ class ReleaseChecks(Part):
 
     # ------------------------------------------------------------------ functions used under a check
 
-    def _used_under(self, family: str) -> frozenset[cst.CSTNode]:
+    @remembered
+    def _used_under(self, family: str) -> set[cst.CSTNode]:
         """The functions and classes that are only used under a check, or by one another."""
-        found = self._used_under_for.get(family)
-        if found is None:
-            found = self._used_under_for[family] = frozenset(self._find_used_under(family))
-        return found
-
-    @cached_property
-    def _used_under_for(self) -> dict[str, frozenset[cst.CSTNode]]:
-        return {}
-
-    def _find_used_under(self, family: str) -> set[cst.CSTNode]:
         # A method is used wherever an attribute is called like it: all methods of a name are used together.
         users: dict[_User, list[_User]] = {}
         free: list[_User] = [None]
@@ -627,28 +581,3 @@ def _suppressed(item: cst.WithItem) -> frozenset[str]:
     if isinstance(item.item, cst.Call) and last_name(item.item.func) == "suppress":
         return frozenset[str]().union(*(_exceptions(arg.value) for arg in item.item.args))
     return frozenset()
-
-
-def _reraises(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
-    """Whether a handler has nothing to offer instead of what failed."""
-    return _fails(handler.body)
-
-
-def _last_statement(suite: cst.BaseSuite) -> cst.CSTNode | None:
-    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
-    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else last
-
-
-def _fails(suite: cst.BaseSuite) -> bool:
-    """Whether a block ends the program, or raises."""
-    last = _last_statement(suite)
-    if isinstance(last, cst.Raise):
-        return True
-    called = last.value.func if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) else None
-    return called is not None and last_name(called) in ("exit", "_exit", "quit", "abort")
-
-
-def _leaves(suite: cst.BaseSuite) -> bool:
-    last = _last_statement(suite)
-    called = last.value.func if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) else None
-    return leaves(suite) or (called is not None and last_name(called) in _ENDINGS)

@@ -21,6 +21,7 @@ from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
@@ -58,8 +59,6 @@ class Repetition(Part):
         self.known: dict[cst.CSTNode, bool] = {}
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
-        self._callers: dict[str, list[cst.CSTNode] | None] = {}
-        self._known_users: dict[str, list[cst.CSTNode | None]] = {}
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
         """Work out whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
@@ -145,13 +144,12 @@ class Repetition(Part):
             return self._makers(scope.node)
         return None if self._run_unseen(function, scope) else [name, *self._aliases(name)]
 
+    @remembered
     def _called_from(self, word: str) -> list[cst.CSTNode] | None:
         """The functions that call something of a name; None if a loop does."""
-        if word not in self._callers:
-            holders = dict.fromkeys(self._holder(call) for call in self.tree.calls_by_name.get(word, ()))
-            looped = any(holder.__class__ in _LOOPS for holder in holders)
-            self._callers[word] = None if looped else [holder for holder in holders if holder is not None]
-        return self._callers[word]
+        holders = dict.fromkeys(self._holder(call) for call in self.tree.calls_by_name.get(word, ()))
+        looped = any(holder.__class__ in _LOOPS for holder in holders)
+        return None if looped else [holder for holder in holders if holder is not None]
 
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
         """Whether a function may be run by other means than a call of its name in this file."""
@@ -177,13 +175,11 @@ class Repetition(Part):
             return last_name(user.func) in _RUNNERS
         return not isinstance(user, cst.Assign)
 
+    @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:
         """The calls that are given something of this name, and the other nodes that use it as a value."""
-        known = self._known_users.get(name)
-        if known is not None:
-            return known
         parents = self.tree.parents
-        known = self._known_users[name] = []
+        known: list[cst.CSTNode | None] = []
         for read in self.names.reads.get(name, ()):
             parent = parents.get(read)
             if isinstance(parent, cst.Arg):

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Item, Path, Source, Through, some, steps, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.syntax import alike
@@ -18,12 +18,10 @@ from torchlint.syntax import alike
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_SUMS = (cst.Add, cst.Subtract)
-_PRODUCTS = (cst.Multiply, cst.Divide)
 # What is assigned where something is added up or collected.
 _KEEPING = (cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.DictComp)
 _DEFAULTS = "collections.defaultdict"
-_DISPLAYS = (cst.List, cst.Tuple, cst.Set)
+_DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.DictComp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +49,13 @@ def kept(module: Module, node: cst.CSTNode) -> Iterator[Kept]:
     Items of a list, tuple or dict that is kept are given one by one. Overwriting keeps nothing: ``last =
     loss`` lets go of what was there.
     """
-    for place, stored in _kept(module, node):
-        for item in _items(stored):
+    for place, stored in (*_added(module, node), *_metered(module, node)):
+        for item in _items(module, stored):
             yield Kept(place, item)
 
 
-def _kept(
-    module: Module, node: cst.CSTNode, *, meters: bool = True
-) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+def _added(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What a statement or call adds to a number, a list or a dict, and to which."""
     match node:
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
@@ -74,21 +71,30 @@ def _kept(
                 yield target.value, node.value
             elif isinstance(node.value, (cst.ListComp, cst.DictComp)):
                 yield target, node.value
-        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
-            callee = module.callee(node)
-            if isinstance(callee, cst.FunctionDef):
-                if meters:
-                    yield from ((owner, value) for value in _kept_arguments(module, node, callee))
-            elif module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)) if not module.callee(node):
+            if module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 arguments = [argument.value for argument in node.args if argument.star == ""]
                 if method in ("append", "appendleft", "extend", "extendleft") and len(arguments) == 1:
                     yield owner, arguments[0]
                 elif method == "insert" and len(arguments) == 2:
                     yield owner, arguments[1]
-                elif meters and method == "update" and arguments and _is_average(module, owner):
-                    yield owner, arguments[0]
             elif method == "update" and module.value(owner).kind is Kind.DICT:
                 yield from ((owner, value) for value in _put_under_new_keys(module, node))
+        case _:
+            pass
+
+
+def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What a call gives an object that keeps it, and that object."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
+            callee = module.callee(node)
+            if isinstance(callee, cst.FunctionDef):
+                yield from ((owner, value) for value in _kept_arguments(module, node, callee))
+            elif method == "update" and module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
+                given = [argument.value for argument in node.args if argument.star == ""]
+                if given and _is_average(module, owner):
+                    yield owner, given[0]
         case _:
             pass
 
@@ -167,27 +173,31 @@ def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.BaseExpression] | None:
     """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
-    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and alike(value, target):
-        return []
-    match value:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get")), args=[cst.Arg(value=key), *_]):
-            # ``totals.get(name, 0) + loss``
-            match target:
-                case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-                    return [] if alike(target.value, owner) and alike(index, key) else None
-            return None
-        case _:
-            pass
-    if not isinstance(value, cst.BinaryOperation):
-        return None
-    left, right = _terms(value.left, target), _terms(value.right, target)
-    if isinstance(value.operator, _SUMS):
-        if left is not None:
-            return left + (right if right is not None else [value.right])
-        return [value.left, *right] if right is not None else None
-    if isinstance(value.operator, _PRODUCTS):
-        return left if left is not None else right
+    waiting: list[tuple[cst.BaseExpression, list[cst.BaseExpression]]] = [(value, [])]
+    while waiting:
+        operand, beside = waiting.pop()
+        if _is_read_of(target, operand):
+            return beside
+        match operand:
+            case cst.BinaryOperation(operator=cst.Add() | cst.Subtract(), left=left, right=right):
+                waiting += [(right, [*beside, left]), (left, [right, *beside])]
+            case cst.BinaryOperation(operator=cst.Multiply() | cst.Divide(), left=left, right=right):
+                waiting += [(right, beside), (left, beside)]
+            case _:
+                pass
     return None
+
+
+def _is_read_of(target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+    """Whether an expression is what stands in ``target`` so far, also ``totals.get(name, 0)``."""
+    match target, value:
+        case (
+            cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]),
+            cst.Call(func=cst.Attribute(value=asked, attr=cst.Name("get")), args=[cst.Arg(value=key), *_]),
+        ):
+            return alike(owner, asked) and alike(index, key)
+        case _:
+            return alike(value, target)
 
 
 def _new_key(module: Module, target: cst.Subscript) -> bool:
@@ -235,17 +245,16 @@ def overwritten(module: Module, node: cst.CSTNode, place: cst.BaseExpression, st
             return False
 
 
-def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    if isinstance(stored, _DISPLAYS):
-        for element in stored.elements:
-            yield from _items(element.value)
-    elif isinstance(stored, cst.Dict):
-        for pair in stored.elements:
-            yield from _items(pair.value)
-    elif isinstance(stored, (cst.ListComp, cst.DictComp)):
-        yield stored.elt if isinstance(stored, cst.ListComp) else stored.value
-    else:
-        yield stored
+def _items(module: Module, stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is written out of the items of a list, tuple or dict, those of others in it included."""
+    waiting = [stored]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _DISPLAYS):
+            items = steps(module, Source(node, (Item.ANY,))) or ()
+            waiting += [item.node for item in reversed(items) if isinstance(item.node, cst.BaseExpression)]
+        else:
+            yield node
 
 
 def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
@@ -257,7 +266,7 @@ def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> 
     parameters = {
         binding
         for inner in module.tree.descendants(method.body)
-        for place, stored in _kept(module, inner, meters=False)
+        for place, stored in _added(module, inner)
         if _of_instance(module, place, method)
         for binding in passed_on(module, stored)
     }
@@ -273,34 +282,26 @@ def _of_instance(module: Module, place: cst.BaseExpression, method: cst.Function
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
 
 
-@remembered
-def may_be_no_tensor(module: Module, node: cst.BaseExpression, hops: int = 3) -> bool:
+def may_be_no_tensor(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value that is a tensor most of the time is a number or None at others.
 
     ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
     called on it before, in the same block or around it: that would have raised.
     """
-    match node:
-        case cst.IfExp():
-            return may_be_no_tensor(module, node.body, hops) or may_be_no_tensor(module, node.orelse, hops)
-        case cst.Name() if hops:
-            if _backpropagated_before(module, node):
-                return False
-            return any(
-                binding.value is not None
-                and not binding.path
-                and binding.kind is not BindingKind.AUGMENT
-                and may_be_no_tensor(module, binding.value, hops - 1)
-                for binding in module.bindings(node)
-            )
-        case cst.Call() if hops:
-            callee = module.callee(node)
-            if isinstance(callee, cst.FunctionDef):
-                returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
-                return any(r.value is None or may_be_no_tensor(module, r.value, hops - 1) for r in returns)
-            return False
-        case _:
-            return module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL)
+    return some(_is_no_tensor(module, node))
+
+
+@traced(Through.RETURNS)
+def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    if path or (isinstance(node, cst.Name) and _backpropagated_before(module, node)):
+        return False
+    if module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL):
+        return True
+    callee = module.callee(node) if isinstance(node, cst.Call) else None
+    if isinstance(callee, cst.FunctionDef):
+        returns = (r for r in module.tree.within(callee, module.tree.nodes(cst.Return)) if r.value is None)
+        return any(module.function(statement) is callee for statement in returns) or None
+    return None
 
 
 def _backpropagated_before(module: Module, name: cst.Name) -> bool:
@@ -338,7 +339,7 @@ def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
             yield from passed_on(module, stored.left)
             yield from passed_on(module, stored.right)
         case _:
-            for item in _items(stored):
+            for item in _items(module, stored):
                 if item is not stored:
                     yield from passed_on(module, item)
 

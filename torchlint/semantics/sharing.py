@@ -21,8 +21,8 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import solved
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ _VIEWING = frozenset(
     {"view", "view_as", "reshape", "t", "transpose", "permute", "squeeze", "unsqueeze", "expand", "narrow"}
     | {"select", "unbind", "detach", "numpy", "flatten", "ravel", "contiguous", "float", "cpu", "swapaxes"}
 )
-_MOST_NAMES = 20
+# Methods whose result is no tensor.
+_NUMBERS = frozenset({"tolist", "item", "numel", "dim", "size"})
 _LITERALS = (cst.List, cst.ListComp, cst.Tuple, cst.Integer, cst.Float)
 
 
@@ -158,9 +159,10 @@ def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[c
     Aliases, views and arrays, those that it was made of as well as those that are made of it, and what a
     function or class of the file keeps of them. A move to the device has memory of its own.
     """
-    found: list[Binding] = [binding]
+    found = {binding: None}
     attributes: list[cst.Attribute] = []
-    for one in found:
+    waiting = [binding]
+    for one in waiting:
         reached: list[Binding] = []
         source = _held_by(module, one.value) if one.value is not None and not one.path else None
         if source is not None and one.kind is BindingKind.ASSIGN:
@@ -170,9 +172,10 @@ def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[c
                 reached.append(kept)
             else:
                 attributes.append(kept)
-        if len(found) < _MOST_NAMES:
-            found += [other for other in dict.fromkeys(reached) if other not in found]
-    return found[1:], attributes
+        reached = [other for other in dict.fromkeys(reached) if other not in found]
+        found.update(dict.fromkeys(reached))
+        waiting += reached
+    return waiting[1:], attributes
 
 
 def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
@@ -227,57 +230,47 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
     ]
 
 
-@solved(False)
 def fresh(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the tensor, or array, that an expression makes is in memory that nobody else may write to.
 
     Of a variable, all reads of it count: the caller asks for the fate of those it knows.
     """
+    return every(_is_fresh(module, node))
+
+
+@traced(Through.NOTHING)
+def _is_fresh(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     match node:
         case cst.BinaryOperation() | cst.UnaryOperation():
-            return True
+            return not path
         case cst.Name():
             bindings = module.bindings(node)
-            return len(bindings) == 1 and _made_fresh(module, bindings[0])
+            single = len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path
+            return None if single and fate(module, bindings[0]) is Fate.READ else False
         case cst.Call():
-            name = module.qualified(node.func)
-            if name is not None:
-                return _made_by_library(module, node, name)
-            if not isinstance(node.func, cst.Attribute):
-                return False
-            method = node.func.attr.value
-            if method in ("tolist", "item", "numel", "dim", "size") or method not in {
-                *TENSOR_METHODS,
-                "astype",
-            }:
-                return False
-            return method in READING_METHODS or fresh(module, node.func.value)
-    return False
+            return _made_fresh(module, node)
+        case _:
+            return False
 
 
-def _made_fresh(module: Module, binding: Binding) -> bool:
-    if binding.kind is not BindingKind.ASSIGN or binding.value is None or binding.path:
-        return False
-    if not fresh(module, binding.value):
-        return False
-    return fate(module, binding) is Fate.READ
-
-
-def _made_by_library(module: Module, call: cst.Call, name: str) -> bool:
-    legacy = name in LEGACY_CONSTRUCTORS or name in _FROM_MEMORY
-    if legacy:
-        given = [arg.value for arg in call.args if arg.keyword is None]
-        return bool(given) and all(
-            isinstance(data, _LITERALS)
-            or module.value(data).kind in (Kind.NUMBER, Kind.LIST)
-            or fresh(module, data)
-            for data in given
-        )
+def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
+    """Whether the result of a call has memory of its own, or whose it may be."""
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    name = module.qualified(call.func)
+    if name is None:
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if method in _NUMBERS or not (method in TENSOR_METHODS or method == "astype"):
+            return False
+        return method in READING_METHODS or onward(cst.ensure_type(call.func, cst.Attribute).value)
+    if name in LEGACY_CONSTRUCTORS or name in _FROM_MEMORY:
+        known = (Kind.NUMBER, Kind.LIST)
+        held = [x for x in given if not isinstance(x, _LITERALS) and module.value(x).kind not in known]
+        return onward(*held) if held else bool(given)
     if name in FACTORIES or name in LIKE_FACTORIES or name in READING_FUNCTIONS:
         return True
     if name.startswith("numpy."):
         return name not in _NUMPY_VIEWS
     function = name.removeprefix("torch.")
     if "." not in function and function in TENSOR_METHODS and call.args:
-        return fresh(module, call.args[0].value)
+        return onward(call.args[0].value)
     return False

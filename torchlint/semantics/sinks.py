@@ -8,8 +8,7 @@ attribute or the container is read that it is stored in, or to the result of an 
 or names a value (``x if c else y``, ``(y := x)``, ``a, b = x, y``) is followed without asking. Where the file
 does not show how it goes on, the judge is asked about a use that is ``ELSEWHERE``.
 
-Each place is gone to once, so that circles need no bound. Those that lead to one another have the same facts
-(`torchlint.semantics.reach.gathered`), and what is known of a place is kept for each judge.
+Each place is gone to once for each judge, by way of the fixpoint, so that circles need no bound.
 """
 
 from __future__ import annotations
@@ -18,23 +17,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union
 
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.reach import gathered
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEEPEST = 4
 """How many containers in one another a value is followed into."""
-_MOST = 400
-"""How many places are gone to for an answer that is not kept."""
 _FILLING = frozenset({"append", "appendleft", "add"})
 _REORDERING = frozenset(f"builtins.{name}" for name in ("reversed", "sorted", "set", "frozenset"))
 
@@ -135,7 +130,8 @@ def verdicts(
     ``judge`` is a function of the module, or a method of what is kept as long as the model; its facts are of
     a kind that has few, since every place that a value reaches keeps its own.
     """
-    found: frozenset[Fact] = _verdicts(module, _standing(value), judge)
+    start = _standing(value)
+    found: frozenset[Fact] = _verdicts(module, start.where, start.path, judge)
     return found
 
 
@@ -145,7 +141,7 @@ def sinks(
     """The facts that ``judge`` states of the uses that a value reaches, nearest first; none is kept."""
     start = _standing(value)
     waiting, seen = deque([start]), {start}
-    while waiting and len(seen) <= _MOST:
+    while waiting:
         facts, following = _look(module, judge, waiting.popleft())
         yield from facts
         for standing in following:
@@ -158,17 +154,15 @@ def _standing(value: cst.BaseExpression | Binding | Standing) -> Standing:
     return value if isinstance(value, Standing) else Standing(value)
 
 
-@remembered
-def _verdicts(module: Module, start: Standing, judge: Judge[Any]) -> frozenset[Any]:
-    # Half an answer that values are being worked out with is not to be kept.
-    known = {} if module.fixpoint.busy else _known(module, judge)
-    return gathered(start, partial(_look, module, judge), known)
-
-
-@remembered
-def _known(module: Module, judge: Judge[Any]) -> dict[Standing, frozenset[Any]]:
-    """What has been found by a judge so far."""
-    return {}
+@solved(nothing=frozenset())
+def _verdicts(
+    module: Module, where: cst.BaseExpression | Binding, path: Path, judge: Judge[Any]
+) -> frozenset[Any]:
+    facts, following = _look(module, judge, Standing(where, path))
+    found = set(facts)
+    for onward in following:
+        found |= _verdicts(module, onward.where, onward.path, judge)
+    return frozenset(found)
 
 
 def _look(module: Module, judge: Judge[Fact], standing: Standing) -> tuple[list[Fact], list[Standing]]:

@@ -36,7 +36,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
 
 P = ParamSpec("P")
 Owner = TypeVar("Owner")
@@ -482,6 +482,8 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
     """What functions that hand on items make of containers."""
     given = call.args
     if any(argument.star for argument in given):
+        if name == "builtins.zip" and len(given) == 1 and len(path) > 1:
+            return [Source(given[0].value, (path[1], Item.EACH, *path[2:]))]
         return None
     if name == "builtins.next" and given:
         return [Source(given[0].value, (Item.EACH, *path)), *onward(*(a.value for a in given[1:]), path=path)]

@@ -10,6 +10,8 @@ import libcst as cst
 def last_name(node: cst.CSTNode) -> str | None:
     """The word that names an expression: the last of a dotted name, of the function that is called, or
     the key of ``config["verbose"]``; None if no one word does."""
+    while isinstance(node, cst.Call):
+        node = node.func
     match node:
         case cst.Name():
             return node.value
@@ -18,8 +20,6 @@ def last_name(node: cst.CSTNode) -> str | None:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]):
             text = key.evaluated_value
             return text if isinstance(text, str) else None
-        case cst.Call():
-            return last_name(node.func)
         case _:
             return None
 

@@ -16,7 +16,6 @@ copy with ``non_blocking=True`` does not.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ from torchlint.semantics.api.results import (
 )
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
-from torchlint.semantics.lexicon import Role, ends
+from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
@@ -148,15 +147,10 @@ def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
     )
 
 
-_ADMINISTRATION = re.compile(
-    r"^_*(un)?(merge|fuse|load|save|export|convert|quantize|dequantize)(_|$)|_(re|de)quantize(_|$)"
-)
-
-
 def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
     """Whether a function on the way changes or stores a model, which is done once."""
     around = [module.function(place) for place in way]
-    if any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around):
+    if any(isinstance(f, cst.FunctionDef) and begins(f.name.value, Role.CONVERSION) for f in around):
         return True
     if any(_sums_up_metric(module, f) for f in around if isinstance(f, cst.FunctionDef)):
         return True

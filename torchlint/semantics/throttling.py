@@ -2,33 +2,29 @@
 
 People keep costly lines out of the hot path in many shapes: ``if step % 100 == 0``, a flag computed from
 a modulo, a counter reset by hand, a clock, the first or the last batch, an early ``continue``, a branch
-that ends the run, a debug switch. Each is a *restriction*; what it restricts (every iteration of
-anything, the loops of the function, or one loop) decides whether it counts for the loop in question.
+that ends the run, a debug switch. The graph tells which tests came out how before a place is reached. What
+such a test says of it is a *restriction*: whether it counts for a loop depends on what it restricts, every
+iteration of anything, or one loop.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import libcst as cst
 
-from torchlint.semantics.attributes import part_of
-from torchlint.semantics.fixpoint import Answers, Fixpoint
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Comprehension, Function, Loop
-from torchlint.semantics.lexicon import Role, begins, ends, has
-from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.attributes import SelfAttributes, part_of
+from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
+from torchlint.semantics.flow.guards import Guard, concluded, implied, met
+from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
+from torchlint.semantics.module import Module, Part
+from torchlint.semantics.names import Binding, BindingKind, dotted_text
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
 from torchlint.semantics.spellings import last_name
-from torchlint.syntax import SyntaxTree
-
-_DEPTH = 6
-"""How many definitions are followed from one flag to the next."""
-
-_MAX_DEPTH = 500
-"""How deep one condition may lead into others before all of them are solved as if they were a circle."""
 
 _FEW = 100
 """``i < N`` picks out a few iterations up to this N."""
@@ -39,86 +35,34 @@ class Restriction:
     """Code is reached in few iterations.
 
     ``loop``: of this loop (and of the loops in it, taken over all its iterations). None: of any loop or
-    function around it. ``returns``: it runs at most once a call, in whatever loop of the function.
-    ``host``: it runs only where there is no accelerator to wait for.
+    function around it. ``host``: it runs only where there is no accelerator to wait for.
     """
 
     loop: Loop | None = None
-    returns: bool = False
     host: bool = False
 
 
 _ALWAYS = Restriction()
-_ONCE_A_CALL = Restriction(returns=True)
 _ON_HOST = Restriction(host=True)
 
-
-_Question: TypeAlias = tuple[str, cst.CSTNode]
-_NOTHING_SAID: Answers[tuple[Restriction, ...]] = Answers(nothing=(), unknown=())
-
-_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
-_FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
-_RESTRICTING: frozenset[type] = frozenset(
-    {
-        cst.If,
-        cst.IfExp,
-        cst.BooleanOperation,
-        cst.Assert,
-        cst.ExceptHandler,
-        cst.ExceptStarHandler,
-        cst.MatchCase,
-        cst.Module,
-        *_BLOCKS,
-        *COMPREHENSIONS,
-    }
-)
+# Restrictions from the innermost on, each with what imposes it: a statement, a handler, an operator.
+_Chain: TypeAlias = "tuple[tuple[cst.CSTNode, Restriction], ...]"
 
 
-_BOUNDS = _RESTRICTING | _FUNCTIONS
-# What stands in its like again and again, to any depth.
-_REPEATED: frozenset[type] = frozenset({cst.If, cst.BooleanOperation})
-
-
-@dataclass(slots=True)
-class _Guards:
-    """The conditions among the statements of a block, and what the first ``known`` of them say.
-
-    ``found`` has each restriction at the first place that says it, the number of its statement.
-    """
-
-    statements: list[cst.If]
-    known: int = 0
-    found: list[tuple[int, Restriction]] = field(default_factory=list)
-
-
-class Throttling:
-    """The restrictions of one file, worked out edge by edge of the syntax tree and remembered.
-
-    ``callee`` gives the function of this file that a call runs, if any.
-    """
-
-    def __init__(self, tree: SyntaxTree, names: Names, callee: Callable[[cst.Call], Function | None]) -> None:
-        self.tree = tree
-        self.names = names
-        self._callee = callee
-        self._said: Fixpoint[_Question, tuple[Restriction, ...]] = Fixpoint(
-            lambda question: (tree.order[question[1]], question[0]), depth=_MAX_DEPTH
-        )
-        self._chains: dict[cst.CSTNode, list[tuple[cst.CSTNode, Restriction]]] = {}
-        self._exits: dict[cst.CSTNode, str | None] = {}
-        self._guards: dict[cst.CSTNode, _Guards] = {}
-        self._left: dict[cst.CSTNode, int] = {}
-        self._clocks: dict[cst.CSTNode, bool] = {}
-        self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
+class Throttling(Part):
+    """The restrictions of one file."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loop, or calls of the function, around it.
 
         ``boundary`` is that loop or function, or the module itself.
         """
-        order = self.tree.order
+        flow, tree = self.module.flow, self.tree
+        if flow.runs_once(node, boundary) if isinstance(boundary, LOOPS) else flow.ends_badly(node):
+            return True
         return any(
-            order[holder] >= order[boundary] and self._applies(restriction, boundary)
+            (restriction.loop is None or tree.contains(restriction.loop, boundary))
+            and (holder is boundary or tree.contains(boundary, holder))
             for holder, restriction in self._chain(node)
         )
 
@@ -130,346 +74,98 @@ class Throttling:
         """Whether a condition holds in few iterations."""
         return self._rare(test, True) is not None
 
-    def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
-        """The restrictions from ``node`` up to its function, each with the node that imposes it."""
-        # What the parts of one expression or one chain of ``elif`` have in common is remembered at them.
-        trail: list[tuple[cst.CSTNode, tuple[Restriction, ...]]] = []
-        found: list[tuple[cst.CSTNode, Restriction]] = []
-        for child, parent in self.tree.edges(node, _BOUNDS):
-            kind = parent.__class__
-            if kind in _FUNCTIONS:
-                if getattr(parent, "body", None) is child:
-                    break
-                continue
-            trail.append((parent, self._edge(child)))
-            if kind in _BLOCKS:
-                found = self._chain_of_block(parent)
-                break
-            if kind in _REPEATED and (known := self._chains.get(parent)) is not None:
-                found = known
-                break
-        for parent, restrictions in reversed(trail):
-            if parent.__class__ in _REPEATED and not self._said.busy:
-                self._chains[parent] = found
-            if restrictions:
-                # The same restriction further out says nothing more.
-                outer = [item for item in found if item[1] not in restrictions]
-                found = [*((parent, restriction) for restriction in restrictions), *outer]
-        return found
+    # ------------------------------------------------------------------ places
 
-    def _chain_of_block(self, block: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
-        found = self._chains.get(block)
-        if found is None:
-            parent = self.tree.parents.get(block)
-            if parent is None or parent.__class__ in _FUNCTIONS:
-                found = []
-            else:
-                found = [(parent, restriction) for restriction in self._edge(block)]
-                found += self._chain(parent)
-            if not self._said.busy:
-                self._chains[block] = found
-        return found
+    def _chain(self, node: cst.CSTNode) -> _Chain:
+        """The restrictions of a node in its function."""
+        flow, tree = self.module.flow, self.tree
+        chosen = [each for each in flow.alternatives(node) if tree.contains(each, node)]
+        imposed = [(each, rarely) for each in chosen if (rarely := self._chosen(each)) is not None]
+        for decision in flow.decisions(node):
+            # What ended a loop says nothing of the code behind it.
+            loops = flow.statement_loops(decision.construct)
+            if not loops or tree.contains(loops[0], node):
+                return (*imposed, *self._behind(decision))
+        return tuple(imposed)
 
-    def _applies(self, restriction: Restriction, boundary: cst.CSTNode) -> bool:
-        if restriction.returns:
-            return isinstance(boundary, LOOPS)
-        if restriction.loop is None:
-            return True
-        return self.tree.contains(restriction.loop, boundary)
-
-    # ------------------------------------------------------------------ edges
-
-    def _edge(self, child: cst.CSTNode) -> tuple[Restriction, ...]:
-        """What the parent of a node says of it.
-
-        Flags may depend on one another: nothing is restricted by what only its own condition restricts.
-        """
-        question = "edge", child
-        known = self._said.settled.get(question)
-        return self._said.ask(question, self._find_edge, _NOTHING_SAID) if known is None else known
-
-    def _find_edge(self, question: _Question) -> tuple[Restriction, ...]:
-        _, child = question
-        # The same restriction twice says nothing more.
-        return tuple(dict.fromkeys(self._restrictions(child, self.tree.parents[child])))
-
-    def _restrictions(self, child: cst.CSTNode, parent: cst.CSTNode) -> Iterator[Restriction]:
-        rarely: Restriction | None = None
-        match parent:
-            case cst.If() if child is parent.body:
-                rarely = self._rare(parent.test, True) or self._reset(parent) or self._filled(parent)
-            case cst.If() if child is parent.orelse:
-                rarely = self._rare(parent.test, False)
-            case cst.IfExp() if child is not parent.test:
-                rarely = self._rare(parent.test, child is parent.body)
-            case cst.BooleanOperation() if child is parent.right:
-                rarely = self._rare(parent.left, isinstance(parent.operator, cst.And))
-            case cst.ExceptHandler() | cst.ExceptStarHandler() if child is parent.body:
-                rarely = _ALWAYS
-            case cst.Assert() if child is parent.msg:
-                rarely = _ALWAYS
-            case cst.MatchCase() if child is parent.body:
-                rarely = self._matched(parent)
-            case cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
-                if child is not parent.for_in:
-                    yield from self._filters(parent)
-            case cst.IndentedBlock() | cst.SimpleStatementSuite() | cst.Module():
-                yield from self._block(child, parent)
-            case _:
-                pass
-        if rarely is not None:
-            yield rarely
-
-    def _filters(self, comprehension: Comprehension) -> Iterator[Restriction]:
-        clause: cst.CompFor | None = comprehension.for_in
-        while clause is not None:
-            for condition in clause.ifs:
-                rarely = self._rare(condition.test, True)
-                if rarely is not None:
-                    yield rarely
-            clause = clause.inner_for_in
-
-    def _matched(self, case: cst.MatchCase) -> Restriction | None:
-        if case.guard is not None:
-            rarely = self._rare(case.guard, True)
-            if rarely is not None:
-                return rarely
-        subject = self.tree.parents[case]
-        if isinstance(subject, cst.Match) and isinstance(case.pattern, cst.MatchValue):
-            dividend = self._dividend(subject.subject)
-            if dividend is not None:
-                return self._tied(dividend)
+    def _chosen(self, alternative: cst.CSTNode) -> Restriction | None:
+        """The restriction of a handler, or of a case of a ``match``."""
+        if not isinstance(alternative, cst.MatchCase):
+            return _ALWAYS
+        match = self.tree.parent(alternative)
+        if isinstance(match, cst.Match) and isinstance(alternative.pattern, cst.MatchValue):
+            dividend = self._dividend(match.subject)
+            return self._tied(dividend) if dividend is not None else None
         return None
 
-    def _block(
-        self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
-    ) -> Iterator[Restriction]:
-        yield from self._guarded(child, block)
-        ending = self._exit(block)
-        if ending is None or self.tree.order[child] <= self._last_left(block, ending):
-            return
-        if ending == "raise":
-            yield _ALWAYS
-        elif ending == "return":
-            yield _ONCE_A_CALL
-        elif ending == "break":
-            loop = self._statement_loop(block)
-            if loop is not None:
-                yield Restriction(loop)
+    @remembered
+    def _behind(self, decision: Decision) -> _Chain:
+        """The restrictions of what runs only if a test has come out so."""
+        construct, test = decision.construct, decision.test
+        while _continues(test, construct):
+            # What is in front of the last operand is among the restrictions of that.
+            test = test.right
+        outer = self._chain(test)
+        # How often a loop goes round is no choice in it, and what is asserted is always so.
+        if isinstance(construct, (cst.While, cst.Assert)):
+            return outer
+        rarely = self._rare(test, decision.holds)
+        if rarely is None and isinstance(construct, cst.If):
+            rarely = self._done_with(construct, decision)
+        if rarely is None:
+            return outer
+        # The same restriction further out says nothing more.
+        return ((construct, rarely), *(item for item in outer if item[1] != rarely))
 
-    def _guarded(
-        self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
-    ) -> list[Restriction]:
-        """What the statements above ``child`` in a block say of it."""
-        guards = self._guards.get(block)
-        if guards is None:
-            guards = self._guards[block] = _Guards([s for s in block.body if isinstance(s, cst.If)])
-        order = self.tree.order
-        found = [restriction for place, restriction in guards.found if place < order[child]]
-        for number in range(guards.known, len(guards.statements)):
-            statement = guards.statements[number]
-            if order[statement] >= order[child]:
-                break
-            question = "guard", statement
-            said = self._said.ask(question, self._find_guard, _NOTHING_SAID)
-            found += said
-            # What was said while an edge was still open may be said otherwise later.
-            if number == guards.known and question in self._said.settled:
-                guards.known += 1
-                known = {restriction for _, restriction in guards.found}
-                guards.found += [(order[statement], one) for one in said if one not in known]
-        return found
-
-    def _last_left(
-        self, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module, ending: str
-    ) -> int:
-        """The last place at which a statement may leave a block before it comes to its end; -1 if none does.
-
-        ``if fine: return x`` above ``raise``, ``if not found: continue`` above ``return``. A statement in
-        front of that place is not sure to lead to the end of the block.
-        """
-        found = self._left.get(block)
-        if found is None:
-            exits: tuple[type[cst.CSTNode], ...] = (cst.Continue,)
-            if ending == "raise":
-                exits = (cst.Return, cst.Yield, cst.Continue, cst.Break)
-            order, end, found = self.tree.order, self.tree.order[block.body[-1]], -1
-            for kind in exits:
-                for node in reversed(self.tree.within(block, self.tree.nodes(kind))):
-                    if order[node] < end and self._leaves(node, block):
-                        found = max(found, self._position(node, block))
-                        break
-            self._left[block] = found
-        return found
-
-    def _position(self, node: cst.CSTNode, block: cst.CSTNode) -> int:
-        """The number of the statement of a block that holds ``node``."""
-        child = node
-        for parent in self.tree.ancestors(node):
-            if parent is block:
-                break
-            child = parent
-        return self.tree.order[child]
-
-    def _leaves(self, node: cst.CSTNode, block: cst.CSTNode) -> bool:
-        """Whether a statement inside of ``block`` leaves it, and not only a loop or a function in it."""
-        stops: tuple[type, ...] = (cst.FunctionDef, cst.Lambda)
-        if isinstance(node, (cst.Continue, cst.Break)):
-            stops = (*stops, cst.For, cst.While)
-        for parent in self.tree.ancestors(node):
-            if parent is block:
-                return True
-            if isinstance(parent, stops):
-                return False
-        return False
-
-    def _find_guard(self, question: _Question) -> tuple[Restriction, ...]:
-        _, statement = question
-        assert isinstance(statement, cst.If)
-        said = dict.fromkeys(self._guard(statement))
-        if self._skips_until_reset(statement):
-            said.setdefault(_ALWAYS)
-        return tuple(said)
-
-    def _guard(self, statement: cst.If) -> Iterator[Restriction]:
-        """What an ``if …: continue`` says about the statements after it."""
-        branch: cst.If | cst.Else | None = statement
-        while isinstance(branch, cst.If):
-            rarely: Restriction | None = None
-            if self._exit(branch.body) is not None:
-                rarely = self._rare(branch.test, False)
-            elif isinstance(branch.orelse, cst.Else) and self._exit(branch.orelse.body) is not None:
-                rarely = self._rare(branch.test, True)
-            if rarely is not None:
-                yield rarely
-            branch = branch.orelse
-
-    def _skips_until_reset(self, statement: cst.If) -> bool:
-        """``if waited < 100: waited += 1; continue`` with ``waited = 0`` among the statements behind it."""
-        if self._exit(statement.body) not in ("continue", "return"):
-            return False
-        compared = self._compared_names(statement.test)
-        counted = {
-            dotted_text(part.target)
-            for line in statement.body.body
-            if isinstance(line, cst.SimpleStatementLine)
-            for part in line.body
-            if isinstance(part, cst.AugAssign)
-        }
-        if not compared & counted:
-            return False
-        block = self.tree.parents[statement]
-        assert isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
-        renewals = self._renewals.get(block)
-        if renewals is None:
-            renewals = self._renewals[block] = dict(self._renewed(block.body))
-        return any(renewals.get(name, -1) > self.tree.order[statement] for name in compared)
-
-    def _statement_loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
-        """The loop that a ``break`` in this block ends."""
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, (cst.For, cst.While)) and child is parent.body:
-                return parent
-            if isinstance(parent, FUNCTIONS) and child is parent.body:
-                return None
-            child = parent
-        return None
-
-    def _exit(self, block: cst.CSTNode) -> str | None:
-        """How control certainly leaves at the end of this block: raise, return, break or continue.
-
-        The weakest of them where branches differ; ``raise`` stands for ending the program, too.
-        """
-        if block not in self._exits:
-            self._exits[block] = self._exit_of(block)
-        return self._exits[block]
-
-    def _exit_of(self, block: cst.CSTNode) -> str | None:
-        body = getattr(block, "body", ())
-        if not isinstance(body, Sequence) or not body:
-            return None
-        last: cst.CSTNode = body[-1]
-        if isinstance(last, cst.SimpleStatementLine):
-            last = last.body[-1]
-        match last:
-            case cst.Raise():
-                return "raise"
-            case cst.Return():
-                return "return"
-            case cst.Break():
-                return "break"
-            case cst.Continue():
-                return "continue"
-            case cst.Expr(value=cst.Call() as call):
-                return "raise" if self.names.qualified(call.func) in _ENDS_PROGRAM else None
-            case cst.With():
-                return self._exit(last.body)
-            case cst.If(orelse=orelse) if orelse is not None:
-                other = orelse if isinstance(orelse, cst.If) else orelse.body
-                endings = [
-                    self._exit(last.body),
-                    self._exit_of_if(other) if isinstance(other, cst.If) else self._exit(other),
-                ]
-                return _weakest(endings)
-            case _:
-                return None
-
-    def _exit_of_if(self, statement: cst.If) -> str | None:
-        endings = [self._exit(statement.body)]
-        if isinstance(statement.orelse, cst.If):
-            endings.append(self._exit_of_if(statement.orelse))
-        else:
-            endings.append(self._exit(statement.orelse.body) if statement.orelse is not None else None)
-        return _weakest(endings)
+    def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
+        """What a branch says that ends by itself what it tests for."""
+        taken = decision == Decision.of(branch.test, True, branch)
+        if self._renews(branch, decision, taken):
+            return _ALWAYS
+        return self._filled(branch) if taken else None
 
     # ------------------------------------------------------------------ conditions
 
-    def _rare(self, test: cst.CSTNode, truth: bool, depth: int = 0) -> Restriction | None:
-        """What is restricted to few iterations by ``test`` being true (or false); None if nothing."""
-        if depth > _DEPTH:
-            return None
-        found = self._said.ask(
-            (f"{truth} {depth}", test),
-            lambda _: () if (rare := self._find_rare(test, truth, depth)) is None else (rare,),
-            _NOTHING_SAID,
-        )
-        return found[0] if found else None
+    @solved(None)
+    def _rare(self, test: cst.BaseExpression, holds: bool) -> Restriction | None:
+        """What is restricted to few iterations by ``test`` being true (or false); None if nothing.
 
-    def _find_rare(self, test: cst.CSTNode, truth: bool, depth: int) -> Restriction | None:
+        Flags may depend on one another: nothing is restricted by what only its own condition restricts.
+        """
+        return concluded(self.module, test, holds, self._judged, _narrower)
+
+    def _judged(self, guard: Guard) -> Restriction | None:
+        test, truth = guard.test, guard.holds
         match test:
-            case cst.UnaryOperation(operator=cst.Not()):
-                return self._rare(test.expression, not truth, depth + 1)
-            case cst.BooleanOperation():
-                one = self._rare(test.left, truth, depth + 1)
-                if isinstance(test.operator, cst.And) is truth:
-                    return one or self._rare(test.right, truth, depth + 1)
-                if one is None:
-                    return None
-                other = self._rare(test.right, truth, depth + 1)
-                return None if other is None else one if one.loop is not None else other
-            case cst.NamedExpr():
-                return self._rare(test.value, truth, depth + 1)
-            case cst.Comparison() if len(test.comparisons) == 1:
-                return self._compared(test, truth)
+            case cst.Comparison(comparisons=[compared]):
+                return self._compared(test.left, compared, truth)
             case cst.BinaryOperation():
                 dividend = None if truth else self._dividend(test)
                 return self._tied(dividend) if dividend is not None else None
             case cst.Call():
-                return self._called(test, truth, depth)
+                return self._called(test, truth)
             case cst.Name() | cst.Attribute() | cst.Subscript():
-                return self._flag(test, truth, depth)
+                return self._flag(test, truth)
             case _:
                 return None
 
-    def _compared(self, test: cst.Comparison, truth: bool) -> Restriction | None:
-        left, operator, right = test.left, test.comparisons[0].operator, test.comparisons[0].comparator
+    def _compared(
+        self, left: cst.BaseExpression, target: cst.ComparisonTarget, truth: bool
+    ) -> Restriction | None:
+        operator, right = target.operator, target.comparator
         if isinstance(left, cst.NamedExpr):
             left = left.value
-        equal = isinstance(operator, (cst.Equal, cst.Is))
-        unequal = isinstance(operator, (cst.NotEqual, cst.IsNot))
-        if unequal and truth and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
+        same = isinstance(operator, (cst.Equal, cst.Is, cst.In))
+        differs = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
+        if differs and truth and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
             return _ALWAYS  # only NaN differs from itself
+        picked = (same and truth) or (differs and not truth)
+        if isinstance(operator, (cst.In, cst.NotIn)):
+            if not picked:
+                return None
+            if _are_odd_devices(left, right):
+                return _ALWAYS
+            return self._tied(left) if self._counts(left) and _is_collection(right) else None
         less: bool | None = None
         if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
             less = truth
@@ -480,209 +176,191 @@ class Throttling:
             less = None if less is None else not less
         dividend = self._dividend(left)
         if dividend is not None:
-            if less or (equal and truth) or (unequal and not truth):
-                return self._tied(dividend)
-            return None
-        if less and last_name(left) in ("random", "rand", "uniform") and _is_rare_chance(right):
+            return self._tied(dividend) if less or picked else None
+        if picked and (_is_odd_device(left, right) or _is_debug_text(left, right)):
             return _ALWAYS
-        if self._is_clock(left) or self._is_clock(right):
+        if less and last_name(left) in _CHANCES and _is_rare_chance(right):
+            return _ALWAYS
+        if _some_clock(self.module, left, right):
             return _ALWAYS if truth else None
-        if isinstance(operator, (cst.In, cst.NotIn)):
-            if truth is isinstance(operator, cst.In) and _are_odd_devices(left, right):
-                return _ALWAYS
-            picked = truth is isinstance(operator, cst.In) and self._counts(left)
-            return self._tied(left) if picked and _is_collection(right) else None
-        if (equal and truth) or (unequal and not truth):
-            if _is_odd_device(left, right) or _is_odd_device(right, left):
-                return _ALWAYS
-            if _is_debug_text(right) or _is_debug_text(left):
-                return _ALWAYS
-            for counter, other in ((left, right), (right, left)):
-                if self._counts(counter) and not isinstance(other, cst.SimpleString):
-                    return self._tied(counter)
-        if less is not None:
-            counter, bound = (left, right) if less else (right, left)
-            if self._counts(counter) and _is_few(bound):
-                return self._tied(counter)
-            # ``i >= len(loader) - 1``: the last one.
-            counter, bound = (right, left) if less else (left, right)
-            last = isinstance(bound, cst.BinaryOperation) and isinstance(bound.operator, cst.Subtract)
-            if last and self._counts(counter):
-                return self._tied(counter)
-        if truth and (self._is_best(left) or self._is_best(right)) and less is not None:
+        counter = self._picked_counter(left, right, picked, less)
+        if counter is not None:
+            return self._tied(counter)
+        if not truth or isinstance(operator, (cst.Equal, cst.Is)):
+            return None
+        if less is not None and (self._is_best(left) or self._is_best(right)):
             return _ALWAYS
-        if truth and not equal:
-            for side, other in ((left, right), (right, left)):
-                least = other.evaluated_value if isinstance(other, cst.Integer) else 0
-                if has(last_name(side), *_SWITCHES) and not self._is_on_by_default(side, least):
-                    return _ALWAYS
+        return _ALWAYS if self._is_loud(left, right) or self._is_loud(right, left) else None
+
+    def _picked_counter(
+        self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
+    ) -> cst.BaseExpression | None:
+        """What a comparison picks a few values of: ``step == 0``, ``step < 3``, ``i >= len(loader) - 1``."""
+        for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
+            last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
+            if (
+                (picked and not isinstance(other, cst.SimpleString) and not _is_none(other))
+                or (below is True and _is_few(other))
+                or (below is False and last)
+            ) and self._counts(one):
+                return one
         return None
 
-    def _called(self, call: cst.Call, truth: bool, depth: int) -> Restriction | None:
-        name = last_name(call.func)
-        if name is None:
-            return None
-        if name in ("any", "all", "bool", "item") and not _tests_finiteness(name):
-            inner = call.args[0].value if call.args else None
-            if isinstance(call.func, cst.Attribute) and inner is None:
-                inner = call.func.value
-            return self._rare(inner, truth, depth + 1) if inner is not None else None
-        if truth and name in _BAD_NUMBERS:
+    def _is_loud(self, level: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """``verbose > 1``: whether a comparison asks for more reports than a run makes by default."""
+        least = other.evaluated_value if isinstance(other, cst.Integer) else 0
+        return has(last_name(level), *_SWITCHES) and not self._is_on_by_default(level, least)
+
+    def _called(self, call: cst.Call, truth: bool) -> Restriction | None:
+        name, qualified = last_name(call.func), self.module.qualified(call.func)
+        given = call.args[0].value if call.args else None
+        if name in ("any", "all", "item"):
+            if given is None and isinstance(call.func, cst.Attribute):
+                given = call.func.value
+            return self._rare(given, truth) if given is not None else None
+        if truth and self._asks_for_occasion(name, given):
             return _ALWAYS
-        if not truth and name == "isfinite":
-            return _ALWAYS
-        if truth and has(name, Role.TRACING):
-            return _ALWAYS
-        if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
-            return _ON_HOST
-        if not truth and name == "hasattr" and self.names.qualified(call.args[0].value) in _NAMESPACES:
-            return _ALWAYS  # what takes the place of a function that the installed release lacks
-        if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
-            return self._tied(call.args[0].value)
-        if truth and (has(name, *_SWITCHES) or _MOMENTS.search(name)):
-            return _ALWAYS
-        if truth and name in ("get", "getenv", "isEnabledFor") and call.args:
-            asked = call.args[0].value
-            if _is_debug_text(asked) or has(last_name(asked), *_SWITCHES):
+        if not truth:
+            if qualified in _HAS_ACCELERATOR:
+                return _ON_HOST
+            # What takes the place of a function that the installed release lacks.
+            lacking = name == "hasattr" and given is not None and self.module.qualified(given) in _NAMESPACES
+            if lacking or name == "isfinite":
                 return _ALWAYS
-        function = self._callee(call)
-        if isinstance(function, cst.FunctionDef) and self._answers_rarely(function, truth, depth):
+            dividend = self._dividend(call)
+            if dividend is not None:
+                return self._tied(dividend)
+        function = self.module.callee(call)
+        if isinstance(function, cst.FunctionDef) and self._answers(function, truth) is not None:
             return self._tied(call)
         return None
 
-    def _answers_rarely(self, function: cst.FunctionDef, truth: bool, depth: int) -> bool:
-        """Whether a function of plain ``return`` lines, with or without conditions, rarely says ``truth``."""
-        answered = False
-        for line in function.body.body:
-            returned: cst.CSTNode | None = None
-            condition: cst.BaseExpression | None = None
-            if isinstance(line, cst.If) and line.orelse is None and len(line.body.body) == 1:
-                condition = line.test
-                inner = line.body.body[0]
-                returned = inner.body[0] if isinstance(inner, cst.SimpleStatementLine) else inner
-            elif isinstance(line, cst.SimpleStatementLine):
-                returned = line.body[0]
-                if isinstance(returned, (cst.Expr, cst.Assign, cst.AnnAssign)):
-                    continue
-            if not isinstance(returned, cst.Return) or returned.value is None:
-                return False
-            constant = _constant(returned.value)
-            if constant is not None and constant is not truth:
-                continue
-            answered = True
-            rarely = condition is not None and self._rare(condition, True, depth + 1) is not None
-            if not rarely and (constant is not None or self._rare(returned.value, truth, depth + 1) is None):
-                return False
-        return answered
+    @staticmethod
+    def _asks_for_occasion(name: str | None, given: cst.BaseExpression | None) -> bool:
+        """``should_log(step)``, ``isnan(loss)``, ``config.get("debug")``: what is so now and then."""
+        if name in ("get", "getenv", "isEnabledFor") and given is not None:
+            return _is_debug_text(given) or has(last_name(given), *_SWITCHES)
+        return name in _BAD_NUMBERS or has(name, *_SWITCHES, Role.OCCASION)
 
-    def _flag(
-        self, flag: cst.Name | cst.Attribute | cst.Subscript, truth: bool, depth: int
-    ) -> Restriction | None:
-        if isinstance(flag, cst.Name):
-            bindings = self.names.bindings(flag)
-            if bindings and all(
-                b.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not b.path for b in bindings
-            ):
-                return self._computed(bindings, truth, depth) or self._switch(flag, truth)
-            if truth and flag.value in _OPTIONS and all(map(_is_off_by_default, bindings)) and bindings:
+    def _answers(self, function: cst.FunctionDef, truth: bool) -> Restriction | None:
+        """When a function says ``truth``."""
+        last = function.body.body[-1]
+        silent = not isinstance(last, cst.SimpleStatementLine) or not isinstance(last.body[-1], cst.Return)
+        # Who comes to the end of it answers None.
+        return None if silent and not truth else self._one_of(returns(self.module, function), truth)
+
+    def _flag(self, flag: cst.Name | cst.Attribute | cst.Subscript, truth: bool) -> Restriction | None:
+        values = _values(self.module, flag)
+        if None not in values:
+            rarely = self._one_of((value for value in values if value is not None), truth)
+            if rarely is not None:
+                return rarely
+        name = last_name(flag)
+        if isinstance(flag, cst.Attribute):
+            read = self._properties.get(flag.attr.value)
+            if read is not None and self._answers(read, truth) is not None:
                 return _ALWAYS
-        elif isinstance(flag, cst.Attribute):
-            asked = self._properties.get(flag.attr.value)
-            if asked is not None and self._answers_rarely(asked, truth, depth):
-                return _ALWAYS
-        return self._switch(flag, truth)
+            if flag.attr.value == ("is_cpu" if truth else "is_cuda"):
+                return _ON_HOST
+        if asks_for_accelerator(name) is (not truth):
+            return _ON_HOST
+        if not truth:
+            return None
+        if has(name, *_SWITCHES):
+            return None if self._is_on_by_default(flag, 0) else _ALWAYS
+        if has(name, Role.OCCASION):
+            return _ALWAYS
+        return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
+
+    def _one_of(self, values: Iterable[cst.CSTNode], truth: bool) -> Restriction | None:
+        """When one of some values is true (or false): all that can be so have to say it."""
+        said = ((value, _constant(value)) for value in values)
+        # ``log = True`` below ``if step % 100 == 0``.
+        rare = (
+            self._rare(value, truth) if constant is None else self._at(value)
+            for value, constant in said
+            if constant is None or constant is truth
+        )
+        return met(rare, _narrower)
+
+    def _at(self, node: cst.CSTNode) -> Restriction | None:
+        """The innermost restriction of a place in the loop around it."""
+        loops = self.module.flow.statement_loops(node)
+        within = loops[0] if loops else self.tree.root
+        return next(
+            (rarely for holder, rarely in self._chain(node) if self.tree.contains(within, holder)), None
+        )
 
     @cached_property
     def _properties(self) -> dict[str, cst.FunctionDef]:
         """The properties of the file's classes by their names, without those of which there are several."""
-        found: dict[str, cst.FunctionDef] = {}
-        several: set[str] = set()
+        found: dict[str, list[cst.FunctionDef]] = {}
         for function in self.tree.nodes(cst.FunctionDef):
-            name = function.name.value
             if any(last_name(decorator.decorator) == "property" for decorator in function.decorators):
-                if name in found:
-                    several.add(name)
-                found[name] = function
-        return {name: function for name, function in found.items() if name not in several}
-
-    def _switch(self, flag: cst.CSTNode, truth: bool) -> Restriction | None:
-        if isinstance(flag, cst.Attribute) and flag.attr.value == ("is_cpu" if truth else "is_cuda"):
-            return _ON_HOST
-        if _matches(_NO_ACCELERATOR if truth else _ON_ACCELERATOR, flag):
-            return _ON_HOST
-        if truth and has(last_name(flag), *_SWITCHES) and self._is_on_by_default(flag, 0):
-            return None
-        return (
-            _ALWAYS
-            if truth and (has(last_name(flag), *_SWITCHES) or _MOMENTS.search(last_name(flag) or ""))
-            else None
-        )
+                found.setdefault(function.name.value, []).append(function)
+        return {name: functions[0] for name, functions in found.items() if len(functions) == 1}
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
-        """``verbose=1``: a parameter that is above ``bound`` unless callers turn it off."""
-        if not isinstance(flag, cst.Name):
-            return False
-        bindings = self.names.bindings(flag)
-        return bool(bindings) and all(
-            isinstance(b.node, cst.Param) and _number(b.node.default) > bound for b in bindings
+        """``verbose=1``: above ``bound`` unless callers, or the flags of the interpreter, turn it off."""
+        defaults = self._defaults(flag)
+        return _constant(flag) is True or (
+            bool(defaults) and all(_number(default) > bound for default in defaults)
         )
 
-    def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
-        """As ``_rare`` for a flag, from all the values that it can have."""
-        found: Restriction | None = None
-        for binding in bindings:
-            assert binding.value is not None
-            constant = _constant(binding.value)
-            if constant is not None:
-                if bool(constant) is not truth:
-                    continue
-                # ``log = True`` below ``if step % 100 == 0``.
-                rarely = self._restricted(binding.node)
-            else:
-                rarely = self._rare(binding.value, truth, depth + 1)
-            if rarely is None:
-                return None
-            found = rarely if found is None or rarely.loop is not None else found
-        return found
+    def _is_off_by_default(self, flag: cst.CSTNode) -> bool:
+        defaults = self._defaults(flag)
+        return bool(defaults) and all(
+            default is not None and _constant(default) is False for default in defaults
+        )
 
-    def _restricted(self, node: cst.CSTNode) -> Restriction | None:
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, FUNCTIONS) or isinstance(child, (cst.For, cst.While)):
-                return None
-            for restriction in self._edge(child):
-                if not restriction.returns:
-                    return restriction
-            child = parent
-        return None
+    def _defaults(self, flag: cst.CSTNode) -> list[cst.BaseExpression | None]:
+        """The defaults of a parameter; nothing for other variables."""
+        bindings = self.module.bindings(flag) if isinstance(flag, cst.Name) else ()
+        params = [binding.node for binding in bindings if isinstance(binding.node, cst.Param)]
+        return [param.default for param in params] if len(params) == len(bindings) else []
 
-    def _reset(self, branch: cst.If) -> Restriction | None:
-        """A counter or clock compared in the test and set anew in the branch: every so often."""
-        compared = self._compared_names(branch.test)
-        renews = compared and any(name in compared for name, _ in self._renewed(branch.body.body))
-        return _ALWAYS if renews else None
+    # ------------------------------------------------------------------ branches that end what they test for
 
-    def _compared_names(self, test: cst.CSTNode) -> set[str]:
+    def _renews(self, branch: cst.If, decision: Decision, taken: bool) -> bool:
+        """A counter or clock compared in the test and set anew behind it: every so often.
+
+        That may be in the branch, or behind ``if waited < 100: waited += 1; continue``.
+        """
+        compared = set(self._compared_names(decision))
+        if taken or not compared:
+            return not compared.isdisjoint(self._renewed(branch.body))
+        lines = (line for line in branch.body.body if isinstance(line, cst.SimpleStatementLine))
+        small = (statement for line in lines for statement in line.body)
+        counted = {dotted_text(each.target) for each in small if isinstance(each, cst.AugAssign)}
+        order, renewed = self.tree.order, self._renewed(self.tree.parents[branch])
+        return any(renewed.get(name, -1) > order[branch] for name in compared & counted)
+
+    def _compared_names(self, decision: Decision) -> Iterator[str]:
         """The variables that the comparisons of a test depend on."""
-        spelt = (
-            dotted_text(node)
-            for comparison in self._comparisons(test)
-            for side in (comparison.left, comparison.comparisons[0].comparator)
-            for node in self.tree.descendants(side)
-            if isinstance(node, (cst.Name, cst.Attribute))
-        )
-        return {name for name in spelt if name is not None}
+        for guard in implied(self.module, decision.test, decision.holds):
+            if isinstance(guard.test, cst.Comparison):
+                for node in self.tree.descendants(guard.test):
+                    spelt = dotted_text(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+                    if spelt is not None:
+                        yield spelt
 
-    def _renewed(self, body: Iterable[cst.CSTNode]) -> Iterator[tuple[str, int]]:
-        """The counters, clocks and lists that some statements set back, and where, in source order."""
-        for line in body:
-            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+    @remembered
+    def _renewed(self, suite: cst.CSTNode) -> dict[str, int]:
+        """The counters, clocks and lists that the statements of a block set back, and where at last."""
+        found: dict[str, int] = {}
+        lines: object = getattr(suite, "body", ())
+        for line in lines if isinstance(lines, Sequence) else ():
+            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
                 target: cst.CSTNode | None = None
                 anew = False
                 match statement:
                     case cst.Assign(targets=[cst.AssignTarget(target=assigned)], value=fresh):
                         target = assigned
-                        anew = _is_zero(fresh) or self._is_clock(fresh) or ends(last_name(fresh), Role.CLOCK)
+                        anew = (
+                            _is_zero(fresh)
+                            or _some_clock(self.module, fresh)
+                            or ends(last_name(fresh), Role.CLOCK)
+                        )
                     case cst.AugAssign():
                         target = statement.target
                         anew = isinstance(statement.operator, cst.SubtractAssign)
@@ -691,162 +369,140 @@ class Throttling:
                 if target is not None and (anew or has(last_name(target), *_RECORDS)):
                     spelt = dotted_text(target)
                     if spelt is not None:
-                        yield spelt, self.tree.order[statement]
+                        found[spelt] = self.tree.order[statement]
+        return found
 
     def _filled(self, branch: cst.If) -> Restriction | None:
         """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
         missing = set(self._missing(branch.test))
         if not missing:
-            return self._filled_later(branch)
+            return None
         for node in self.tree.descendants(branch.body):
+            target: cst.CSTNode | None = None
+            stored = added = False
             if isinstance(node, cst.Call):
-                started = _appended_to(node)
-                if started is not None and started.value in missing:
-                    rarely = self._first_round(started, branch)
-                    if rarely is not None and not self._emptied(started, rarely):
-                        return rarely
-            if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
-                target: cst.CSTNode = node.target
-                stored = isinstance(target, cst.Subscript)
+                target, added = _appended_to(node), True
+            elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
+                target = node.target
                 if isinstance(target, cst.Subscript):
-                    target = target.value
-                if stored and self._outlives(target) and self._looked_up_in(target, missing, branch):
-                    return _ALWAYS
-                if dotted_text(target) not in missing:
-                    continue
-                if self._outlives(target):
-                    return _ALWAYS
-                if isinstance(target, cst.Name) and not stored:
-                    rarely = self._first_round(target, branch)
-                    if rarely is not None:
-                        return rarely
-        return None
+                    target, stored = target.value, True
+            if target is None:
+                continue
+            known = dotted_text(target) in missing
+            if (
+                not added
+                and self._outlives(target)
+                and (known or (stored and self._looked_up(target, missing, branch)))
+            ):
+                return _ALWAYS
+            if known and isinstance(target, cst.Name) and not stored:
+                rarely = self._first_round(target, branch)
+                if rarely is not None and not (added and self._emptied(target, rarely)):
+                    return rarely
+        return _ALWAYS if self._filled_later(branch, missing) else None
 
-    def _filled_later(self, branch: cst.If) -> Restriction | None:
+    def _filled_later(self, branch: cst.If, missing: set[str]) -> bool:
         """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""
-        binding = self.names.assignment(branch.test) if isinstance(branch.test, cst.Name) else None
-        if binding is None or binding.value is None:
-            return None
-        missing = set(self._missing(binding.value))
-        function = self.tree.enclosing(branch, cst.FunctionDef)
-        if not missing or function is None:
-            return None
-        for node in self.tree.descendants(function.body):
-            if isinstance(node, cst.AssignTarget) and dotted_text(node.target) in missing:
-                return _ALWAYS if self._outlives(node.target) else None
-        return None
+        if not isinstance(branch.test, cst.Name):
+            return False
+        function = self.module.function(branch)
+        words = {spelt.rpartition(".")[2] for spelt in missing}
+        filled = (binding.target for word in words for binding in self.module.names.attributes.get(word, ()))
+        return function is not None and any(
+            dotted_text(target) in missing and self.module.function(target) is function for target in filled
+        )
 
-    def _looked_up_in(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
+    def _looked_up(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
         """``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``: what is missing is cached."""
-        for name in missing:
-            for binding in self.names.bindings_at(name, branch):
-                match binding.value:
-                    case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="get"))):
-                        if dotted_text(owner) == dotted_text(store):
-                            return True
+        bindings = (binding for name in missing for binding in self.module.names.bindings_at(name, branch))
+        for binding in bindings:
+            match binding.value:
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="get"))):
+                    if dotted_text(owner) == dotted_text(store):
+                        return True
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
         """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round."""
-        found: Restriction | None = None
         empty = [
             b.node
-            for b in self.names.bindings_at(target.value, branch)
+            for b in self.module.names.bindings_at(target.value, branch)
             if b.value is not None and b.kind is BindingKind.ASSIGN and _is_empty(part_of(b.value, b.path))
         ]
-        for parent in self.tree.ancestors(branch):
-            if isinstance(parent, FUNCTIONS):
+        found: Restriction | None = None
+        for loop in self.module.flow.statement_loops(branch) if empty else ():
+            if any(self.tree.contains(loop, node) for node in empty):
                 break
-            if isinstance(parent, (cst.For, cst.While)):
-                if any(self.tree.contains(parent, node) for node in empty):
-                    break
-                found = Restriction(parent)
-        return found if empty else None
+            found = Restriction(loop)
+        return found
 
     def _emptied(self, name: cst.Name, rarely: Restriction) -> bool:
         """Whether the loop whose first round fills a list takes something out of it."""
-        if rarely.loop is None:
-            return False
-        for node in self.tree.descendants(rarely.loop):
-            if isinstance(node, cst.Del):
-                return True
-            if isinstance(node, cst.Attribute) and node.attr.value in _EMPTYING:
-                if dotted_text(node.value) == name.value:
-                    return True
-        return False
+        return rarely.loop is not None and any(
+            isinstance(node, cst.Del)
+            or (
+                isinstance(node, cst.Attribute)
+                and node.attr.value in _EMPTYING
+                and dotted_text(node.value) == name.value
+            )
+            for node in self.tree.descendants(rarely.loop)
+        )
 
-    def _missing(self, test: cst.CSTNode) -> Iterator[str]:
+    def _missing(self, test: cst.BaseExpression) -> Iterator[str]:
         """What variables a test finds empty: ``x is None``, ``not x``, ``k not in x``, ``len(x) == 0``."""
-        waiting = [test]
+        waiting = [(test, True)]
         while waiting:
-            part = waiting.pop()
-            if isinstance(part, cst.BooleanOperation):
-                waiting += (part.right, part.left)
-                continue
-            spelt = _missing_part(part) or self._found_missing(part)
-            if spelt is not None:
-                yield spelt
+            for guard in implied(self.module, *waiting.pop()):
+                if isinstance(guard.test, cst.BooleanOperation):
+                    waiting += ((guard.test.right, guard.holds), (guard.test.left, guard.holds))
+                    continue
+                spelt = _missing_part(guard) or self._found_missing(guard)
+                if spelt is not None:
+                    yield spelt
 
-    def _found_missing(self, test: cst.CSTNode) -> str | None:
+    def _found_missing(self, guard: Guard) -> str | None:
         """``not exists(x)``, where ``exists`` is a function of the file that says whether ``x`` is None."""
-        match test:
-            case cst.UnaryOperation(
-                operator=cst.Not(), expression=cst.Call(args=[cst.Arg(value=asked, keyword=None)]) as call
-            ):
-                function = self._callee(call)
-                answer = _only_return(function) if isinstance(function, cst.FunctionDef) else None
-                match answer:
-                    case cst.Comparison(
-                        left=cst.Name(),
-                        comparisons=[cst.ComparisonTarget(cst.IsNot(), cst.Name(value="None"))],
+        match guard.test:
+            case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:
+                function = self.module.callee(guard.test)
+                answers = returns(self.module, function) if function is not None else ()
+                match answers:
+                    case (
+                        cst.Comparison(
+                            left=cst.Name(), comparisons=[cst.ComparisonTarget(cst.IsNot(), none)]
+                        ),
                     ):
-                        return dotted_text(asked)
+                        return dotted_text(asked) if _is_none(none) else None
         return None
 
     def _outlives(self, target: cst.CSTNode) -> bool:
         """Whether a variable keeps its value from one call of the function to the next."""
         if not isinstance(target, cst.Name):
             return isinstance(target, cst.Attribute)
-        scope = self.names.lookup(target.value, target)
-        return scope is self.names.module_scope
-
-    def _comparisons(self, test: cst.CSTNode) -> Iterator[cst.Comparison]:
-        """The simple comparisons that must all be true for ``test`` to be true."""
-        waiting = [test]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, cst.Comparison) and len(part.comparisons) == 1:
-                yield part
-            elif isinstance(part, cst.BooleanOperation) and isinstance(part.operator, cst.And):
-                waiting += (part.right, part.left)
+        names = self.module.names
+        return names.lookup(target.value, target) is names.module_scope
 
     # ------------------------------------------------------------------ parts of conditions
 
-    def _dividend(self, node: cst.CSTNode) -> cst.CSTNode | None:
+    def _dividend(self, node: cst.CSTNode) -> cst.BaseExpression | None:
         """What is counted off in ``step % k`` or ``step & mask``; None if it is no such thing."""
-        if isinstance(node, cst.Subscript):
-            # divmod(step, k)[1]
-            inner = node.value
-            if isinstance(inner, cst.Call) and last_name(inner.func) == "divmod" and inner.args:
-                return inner.args[0].value
-            return None
-        if isinstance(node, cst.Call) and last_name(node.func) in ("mod", "fmod", "remainder"):
-            return node.args[0].value if len(node.args) == 2 else None
-        if not isinstance(node, cst.BinaryOperation):
-            return None
-        if isinstance(node.operator, cst.BitAnd):
-            return node.left if self._counts(node.left) and isinstance(node.right, cst.Integer) else None
-        if not isinstance(node.operator, cst.Modulo):
-            return None
-        left, right = node.left, node.right
-        if isinstance(left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
-            return None
-        if isinstance(right, cst.Integer) and right.evaluated_value == 1:
-            return None
-        # Padding to a multiple looks the same; a size is the same in every iteration.
-        if any(ends(word, Role.SIZE) for word in self._words(left)) and not self._is_growing(left):
-            return None
-        return left
+        match node:
+            case cst.Subscript(value=cst.Call(func=func, args=[counted, *_])) if last_name(func) == "divmod":
+                return counted.value
+            case cst.Call(func=func, args=[counted, _]) if last_name(func) in ("mod", "fmod", "remainder"):
+                return counted.value
+            case cst.BinaryOperation(left=left, operator=cst.BitAnd(), right=cst.Integer()):
+                return left if self._counts(left) else None
+            case cst.BinaryOperation(left=left, operator=cst.Modulo(), right=right):
+                if isinstance(left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+                    return None
+                if isinstance(right, cst.Integer) and right.evaluated_value == 1:
+                    return None
+                # Padding to a multiple looks the same; a size is the same in every iteration.
+                sized = any(ends(word, Role.SIZE) for word in self._words(left))
+                return left if not sized or self._is_growing(left) else None
+            case _:
+                return None
 
     def _is_growing(self, node: cst.CSTNode) -> bool:
         """``len(losses)``, where the function appends to ``losses``."""
@@ -855,99 +511,31 @@ class Throttling:
                 grown = dotted_text(counted)
             case _:
                 return False
-        function = self.tree.enclosing(node, cst.FunctionDef)
+        around = self.module.function(node) or self.tree.root
         return grown is not None and any(
-            isinstance(call, cst.Call)
-            and isinstance(call.func, cst.Attribute)
+            isinstance(call.func, cst.Attribute)
             and call.func.attr.value == "append"
             and dotted_text(call.func.value) == grown
-            for call in self.tree.descendants(function or self.tree.root)
+            for call in self.tree.within(around, self.tree.nodes(cst.Call))
         )
 
-    def _counts(self, node: cst.CSTNode, depth: int = 0) -> bool:
-        """Whether this expression goes up (or down) with the iterations."""
-        if depth > _DEPTH:
-            return False
-        if isinstance(node, cst.BinaryOperation):
-            if isinstance(node.operator, cst.Modulo):
-                return False
-            return self._counts(node.left, depth + 1) or self._counts(node.right, depth + 1)
-        if isinstance(node, cst.NamedExpr):
-            return self._counts(node.value, depth + 1)
-        word = last_name(node)
-        if word is None or isinstance(node, cst.Call):
-            return False
-        if ends(word, *_COUNTERS) and not ends(word, Role.SIZE):
-            return True
-        return isinstance(node, cst.Name) and self._is_counter(node)
-
-    def _is_counter(self, name: cst.Name) -> bool:
-        for binding in self.names.bindings(name):
-            if binding.kind is BindingKind.AUGMENT and _is_few(binding.value):
-                return True
-            if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
-                called = binding.value.func if isinstance(binding.value, cst.Call) else None
-                word = last_name(called) if called is not None else None
-                if word == "range" or (word == "enumerate" and binding.path == (0,)):
-                    return True
-        return False
+    def _counts(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression goes up (or down) with the iterations."""
+        return some(_counted(self.module, node))
 
     def _words(self, node: cst.CSTNode) -> Iterator[str]:
-        for part in self.tree.descendants(node):
-            if isinstance(part, cst.Name):
-                yield part.value
+        return (part.value for part in self.tree.descendants(node) if isinstance(part, cst.Name))
 
     def _tied(self, counter: cst.CSTNode) -> Restriction:
         """The restriction by a counter: of the loop that moves it on, or of everything."""
+        names = self.module.names
         for part in self.tree.descendants(counter):
-            if isinstance(part, cst.Name):
-                for binding in self.names.bindings(part) if self.names.is_read(part) else ():
-                    loop = self._loop_of(binding)
+            if isinstance(part, cst.Name) and names.is_read(part):
+                for binding in names.bindings(part):
+                    loop = names.loop(binding)
                     if loop is not None and self.tree.contains(loop, counter):
                         return Restriction(loop)
         return _ALWAYS
-
-    def _loop_of(self, binding: Binding) -> Loop | None:
-        """The loop whose target this binding is."""
-        if binding.kind is BindingKind.LOOP:
-            return self.tree.enclosing(binding.node, cst.For)
-        if binding.kind is BindingKind.COMPREHENSION:
-            for parent in self.tree.ancestors(binding.node):
-                if isinstance(parent, COMPREHENSIONS):
-                    return parent
-        return None
-
-    def _is_clock(self, node: cst.CSTNode, depth: int = 0) -> bool:
-        if depth > _DEPTH:
-            return False
-        if isinstance(node, cst.BinaryOperation):
-            return self._is_clock(node.left, depth + 1) or self._is_clock(node.right, depth + 1)
-        if isinstance(node, cst.Call):
-            qualified = self.names.qualified(node.func) or ""
-            if qualified.startswith(("time.", "datetime.")):
-                return True
-            return isinstance(node.func, cst.Attribute) and self._is_clock(node.func.value, depth + 1)
-        if isinstance(node, cst.Attribute):
-            return self._is_clock(node.value, depth + 1)
-        if isinstance(node, cst.Name):
-            return any(
-                isinstance(b.value, (cst.Call, cst.BinaryOperation))
-                and not b.path
-                and b.kind is BindingKind.ASSIGN
-                and self._reads_clock(b.value)
-                for b in self.names.bindings(node)
-            )
-        return False
-
-    def _reads_clock(self, node: cst.CSTNode) -> bool:
-        """As ``_is_clock``, looking only at what this expression itself calls."""
-        found = self._clocks.get(node)
-        if found is None:
-            found = self._clocks[node] = any(
-                (self.names.qualified(call.func) or "").startswith(("time.", "datetime."))
-                for call in self.tree.within(node, self.tree.nodes(cst.Call))
-            )
-        return found
 
     def _is_best(self, node: cst.CSTNode) -> bool:
         return any(
@@ -957,64 +545,130 @@ class Throttling:
         )
 
 
+def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cst.BooleanOperation]:
+    """Whether what decides on the next operand of ``and``, or of ``or``, is a chain of the same itself."""
+    return (
+        isinstance(construct, cst.BooleanOperation)
+        and isinstance(test, cst.BooleanOperation)
+        and type(test.operator) is type(construct.operator)
+    )
+
+
+def _narrower(one: Restriction, other: Restriction) -> Restriction:
+    """What two conditions restrict, one of which holds."""
+    return one if one.loop is not None else other
+
+
+@traced(Through.NOTHING)
+def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+    """What a flag can be: the tests and constants that give it its value."""
+    following = isinstance(node, (cst.Attribute, cst.IfExp, cst.NamedExpr, cst.Param, cst.Subscript))
+    named = isinstance(node, cst.Name) and _constant(node) is None
+    return None if path or named or following or not isinstance(node, cst.BaseExpression) else node
+
+
+@traced(Through.OPERANDS)
+def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a number goes up (or down) with the iterations."""
+    match node:
+        case cst.BinaryOperation(operator=cst.Modulo()) | cst.Call():
+            return False
+        case cst.BinaryOperation():
+            return _terms(node)
+        case cst.Name() | cst.Attribute() | cst.Subscript():
+            if isinstance(node, cst.Name) and _is_counter(module, node):
+                return True
+            if ends(last_name(node), Role.SIZE) or every(_sized(module, node)):
+                return False
+            if ends(last_name(node), *_COUNTERS):
+                return True
+    return None
+
+
+@traced(Through.OPERANDS)
+def _sized(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a number is a size, which is the same in every iteration: ``rows, columns = x.shape``."""
+    match node:
+        case (
+            cst.Attribute(attr=cst.Name("shape")) | cst.Subscript(value=cst.Attribute(attr=cst.Name("shape")))
+        ):
+            return True
+        case cst.Call(func=func):
+            return last_name(func) in ("dim", "len", "numel", "size")
+    return None
+
+
+def _terms(node: cst.BinaryOperation) -> list[Source]:
+    """The operands of a chain of one operator, to go on with."""
+    terms, side = [], node.left
+    while isinstance(side, cst.BinaryOperation) and type(side.operator) is type(node.operator):
+        terms.append(side.right)
+        side = side.left
+    return onward(side, *terms, node.right)
+
+
+def _is_counter(module: Module, name: cst.Name) -> bool:
+    return any(_counts_on(binding) for binding in module.bindings(name))
+
+
+def _counts_on(binding: Binding) -> bool:
+    """``i += 1``, ``for i in range(9)``, ``for i, x in enumerate(xs)``."""
+    if binding.kind is BindingKind.AUGMENT:
+        return _is_few(binding.value)
+    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and isinstance(binding.value, cst.Call):
+        word = last_name(binding.value.func)
+        return word == "range" or (word == "enumerate" and binding.path == (0,))
+    return False
+
+
+@traced(Through.OPERANDS)
+def _of_clock(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a value is read from a clock, or is worked out from what is."""
+    match node:
+        case cst.Call():
+            qualified = module.qualified(node.func) or ""
+            if qualified.startswith(("time.", "datetime.")):
+                return True
+            if qualified.startswith("builtins."):
+                return onward(*(argument.value for argument in node.args))
+            return onward(node.func.value) if isinstance(node.func, cst.Attribute) else False
+        case cst.Attribute(value=owner) if not SelfAttributes.is_self(owner):
+            return onward(owner)
+        case cst.BinaryOperation():
+            return _terms(node)
+        case _:
+            return None
+
+
+def _some_clock(module: Module, *nodes: cst.BaseExpression) -> bool:
+    """Whether one of some expressions is worked out from what a clock reads."""
+    return any(some(_of_clock(module, node)) for node in nodes)
+
+
 # ---------------------------------------------------------------------- spellings
 
 _COUNTERS = (Role.ITERATION, Role.INDEX, Role.COUNT, Role.BATCH, Role.EPOCH, Role.EPISODE)
 _SWITCHES = (Role.DEBUGGING, Role.PROFILING, Role.TRACING)
-_MOMENTS = re.compile(
-    r"^(?:_?should_|time_to_|is_time_to_|_?(?:is|at)_(?:log|print|plot|save|eval|last|first|final|best)"
-    r"|do_(?:log|print|plot|print|vis)|log_now|sanity_check)"
-    r"|(?:^|_)(?:this_step|this_iter|this_batch|log_step|last_batch|last_step|last_iter|first_batch"
-    r"|first_step|first_iter|final_batch|final_step|is_best|improved|early_stop|diverged"
-    r"|(?:has|is|found)_(?:nan|inf))$"
-)
-_OPTIONS = frozenset({"log", "print_log", "plot", "visualize", "visualise", "vis", "show", "print_stats"})
 _RECORDS = (Role.BEST, Role.EXTREME, Role.NEIGHBOUR)
 _EMPTYING = frozenset({"clear", "pop", "popleft", "remove"})
 _RESETTING = frozenset({"clear", "reset", "restart", "start"})
+_CHANCES = frozenset({"random", "rand", "uniform"})
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
-_ENDS_PROGRAM = frozenset(
-    {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
-)
-# Where there is no accelerator nothing waits for one.
-_ON_ACCELERATOR = re.compile(
-    r"^_?(?:(?:use|uses|using|on|is|has|have|with|want|enable)_(?:the_)?(?:cuda|gpu)s?|cuda|(?:cuda|gpu)_available)$",
-    re.IGNORECASE,
-)
-_NO_ACCELERATOR = re.compile(
-    r"^_?(?:(?:no|disable|without)_(?:cuda|gpu)|(?:use|on|is)_cpu|cpu_only)$", re.IGNORECASE
-)
 _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
-_STRENGTH = ("raise", "return", "break", "continue")
-
-
-def _tests_finiteness(name: str) -> bool:
-    return name in _BAD_NUMBERS or name == "isfinite"
-
-
-def _weakest(endings: Iterable[str | None]) -> str | None:
-    found = list(endings)
-    if None in found:
-        return None
-    return max((ending for ending in found if ending is not None), key=_STRENGTH.index)
-
-
-def _matches(pattern: re.Pattern[str], node: cst.CSTNode) -> bool:
-    word = last_name(node)
-    return word is not None and pattern.search(word) is not None
-
-
+_COLLECTIONS = frozenset({"set", "list", "tuple", "frozenset", "range"})
 # Code for one accelerator that lacks something; what runs on all of them asks no such question.
 _ODD_DEVICES = frozenset({"cpu", "mps", "xpu", "npu", "hpu", "xla", "meta"})
 
 
-def _is_odd_device(device: cst.CSTNode, text: cst.CSTNode) -> bool:
-    """Whether ``device`` compared with ``text`` asks for the CPU, or for an accelerator with gaps."""
-    if not isinstance(text, cst.SimpleString) or text.evaluated_value not in _ODD_DEVICES:
-        return False
-    word = last_name(device)
-    return word is not None and re.search(r"(?:^|_)(?:type|device|dev)(?:_type)?$|^str$", word) is not None
+def _is_odd_device(one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether a comparison of two expressions asks for the CPU, or for an accelerator with gaps."""
+    return any(
+        isinstance(text, cst.SimpleString)
+        and text.evaluated_value in _ODD_DEVICES
+        and (ends(last_name(device), Role.TYPE, Role.DEVICE) or last_name(device) == "str")
+        for device, text in ((one, other), (other, one))
+    )
 
 
 def _are_odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> bool:
@@ -1024,31 +678,33 @@ def _are_odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> bool:
     return all(_is_odd_device(device, element.value) for element in texts.elements)
 
 
-def _missing_part(test: cst.CSTNode) -> str | None:
-    match test:
-        case cst.UnaryOperation(
-            operator=cst.Not(), expression=cst.Call(func=cst.Name(value="hasattr")) as call
+def _missing_part(guard: Guard) -> str | None:
+    """The variable that is empty, or has no part of a name, if a test comes out so."""
+    match guard.test:
+        case cst.Call(
+            func=cst.Name(value="hasattr"), args=[owner, cst.Arg(value=cst.SimpleString() as name)]
         ):
-            if len(call.args) == 2 and isinstance(call.args[1].value, cst.SimpleString):
-                owner, attribute = dotted_text(call.args[0].value), call.args[1].value.evaluated_value
-                if owner is not None and isinstance(attribute, str):
-                    return f"{owner}.{attribute}"
+            of = dotted_text(owner.value)
+            return f"{of}.{name.raw_value}" if of is not None and not guard.holds else None
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
+        ):
+            differs = isinstance(operator, (cst.NotIn, cst.IsNot, cst.NotEqual))
+            if differs is guard.holds and not isinstance(operator, cst.NotIn | cst.In):
+                return None
+            match operator, left:
+                case ((cst.In() | cst.NotIn()), _):
+                    return dotted_text(right) if differs is guard.holds else None
+                case ((cst.Is() | cst.IsNot()), _) if _is_none(right):
+                    return dotted_text(left)
+                case (
+                    (cst.Equal() | cst.NotEqual()),
+                    cst.Call(func=cst.Name(value="len"), args=[collection]),
+                ):
+                    return dotted_text(collection.value) if _is_zero(right) else None
             return None
-        case cst.UnaryOperation(operator=cst.Not()):
-            return dotted_text(test.expression)
-        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=container)]):
-            return dotted_text(container)
-        case cst.Comparison(
-            comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))]
-        ):
-            return dotted_text(test.left)
-        case cst.Comparison(
-            left=cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=collection)]),
-            comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer(value="0"))],
-        ):
-            return dotted_text(collection)
         case _:
-            return None
+            return None if guard.holds else dotted_text(guard.test)
 
 
 def _appended_to(call: cst.Call) -> cst.Name | None:
@@ -1067,11 +723,9 @@ def _is_empty(value: cst.CSTNode | None) -> bool:
     return value is not None and _constant(value) is False
 
 
-def _is_debug_text(node: cst.CSTNode) -> bool:
-    if not isinstance(node, cst.SimpleString):
-        return False
-    text = node.evaluated_value
-    return isinstance(text, str) and has(text, *_SWITCHES)
+def _is_debug_text(*nodes: cst.CSTNode) -> bool:
+    texts = (node.evaluated_value for node in nodes if isinstance(node, cst.SimpleString))
+    return any(isinstance(text, str) and has(text, *_SWITCHES) for text in texts)
 
 
 def _is_few(node: cst.CSTNode | None) -> bool:
@@ -1092,10 +746,14 @@ def _is_zero(node: cst.CSTNode) -> bool:
             return False
 
 
+def _is_none(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
 def _constant(node: cst.CSTNode) -> bool | None:
     """The truth of a literal; None if it is none."""
     match node:
-        case cst.Name(value="True"):
+        case cst.Name(value="True" | "__debug__"):  # which is false under ``python -O`` only
             return True
         case cst.Name(value="False" | "None"):
             return False
@@ -1115,37 +773,4 @@ def _number(node: cst.BaseExpression | None) -> int:
 def _is_collection(node: cst.CSTNode) -> bool:
     if isinstance(node, (cst.Set, cst.Tuple, cst.List, cst.Name, cst.Attribute)):
         return True
-    return isinstance(node, cst.Call) and last_name(node.func) in (
-        "set",
-        "list",
-        "tuple",
-        "frozenset",
-        "range",
-    )
-
-
-def _is_off_by_default(binding: Binding) -> bool:
-    return (
-        binding.kind is BindingKind.PARAMETER
-        and isinstance(binding.node, cst.Param)
-        and binding.node.default is not None
-        and _constant(binding.node.default) is False
-    )
-
-
-def _only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
-    """What a function of one ``return`` line answers."""
-    lines = [
-        line
-        for line in function.body.body
-        if not (
-            isinstance(line, cst.SimpleStatementLine)
-            and isinstance(line.body[0], cst.Expr)
-            and isinstance(line.body[0].value, cst.SimpleString)
-        )
-    ]
-    if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine):
-        statement = lines[0].body[0]
-        if isinstance(statement, cst.Return):
-            return statement.value
-    return None
+    return isinstance(node, cst.Call) and last_name(node.func) in _COLLECTIONS

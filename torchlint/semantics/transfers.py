@@ -86,19 +86,16 @@ def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool
     tree = module.tree
     first, second = tree.statement(binding.node), tree.statement(name)
     others = [use for use in module.uses(binding) if use is not name]
-    for around in tree.ancestors(name):
-        if isinstance(around, cst.IfExp):
-            return others == [around.orelse] and tree.parent(first) is tree.parent(second)
-        if isinstance(around, cst.If):
-            break
-        if around is second and not _gives_back(second, name):
+    branch = next(module.flow.branches(name), None)
+    match branch.construct if branch is not None else None:
+        case cst.IfExp(orelse=other):
+            return others == [other] and tree.parent(first) is tree.parent(second)
+        case cst.If(orelse=None) as around if tree.parent(second) is around.body:
+            end = tree.span(around).end
+            beside = tree.parent(around) is tree.parent(first) and _gives_back(second, name)
+            return beside and all(tree.span(use).start >= end for use in others)
+        case _:
             return False
-    else:
-        return False
-    if around.orelse is not None or tree.parent(around) is not tree.parent(first):
-        return False
-    end = tree.span(around).end
-    return tree.parent(second) is around.body and all(tree.span(use).start >= end for use in others)
 
 
 def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:

@@ -28,12 +28,17 @@ def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     return SYMBOLS.get(dotted) if dotted is not None else None
 
 
-def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | None:
+def _beside_stand_in(module: Module, name: cst.Name | cst.Attribute) -> str | None:
     """What a name means for which the file has a definition of its own in ``except`` or ``else``."""
     meanings: set[str | None] = set()
-    for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+    flow = module.flow
+    for binding in module.bindings(name) if isinstance(name, cst.Name) else ():
         own = binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
-        if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
+        node = binding.node
+        instead = next(flow.alternatives(node, outward=True), None) is not None or any(
+            not decision.holds for decision in flow.branches(node, outward=True)
+        )
+        if not (own and instead):
             meanings.add(module.names.bound_name(binding))
     return meanings.pop() if len(meanings) == 1 else None
 

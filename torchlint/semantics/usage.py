@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import HOST_ALGORITHMS, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -78,10 +79,10 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
             return (ONWARD,) if collected and isinstance(use.by, cst.Attribute) else ()
         case UseKind.UNPACKED | UseKind.ITERATED | UseKind.RETURNED | UseKind.YIELDED | UseKind.FORMATTED:
             return (ONWARD,)
-    return (Standing(use.by),) if isinstance(use.by, cst.BaseExpression) and use.kind in _COMPUTING else ()
+    return (Standing(use.by),) if isinstance(use.by, cst.BaseExpression) and use.kind in COMPUTING else ()
 
 
-_COMPUTING = frozenset(
+COMPUTING = frozenset(
     {UseKind.METHOD, UseKind.CALLED, UseKind.ATTRIBUTE, UseKind.ITEM, UseKind.INDEX, UseKind.ELEMENT}
     | {UseKind.OPERAND, UseKind.COMPARED, UseKind.CHOICE, UseKind.TESTED, UseKind.AWAITED, UseKind.OTHER}
 )
@@ -129,46 +130,6 @@ def steps_environment(module: Module, call: cst.Call) -> bool:
     return ends(name, Role.ENVIRONMENT)
 
 
-_WRITERS = frozenset(
-    [
-        "save",
-        "savez",
-        "savez_compressed",
-        "savetxt",
-        "imsave",
-        "imwrite",
-        "imshow",
-        "plot",
-        "scatter",
-        "hist",
-        "save_image",
-        "save_images",
-        "save_file",
-        "writerow",
-        "writerows",
-        "write",
-        "writelines",
-        "dump",
-        "to_csv",
-        "to_json",
-        "to_parquet",
-        "to_hdf",
-        "savefig",
-        "add_image",
-        "add_images",
-        "tofile",
-        "create_dataset",
-        "export",
-        "write_video",
-        "write_png",
-        "write_jpeg",
-        "write_wav",
-        "fromarray",
-        "to_pil_image",
-        "show",
-        "draw",
-    ]
-)
 _ENGINES = frozenset(
     {"run", "infer", "inference", "setInput", "set_input", "set_tensor", "copy_from_cpu"}
     | {"predict", "predict_proba", "fit", "partial_fit"}
@@ -183,8 +144,6 @@ _HOST_LIBRARIES = frozenset(
     # Lattices take the lengths of the utterances from the host.
     | {"k2"}
 )
-# By whatever import they are had.
-_HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
 # What scores predictions, and functions of single numbers, exist for tensors as well.
 _ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
 WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
@@ -193,7 +152,7 @@ WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 def writes_out(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` saves, plots or writes what it is given."""
     name = last_name(call.func) or ""
-    return name in _WRITERS or begins(name, *WRITING) or _writes_to_resource(module, call)
+    return name in WRITERS or begins(name, *WRITING) or _writes_to_resource(module, call)
 
 
 def _writes_to_resource(module: Module, call: cst.Call) -> bool:
@@ -249,7 +208,7 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
     numbers, or numbers of sounds and pictures.
     """
     qualified = module.qualified(call.func)
-    if last_name(call.func) in _HOST_ALGORITHMS:
+    if last_name(call.func) in HOST_ALGORITHMS:
         return True
     if qualified is not None:
         return qualified.partition(".")[0] in _HOST_LIBRARIES and not qualified.startswith(_ON_DEVICE_TOO)

@@ -25,7 +25,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
 # Libraries whose functions neither keep a model of torch nor look into it, but for those named below.

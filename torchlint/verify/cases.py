@@ -50,6 +50,8 @@ class Case:
     """Which kinds of results are compared (``parameter``, ``loss`` …); all if it does not say."""
     tolerance: float = 0.0
     """What the results may differ by, where the case says that more is to be expected than the default."""
+    rounded: str = ""
+    """Why the good form rounds differently, if it does; else it computes the same bit for bit on the CPU."""
 
 
 def cases(codes: Sequence[str] | None = None) -> list[Case]:
@@ -105,6 +107,7 @@ def read(rule: Rule, path: Path) -> Case:
         ranks_fixed=ranks_fixed,
         compared=tuple(_constant(tree, "COMPARED", ())),
         tolerance=float(_constant(tree, "TOLERANCE", 0.0)),
+        rounded=str(_constant(tree, "ROUNDED", "")),
     )
 
 

@@ -38,6 +38,7 @@ class Nursery:
         """
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
+        self._orders = 0
         with theirs, log.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _NURSERY, str(theirs.fileno())],
@@ -86,12 +87,15 @@ class Nursery:
 
     def _ask(self, order: Mapping[str, Any], files: Sequence[int] = ()) -> dict[str, Any]:
         with self._lock:
-            socket.send_fds(self._socket, [json.dumps(order).encode()], list(files))
-            answer = self._socket.recv(LONGEST_ANSWER)
-        if not answer:
-            raise ConnectionError("the process that had imported torch has ended")
-        made: dict[str, Any] = json.loads(answer)
-        return made
+            self._orders += 1
+            numbered = {**order, "number": self._orders}
+            socket.send_fds(self._socket, [json.dumps(numbered).encode()], list(files))
+            while answer := self._socket.recv(LONGEST_ANSWER):
+                made: dict[str, Any] = json.loads(answer)
+                # Whoever was interrupted while it waited has left the answer to its order behind.
+                if made["number"] == self._orders:
+                    return made
+        raise ConnectionError("the process that had imported torch has ended")
 
 
 class Copy:

@@ -154,6 +154,29 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
     return median(times) if times else None
 
 
+def step(measurement: Measurement, variant: str) -> str | None:
+    """How long a step takes; None if it was not timed."""
+    taken = step_seconds(measurement, variant)
+    return None if taken is None else seconds(taken)
+
+
+def times(measurement: Measurement, variant: str) -> str:
+    """How a variant changes the time of a step."""
+    return change(step(measurement, ORIGINAL), step(measurement, variant))
+
+
+def memory(measurement: Measurement, variant: str) -> str:
+    """How a variant changes the peak memory."""
+    before, after = (evidence(measurement, name).peak_allocated for name in (ORIGINAL, variant))
+    return NOTHING if before is None or after is None else change(size(before), size(after))
+
+
+def counted(measurement: Measurement, variant: str, what: str) -> str:
+    """How a variant changes a number a step that the evidence has, such as ``kernels``."""
+    before, after = (getattr(evidence(measurement, name), what) for name in (ORIGINAL, variant))
+    return NOTHING if before is None or after is None else change(count(before), count(after))
+
+
 def label(measurement: Measurement, variant: str) -> str:
     """A variant's name as people read it."""
     if variant == TOGETHER:

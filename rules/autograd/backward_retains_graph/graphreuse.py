@@ -7,26 +7,25 @@ through it.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation, Backward
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.lexicon import Role, ends, has
+from torchlint.semantics.identifiers import speaks_of
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_HOPS = 60
 
 _GRAPHLESS = frozenset(
     {
@@ -59,13 +58,6 @@ _STATELESS = (
 _MOVES = frozenset(
     {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 )
-# Numbers that losses are weighed by, and counts.
-_FACTOR = re.compile(r"^(lambda|lam)_\w+$|(^|_)(weight|coeff?|lambda|steps|num_\w+|n_\w+)$", re.IGNORECASE)
-_STATES = re.compile(
-    r"hidden|recurren|repackage|lstm|gru\b|rnn|memor(y|ies)\b|\bmems?\b|carry|stateful|bptt|init_state|reset_state"
-    r"|spike|membrane|buffer",
-    re.IGNORECASE,
-)
 _MAY_BACKPROPAGATE = (
     Role.BACKPROPAGATION,
     Role.STEP,
@@ -76,6 +68,10 @@ _MAY_BACKPROPAGATE = (
     Role.PENALTY,
     Role.INPUT_GRADIENT,
 )
+
+
+_Places: TypeAlias = "list[tuple[cst.CSTNode, Function | None]]"
+"""Expressions, each with the function that a call led into for it."""
 
 
 @dataclass(slots=True)
@@ -119,7 +115,7 @@ class _Search:
 
     def is_alone(self, backward: Backward) -> bool:
         """Whether the graph of a backward pass is known, and no later pass goes through it."""
-        if not all(self._follow(root, None, _HOPS) for root in self._roots(backward.call)):
+        if not self._follow(self._roots(backward.call)):
             return False
         if not self.graph.bindings and not self.graph.calls:
             # A loss that has a graph is computed somewhere.
@@ -145,46 +141,40 @@ class _Search:
 
     # ------------------------------------------------------------------ what the loss is computed from
 
-    def _follow(self, node: cst.CSTNode, entered: Function | None, hops: int) -> bool:
-        """Take in what an expression is computed from; False if something of it may be of another round.
+    def _follow(self, roots: Iterable[cst.BaseExpression]) -> bool:
+        """Take in what expressions are computed from; False if something of it may be of another round."""
+        waiting: _Places = [(root, None) for root in roots]
+        while waiting:
+            following = self._computed_from(*waiting.pop())
+            if following is None:
+                return False
+            waiting += following
+        return True
+
+    def _computed_from(self, node: cst.CSTNode, entered: Function | None) -> _Places | None:
+        """What an expression is computed from directly; None if that may be of another round.
 
         ``entered`` is the function of the file that the expression stands in, if a call led there: what it
         computes is made anew by each call.
         """
-        if hops == 0:
-            return False
         match node:
             case cst.Name():
-                return self._follow_name(node, entered, hops)
+                return self._defined_by(node, entered)
             case cst.Attribute():
                 if node.attr.value in _CUTS or self.module.qualified(node) is not None:
-                    return True
+                    return []
                 if self._is_graphless(self.module.value(node)) or self._is_option(node):
-                    return True
+                    return []
                 # A field of something computed in this round; of an object it may be of another.
-                return not self._is_object(node.value) and self._follow(node.value, entered, hops)
+                return None if self._is_object(node.value) else [(node.value, entered)]
             case cst.Call():
-                return self._follow_call(node, entered, hops)
+                return self._called_with(node, entered)
             case cst.Lambda() | cst.Await() | cst.Yield() | cst.NamedExpr():
-                return False
+                return None
             case cst.ListComp() | cst.GeneratorExp():
-                return self._follow(node.elt, entered, hops) and self._follow(node.for_in.iter, entered, hops)
-            case cst.BaseExpression():
-                return all(self._follow(child, entered, hops) for child in self._operands(node))
+                return [(node.elt, entered), (node.for_in.iter, entered)]
             case _:
-                return True
-
-    def _operands(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The expressions directly below an expression."""
-        found: list[cst.BaseExpression] = []
-        waiting = [inner for inner in self.tree.descendants(node) if self.tree.parent(inner) is node]
-        while waiting:
-            inner = waiting.pop()
-            if isinstance(inner, cst.BaseExpression):
-                found.append(inner)
-            else:
-                waiting += [i for i in self.tree.descendants(inner) if self.tree.parent(i) is inner]
-        return found
+                return [(part, entered) for part in self.tree.parts(node)]
 
     def _is_graphless(self, value: Value) -> bool:
         if value.kind in _GRAPHLESS or value.leaf:
@@ -201,7 +191,9 @@ class _Search:
         word = last_name(node) or ""
         if ends(owner, Role.OPTIONS) or ends(word, Role.OPTIONS):
             return True
-        return _FACTOR.search(word) is not None and not self._is_computed(node)
+        # Numbers that losses are weighed by, and counts.
+        counts = begins(word, Role.NUMBER) or ends(word, Role.ITERATION)
+        return (counts or has(word, Role.FACTOR)) and not self._is_computed(node)
 
     def _is_computed(self, node: cst.Name | cst.Attribute) -> bool:
         """Whether something is more than what the function, or the object, was given."""
@@ -214,39 +206,40 @@ class _Search:
         """Whether an expression is an instance that lives on, such as ``self``."""
         return self.module.value(node).kind in (Kind.OBJECT, Kind.MODULE)
 
-    def _follow_name(self, name: cst.Name, entered: Function | None, hops: int) -> bool:
+    def _defined_by(self, name: cst.Name, entered: Function | None) -> _Places | None:
         if self.module.qualified(name) is not None or not self.module.names.is_read(name):
-            return True
+            return []
         if self._is_graphless(self.module.value(name)) or self._is_option(name):
-            return True
-        bindings = self.module.bindings(name)
-        return bool(bindings) and all(
-            self._follow_binding(binding, name, entered, hops) for binding in bindings
-        )
+            return []
+        found: _Places = []
+        for binding in self.module.bindings(name):
+            following = self._given(binding, name, entered)
+            if following is None:
+                return None
+            found += following
+        return found if self.module.bindings(name) else None
 
-    def _follow_binding(self, binding: Binding, use: cst.Name, entered: Function | None, hops: int) -> bool:
+    def _given(self, binding: Binding, use: cst.Name, entered: Function | None) -> _Places | None:
         if self._is_graphless(self.module.inference.binding(binding)):
-            return True
+            return []
         holder = binding.scope.node
         local = holder is entered or (entered is not None and self.module.function(holder) is entered)
         if entered is not None and local and binding.kind is BindingKind.PARAMETER:
             # The call that led here was asked for all of its arguments.
-            return True
+            return []
         if not local and not self._is_of_this_round(binding, use):
-            return False
+            return None
         if binding in self._seen:
-            return True
+            return []
         self._seen.add(binding)
         if not local:
             self.graph.bindings.add(binding)
         if binding.kind is BindingKind.AUGMENT:
             siblings = binding.scope.bindings.get(binding.name, ())
             if not all(local or self.tree.contains(self.region, other.node) for other in siblings):
-                return False
-            return all(
-                other.value is None or self._follow(other.value, entered, hops - 1) for other in siblings
-            )
-        return binding.value is not None and self._follow(binding.value, entered, hops - 1)
+                return None
+            return [(other.value, entered) for other in siblings if other.value is not None]
+        return [(binding.value, entered)] if binding.value is not None else None
 
     def _is_of_this_round(self, binding: Binding, use: cst.Name) -> bool:
         """Whether a definition belongs to the same iteration as a use of it."""
@@ -263,132 +256,66 @@ class _Search:
         target = getattr(self.region, "target", None)
         return target is not None and self.tree.contains(target, binding.node)
 
-    def _follow_call(self, call: cst.Call, entered: Function | None, hops: int) -> bool:
+    def _called_with(self, call: cst.Call, entered: Function | None) -> _Places | None:
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value in _CUTS:
-            return True
+            return []
         if self._is_graphless(self.module.value(call)) and self.module.value(call).kind is not Kind.MODULE:
-            return True
+            return []
         if entered is None:
             self.graph.calls.add(call)
-        if not all(self._follow(argument.value, entered, hops) for argument in call.args):
-            return False
+        given: _Places = [(argument.value, entered) for argument in call.args]
+        through = self._run_by(call, entered)
+        return None if through is None else [*given, *through]
+
+    def _run_by(self, call: cst.Call, entered: Function | None) -> _Places | None:
+        """What the result of a call is computed from beside its arguments."""
+        func = call.func
         dotted = self.module.qualified(func)
         if dotted is not None:
             # Functions of a library, or of another file, keep no graph; objects may.
-            return not (last_name(func) or "A")[0].isupper() or dotted.startswith(_STATELESS)
+            return None if (last_name(func) or "A")[0].isupper() and not dotted.startswith(_STATELESS) else []
         callee = self.module.callee(call)
-        value = self.module.value(func)
+        kind = self.module.value(func).kind
         if callee is not None:
-            if value.kind is Kind.CLASS:
-                return False
-            return self._follow_function(callee, hops) and self._follow_receiver(func, entered, hops)
-        if value.kind is Kind.MODULE:
-            return self._is_stateless(func)
-        if isinstance(func, cst.Attribute):
-            owner = func.value
-            if self.module.value(owner).kind is Kind.MODULE or self._is_self(owner):
-                # ``self.activation``, which may be a function of torch.
-                return func.attr.value in self.module.names.attributes and self._is_stateless(func)
-            return self._follow(owner, entered, hops)
-        return False
+            if kind is Kind.CLASS:
+                return None
+            found = self._returned(callee)
+            if isinstance(func, cst.Attribute) and not self._is_object(func.value):
+                found.append((func.value, entered))
+            return found
+        if kind is Kind.MODULE:
+            return self._passed_through(func)
+        if not isinstance(func, cst.Attribute):
+            return None
+        if self.module.value(func.value).kind is Kind.MODULE or self._is_self(func.value):
+            # ``self.activation``, which may be a function of torch.
+            return self._passed_through(func) if func.attr.value in self.module.names.attributes else None
+        return [(func.value, entered)]
 
-    def _follow_receiver(self, func: cst.BaseExpression, entered: Function | None, hops: int) -> bool:
-        if not isinstance(func, cst.Attribute) or self._is_object(func.value):
-            return True
-        return self._follow(func.value, entered, hops)
+    def _passed_through(self, model: cst.BaseExpression) -> _Places | None:
+        """What a pass through a model is computed from; None if that may keep something from pass to pass."""
+        made = _made_by(self.module, model)
+        found: _Places = []
+        for maker in made:
+            if isinstance(maker, cst.ClassDef):
+                forward = self.module.classes.info(maker).method("forward")
+                if forward is None:
+                    return None
+                found += self._returned(forward)
+            elif not maker:
+                return None
+        return found if made else None
+
+    def _returned(self, function: Function) -> _Places:
+        """What a function of the file returns, unless that was taken in already."""
+        if function in self._seen:
+            return []
+        self._seen.add(function)
+        return [(value, function) for value in returns(self.module, function)]
 
     def _is_self(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and node.value in ("self", "cls")
-
-    def _follow_function(self, function: Function, hops: int) -> bool:
-        """Take in what a function of the file returns."""
-        if function in self._seen:
-            return True
-        self._seen.add(function)
-        if isinstance(function, cst.Lambda):
-            return self._follow(function.body, function, hops - 1)
-        returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is function]
-        return all(value is None or self._follow(value, function, hops - 1) for value in returned)
-
-    @remembered
-    def _is_stateless(self, model: cst.BaseExpression, hops: int = 4) -> bool:
-        """Whether a model is made by a library whose models keep nothing from pass to pass."""
-        if hops == 0:
-            return False
-        dotted = self.module.qualified(model)
-        if dotted is not None:
-            return dotted.startswith(_STATELESS)
-        match model:
-            case cst.IfExp():
-                return self._is_stateless(model.body, hops) and self._is_stateless(model.orelse, hops)
-            case cst.Name():
-                bindings = self.module.bindings(model)
-                if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
-                    return not self._speaks_of_states
-                made = [_unpacked(binding.value, binding.path) for binding in bindings]
-            case cst.Attribute(attr=cst.Name("module")):
-                return self._is_stateless(model.value, hops)
-            case cst.Attribute():
-                attributes = self.module.names.attributes.get(model.attr.value, ())
-                made = [_unpacked(binding.value, binding.path) for binding in attributes]
-            case cst.Subscript():
-                return self._is_stateless(model.value, hops)
-            case cst.Call():
-                return self._makes_stateless(model, hops)
-            case _:
-                return False
-        return bool(made) and all(value is not None and self._is_stateless(value, hops - 1) for value in made)
-
-    def _makes_stateless(self, call: cst.Call, hops: int) -> bool:
-        dotted = self.module.qualified(call.func)
-        if dotted is None:
-            value = self.module.value(call)
-            if isinstance(value.definition, cst.ClassDef):
-                return self._follow_module(value.definition)
-            func = call.func
-            if isinstance(func, cst.Attribute) and func.attr.value in _MOVES:
-                return self._is_stateless(func.value, hops)
-            # ``initialised(nn.Linear(64, 64))``
-            given = self._handed_back(call)
-            if not given and self.module.callee(call) is None:
-                return not self._speaks_of_states
-            return bool(given) and all(self._is_stateless(argument, hops - 1) for argument in given)
-        if not dotted.startswith(_STATELESS):
-            return not self._speaks_of_states
-        return all(
-            self._is_stateless(argument.value, hops - 1)
-            for argument in call.args
-            if self.module.value(argument.value).kind is Kind.MODULE
-        )
-
-    @cached_property
-    def _speaks_of_states(self) -> bool:
-        """Whether the file knows of what models keep from one pass to the next.
-
-        Where that has a graph, each backward pass goes through those before it as well. A model of another
-        file is taken to keep nothing if the code that trains it does not speak of it.
-        """
-        return self.tree.matches(_STATES)
-
-    def _handed_back(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """The arguments that a function of the file returns as they are; empty if it returns more."""
-        callee = self.module.callee(call)
-        found: list[cst.BaseExpression] = []
-        for statement in self.tree.nodes(cst.Return):
-            if self.module.function(statement) is not callee:
-                continue
-            name = statement.value
-            if not isinstance(name, cst.Name) or not all(
-                binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(name)
-            ):
-                return []
-            found += self.module.call(call).get(name.value).nodes
-        return found
-
-    def _follow_module(self, definition: cst.ClassDef) -> bool:
-        forward = self.module.classes.info(definition).method("forward")
-        return forward is not None and self._follow_function(forward, _HOPS)
 
     # ------------------------------------------------------------------ who else goes through it
 
@@ -420,10 +347,8 @@ class _Search:
                 if self._is_graphless(self.module.value(node)):
                     return False
                 return any(self._carried(argument.value) for argument in node.args)
-            case cst.BaseExpression():
-                return any(self._carried(operand) for operand in self._operands(node))
             case _:
-                return False
+                return any(self._carried(part) for part in self.tree.parts(node))
 
     def _is_returned(self) -> bool:
         """Whether a part of the graph leaves the function for callers that the file does not show."""
@@ -455,12 +380,68 @@ class _Search:
         )
 
 
-def _unpacked(value: cst.BaseExpression | None, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-    """The part of a value that a name gets, if the parts are written out."""
-    match value, path:
-        case _, ():
-            return value
-        case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), (int(index),)):
-            return elements[index].value if -len(elements) <= index < len(elements) else None
+# --- models that keep nothing -----------------------------------------------------------------------
+
+
+@traced(Through.ITEMS)
+def _made_by(module: Module, model: cst.CSTNode, path: Path) -> bool | cst.ClassDef | list[Source] | None:
+    """Whether a model is made by a library whose models keep nothing from pass to pass, or by which class."""
+    dotted = module.qualified(model)
+    if dotted is not None:
+        return dotted.startswith(_STATELESS)
+    match model:
+        case cst.Param():
+            return not _speaks_of_states(module)
+        case cst.Attribute(attr=cst.Name("module")) | cst.Subscript():
+            return onward(model.value)
+        case cst.Attribute():
+            assigned = module.names.attributes.get(model.attr.value, ())
+            values = [part_of(b.value, b.path) if b.value is not None else None for b in assigned]
+            known = [value for value in values if value is not None]
+            return len(known) == len(values) and (onward(*known) or False)
+        case cst.Call():
+            return _made_by_call(module, model)
         case _:
             return None
+
+
+def _made_by_call(module: Module, call: cst.Call) -> bool | cst.ClassDef | list[Source] | None:
+    dotted = module.qualified(call.func)
+    if dotted is not None:
+        if dotted.startswith("builtins."):
+            return None
+        if not dotted.startswith(_STATELESS):
+            return not _speaks_of_states(module)
+        models = [a.value for a in call.args if module.value(a.value).kind is Kind.MODULE]
+        return onward(*models) or True
+    definition = module.value(call).definition
+    if isinstance(definition, cst.ClassDef):
+        return definition
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _MOVES:
+        return onward(call.func.value)
+    if module.callee(call) is None:
+        return not _speaks_of_states(module)
+    # ``initialised(nn.Linear(64, 64))``
+    return onward(*_handed_back(module, call)) or False
+
+
+def _handed_back(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
+    """The arguments that a function of the file returns as they are; empty if it returns more."""
+    callee = module.callee(call)
+    found: list[cst.BaseExpression] = []
+    for name in returns(module, callee) if callee is not None else ():
+        if not isinstance(name, cst.Name) or not all(
+            binding.kind is BindingKind.PARAMETER for binding in module.bindings(name)
+        ):
+            return []
+        found += module.call(call).get(name.value).nodes
+    return found
+
+
+def _speaks_of_states(module: Module) -> bool:
+    """Whether the file knows of what models keep from one pass to the next.
+
+    Where that has a graph, each backward pass goes through those before it as well. A model of another
+    file is taken to keep nothing if the code that trains it does not speak of it.
+    """
+    return speaks_of(module, Role.CARRIED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 _ASKED = frozenset(
     {"requires_grad", "requires_grad_", "grad", "retain_grad", "volatile", "register_hook", "resize_", "set_"}
     | {"resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_"}
-)
-# What a function that is given the variable may do so.
-_CHANGES = re.compile(
-    r"requires_grad|retain_grad|register_hook|\.(?:resize|squeeze|unsqueeze|transpose|set|t)\w*_\("
 )
 
 
@@ -73,7 +68,10 @@ def _is_noticed(module: Module, use: Use) -> Verdict[bool]:
             if module.qualified(use.call.func) == "builtins.id":
                 return True
             function = module.callee(use.call)
-            return isinstance(function, cst.FunctionDef) and bool(_CHANGES.search(module.source(function)))
+            return isinstance(function, cst.FunctionDef) and any(
+                isinstance(node, cst.Name) and node.value in _ASKED
+                for node in module.tree.descendants(function)
+            )
         case UseKind.COMPARED:
             operators = (target.operator for target in _compared(use))
             return any(isinstance(o, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for o in operators)

@@ -28,6 +28,7 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     "legacy-variable",
     severity=NOTE,
     fix="safe",
+    measured=False,
     on=(cst.Call, cst.Subscript, cst.Assign),
     mentions=("torch", "Variable|volatile|.data[0]"),
     remedy="Use the tensor itself, with `.detach()` if it may have a graph",

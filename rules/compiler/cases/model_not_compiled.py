@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the compiled operations round less often"
 SIZES = {"small": (32, 4, 256), "medium": (1024, 8, 1024), "large": (8192, 12, 1024)}
 BATCHES = 2
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "what stays in registers is not rounded in between"
 SIZES = {"small": (64, 64), "medium": (8192, 1024), "large": (32768, 2048)}
 BATCHES = 2
 

@@ -19,6 +19,7 @@ from .dynamo import came_with_torch, compiled_instead, is_legacy
     "legacy-dynamo",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=("dynamo", "optimize"),
     remedy="Compile the model or function with `torch.compile`",

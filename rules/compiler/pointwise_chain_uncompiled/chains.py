@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import ELEMENTWISE
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -79,16 +80,10 @@ class _Chains:
     def __init__(self, module: Module, function: cst.FunctionDef) -> None:
         self.module = module
         self.function = function
-        self._lengths: dict[cst.BaseExpression, int | None] = {}
 
+    @solved(None)
     def length(self, node: cst.BaseExpression) -> int | None:
         """How many operations are chained up to here; None if something else is done on the way."""
-        if node not in self._lengths:
-            self._lengths[node] = None  # what feeds itself is no chain
-            self._lengths[node] = self._find(node)
-        return self._lengths[node]
-
-    def _find(self, node: cst.BaseExpression) -> int | None:
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString() | cst.Ellipsis():
                 return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,9 +10,11 @@ import libcst as cst
 
 from torchlint.fixes import Edits, spell, wrap
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.iterations import Act
-from torchlint.semantics.lexicon import Role, ends
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.microbatches import Accumulation, accumulation
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-# Whoever writes one of these knows of the exchange. Join hooks and communication hooks count on each one.
-_KNOWN = re.compile(
-    r"no_sync|grad(?:ient)?_sync|requires_all_reduce|register_comm_hook|\.accumulate\(|delay_allreduce"
-    r"|Join\(|skip_sync|no_backward_sync|disable_allreduce"
+# Whoever names one of these knows of the exchange. Join hooks and communication hooks count on each one.
+_KNOWN = frozenset({"register_comm_hook", "Join", "set_requires_all_reduce"})
+# What older wrappers of apex call the same.
+_KNOWN_OF_APEX = frozenset({"delay_allreduce", "disable_allreduce", "enable_allreduce"})
+# A graph that is recorded once has the exchange in it, or not.
+_RECORDING = frozenset(
+    {"compile", "script", "trace", "static_graph", "set_static_graph", "_set_static_graph"}
 )
-_COMPILED = re.compile(r"torch\.compile|\.compile\(|jit\.(?:script|trace)|set_static_graph|static_graph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
         for wrapper in Parallelism.of(module).wrapped_by(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
         if wrapper.name.startswith("torch.") and not wrapper.name.endswith("replicate")
     ]
-    if not wrappers or module.tree.matches(_KNOWN) or Parallelism.of(module).wrapped_by(Wrapping.PREPARED):
+    if not wrappers or _knows(module) or Parallelism.of(module).wrapped_by(Wrapping.PREPARED):
         return None
     found = accumulation(module, call)
     if found is None:
@@ -75,6 +78,15 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
         if forwards:
             return NeedlessExchange(call, found, wrapper, forwards)
     return None
+
+
+@remembered
+def _knows(module: Module) -> bool:
+    """Whether the file says when gradients are exchanged: ``no_sync``, ``require_backward_grad_sync``."""
+    names = identifiers(module) | options(module)
+    return not names.isdisjoint(_KNOWN | _KNOWN_OF_APEX) or any(
+        ends(name, Role.SYNCHRONIZATION) and has(name, Role.GRADIENT, Role.VERB) for name in names
+    )
 
 
 def _runs_in(module: Module, found: Accumulation, node: cst.CSTNode) -> bool:
@@ -98,7 +110,7 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
 
     None where it is not certain which pass is the last one, or where anything else goes by the gradients.
     """
-    if found.is_sharded or module.tree.matches(_COMPILED):
+    if found.is_sharded or not _RECORDING.isdisjoint(identifiers(module)):
         return None
     region = _region(found, module)
     model = _model(found, module)

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 RANKS = 2
+ROUNDED = "gradients are added up before they are averaged"
 SIZES = {"small": (2, 16, 2, 64), "medium": (2, 64, 8, 768), "large": (2, 64, 12, 1536)}
 ACCUMULATED = 4
 

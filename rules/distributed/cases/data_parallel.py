@@ -16,6 +16,7 @@ from torch import nn
 
 # The good form has two ranks: half a batch gives other outputs and losses, but the same averages.
 COMPARED = ("parameter",)
+ROUNDED = "the gradients of two halves of a batch are averaged"
 SIZES = {"small": (4, 16, 4, 64), "medium": (8, 128, 8, 768), "large": (8, 256, 12, 1024)}
 
 

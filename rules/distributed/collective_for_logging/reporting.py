@@ -7,14 +7,14 @@ leaves the file could not.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import is_logger
@@ -22,9 +22,6 @@ from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_STEPS = 60
-"""How many expressions and names a value is followed through."""
 
 # Methods that hand on what they are called on, or numbers computed from it.
 _SAME = frozenset(
@@ -96,12 +93,12 @@ _PASSING = frozenset(
     | {"enumerate", "reversed", "deepcopy", "asarray", "hstack", "vstack", "average", "true_divide", "div"}
     | {"len", "std", "norm", "median", "zeros_like", "OrderedDict", "concat", "concatenate", "detach", "map"}
 )
-_WRITING = re.compile(
-    r"^(print|pprint|echo|write|info|debug|warning|warn|error|log(_\w+)?|print_\w+|logging|report(_\w+)?"
-    r"|add_scalars?|add_histogram|add_text|scalar|set_postfix(_str)?|set_description(_str)?|display(_\w+)?"
-    r"|\w*_?log(s|ger)?|track|show|tqdm_write|rank0_print|print0|print_rank_0|message|msg|info_rank\w*"
-    r"|log_(metrics?|dict|scalars?)|add_summary|plot|line|writerow)$",
-    re.IGNORECASE,
+# What writes its arguments somewhere, in Python, TensorBoard and progress bars.
+_WRITING = frozenset(
+    {"pprint", "echo", "write", "tqdm_write", "info", "debug", "warning", "warn", "error", "message", "msg"}
+    | {"add_scalar", "add_scalars", "add_histogram", "add_text", "add_summary", "scalar", "track", "display"}
+    | {"set_postfix", "set_postfix_str", "set_description", "set_description_str", "show", "plot", "line"}
+    | {"writerow"}
 )
 # ``math.log`` and ``torch.log`` compute.
 _COMPUTING = ("math.", "numpy.", "torch.", "builtins.")
@@ -119,6 +116,12 @@ def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: 
     ``region`` is the loop in whose iterations they are computed. Behind the loop anything may become of them.
     """
     return _Search(module, region).reported(values)
+
+
+def _writes(name: str) -> bool:
+    """Whether what has this name writes what it is given: ``info``, ``log_metrics``, ``rank0_print``."""
+    logs = begins(name, Role.LOGGING) or ends(name, Role.LOGGING)
+    return name.lower() in _WRITING or logs
 
 
 def read_after(module: Module, name: cst.Name, region: cst.CSTNode) -> list[cst.BaseExpression] | None:
@@ -163,7 +166,7 @@ class _Search:
             else:
                 self.uses += 1
         while self.waiting:
-            if len(self.seen) > _STEPS or not self._handed_on(self.waiting.popleft()):
+            if not self._handed_on(self.waiting.popleft()):
                 return False
         return self.uses > 0
 
@@ -261,7 +264,7 @@ class _Search:
         """Whether a call reports or collects what it is given."""
         name = last_name(call.func) or ""
         dotted = self.module.qualified(call.func)
-        if _WRITING.match(name) and not (
+        if _writes(name) and not (
             dotted is not None and dotted != "builtins.print" and dotted.startswith(_COMPUTING)
         ):
             return True
@@ -291,11 +294,19 @@ class _Search:
 
     def _bound(self, target: cst.BaseExpression) -> bool:
         """Whether what is assigned is only reported within the region."""
+        targets = [target]
+        for each in targets:
+            if isinstance(each, (cst.Tuple, cst.List)):
+                targets += [element.value for element in each.elements]
+            elif not self._takes(each):
+                return False
+        return True
+
+    def _takes(self, target: cst.BaseExpression) -> bool:
+        """Whether what one target takes is only reported within the region."""
         match target:
             case cst.Name():
                 return self._name(target)
-            case cst.Tuple() | cst.List():
-                return all(self._bound(element.value) for element in target.elements)
             case cst.Subscript(value=cst.Name() as holder):
                 self.uses += 1
                 return self._is_record(holder) and self._name(holder)
@@ -326,10 +337,10 @@ class _Search:
         if not has(name, *_METER) or has(name, *_STOPPING):
             return False
         text = self.tree.source(target)
-        for other in self.tree.nodes(cst.Attribute):
-            if other.attr.value == name and other is not target and self.tree.source(other) == text:
-                if self._inside(other) and not self._is_target(other):
-                    self._follow(other)
+        for read in SelfAttributes.of(self.module).attribute_reads.get(name, ()):
+            if read is not target and self._inside(read) and self.tree.source(read) == text:
+                if not self._is_target(read):
+                    self._follow(read)
         return True
 
     def _is_target(self, node: cst.CSTNode) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -164,7 +163,7 @@ def _reported(found: Collective, hot: Hot, module: Module) -> bool:
     return reads is not None and reported_only(module, reads, hot.loop)
 
 
-_STEP = re.compile(r"^training_step(_end)?$|^on_train_batch_(start|end)$")
+_STEPS = frozenset({"training_step", "training_step_end", "on_train_batch_start", "on_train_batch_end"})
 
 
 def _synchronised_log(call: cst.Call, module: Module) -> bool:
@@ -181,7 +180,7 @@ def _synchronised_log(call: cst.Call, module: Module) -> bool:
     if on_step is not None and module.value(on_step).constant is not True:
         return False
     function = module.function(call)
-    if not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
+    if not isinstance(function, cst.FunctionDef) or function.name.value not in _STEPS:
         return False
     if (
         module.classes.owner(function) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.guards import guards
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.spellings import given_as
 
 from ..parallelism import DATA_PARALLEL, Parallelism, Wrapping
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _FUNCTION = "torch.nn.parallel.data_parallel"
-# Classes that offer just this to whoever asks for it: ``DataParallelStrategy``, ``ParallelTrainer``.
-_OFFERED = re.compile(r"Parallel")
 # What is asked of a wrapper that only gives the parameters the names that a checkpoint has for them.
 _FOR_NAMES = frozenset({"module", "load_state_dict", "state_dict"})
 
@@ -69,8 +67,9 @@ def _wrapped_before(call: cst.Call, module: Module) -> bool:
 
 
 def _offered(call: cst.Call, module: Module) -> bool:
+    """Whether a class offers just this to whoever asks for it: ``DataParallelStrategy``."""
     owner = module.tree.enclosing(call, cst.ClassDef)
-    return owner is not None and _OFFERED.search(owner.name.value) is not None
+    return owner is not None and has(owner.name.value, Role.DISTRIBUTED)
 
 
 def _for_names(call: cst.Call, module: Module) -> bool:

@@ -6,13 +6,18 @@ on torch.distributed, "Which backend to use?").
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.comments import Topic, says
+from torchlint.semantics.conventions import names_accelerator
+from torchlint.semantics.evidence import named_accelerators
+from torchlint.semantics.identifiers import identifiers, named, options
+from torchlint.semantics.lexicon import Role, has, words
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device
 
 from ..parallelism import Parallelism, Wrapping
@@ -23,38 +28,64 @@ if TYPE_CHECKING:
     from ..collectives import Group
 
 _EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
-# NCCL is not to be had there.
-_WITHOUT_NCCL = re.compile(
-    r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin|\bipex\b|intel_extension"
-)
-# What a branch asks that knows machines without an accelerator.
-_ASKING = re.compile(r"cuda|gpu|cpu|device|backend|accelerator|nccl|gloo", re.IGNORECASE)
-_ACCELERATED = re.compile(r"cuda|xpu|npu|hpu|mps|gpu|accelerator|device|ccl|to\(\w*rank\)", re.IGNORECASE)
+# What names a system or an accelerator for which there is no NCCL, or asks for it.
+_WITHOUT_NCCL = frozenset({"is_nccl_available", "mps", "ipex", "intel_extension_for_pytorch"})
+_SYSTEMS = frozenset({"win32", "Windows", "windows", "darwin", "mps"})
+_ASKING_FOR_SYSTEM = frozenset({"os.name", "sys.platform", "platform.system"})
+# The back ends of torch.distributed, and what chooses from them.
+_BACKENDS = frozenset({"nccl", "hccl", "xccl", "ccl", "gloo", "backend", "accelerator"})
+_OF_ACCELERATORS = _BACKENDS - {"gloo", "backend"}
 
 
 def depends_on_machine(module: Module, group: Group) -> bool:
     """Whether the file knows NCCL as well, a system without it, or asks for the device on the way."""
     if group.is_default and (_knows_nccl(module) or _runs_without_nccl(module)):
         return True
+    if says(module, group.call, Topic.SYSTEM):
+        return True
     branches = module.flow.branches(group.call, outward=True)
-    if any(_ASKING.search(module.source(branch.test)) for branch in branches):
+    if any(_asks_for_device(name) for branch in branches for name in named(module, branch.test)):
         return True
     chosen = module.flow.alternatives(group.call, outward=True)
     return any(not isinstance(alternative, cst.MatchCase) for alternative in chosen)
 
 
+def _asks_for_device(name: str) -> bool:
+    """Whether a condition that has this name in it may know machines without an accelerator."""
+    return has(name, Role.DEVICE, Role.CPU) or not _BACKENDS.isdisjoint(words(name))
+
+
 @remembered
 def _runs_without_nccl(module: Module) -> bool:
     """Whether the file speaks of systems without NCCL, and does more than to turn them away."""
-    text = module.tree.text
-    if not _WITHOUT_NCCL.search(text):
-        return False
-    for test in module.tree.nodes(cst.If):
-        if isinstance(test.body, cst.IndentedBlock) and test.orelse is None:
-            last = test.body.body[-1]
-            if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise):
-                text = text.replace(module.source(test), "")
-    return _WITHOUT_NCCL.search(text) is not None
+    refusals = [branch for branch in module.tree.nodes(cst.If) if _refuses(branch)]
+    return any(
+        _is_without_nccl(module, node) and not any(module.tree.contains(each, node) for each in refusals)
+        for node in module.tree.nodes(cst.Name, cst.Attribute, cst.SimpleString)
+    )
+
+
+def _refuses(branch: cst.If) -> bool:
+    """Whether a branch ends the program where its condition holds."""
+    match branch:
+        case cst.If(
+            body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Raise()])]), orelse=None
+        ):
+            return True
+        case _:
+            return False
+
+
+def _is_without_nccl(module: Module, node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Name(name):
+            return name in _WITHOUT_NCCL
+        case cst.Attribute(attr=cst.Name("name" | "platform" | "system")):
+            return module.qualified(node) in _ASKING_FOR_SYSTEM
+        case cst.SimpleString():
+            return node.raw_value in _SYSTEMS
+        case _:
+            return False
 
 
 def _knows_nccl(module: Module) -> bool:
@@ -104,6 +135,23 @@ def _moved(model: cst.BaseExpression, module: Module) -> bool:
 
 def trains_on_cpu(module: Module) -> bool:
     """Whether models are spread over ranks in a file that trains and names no accelerator at all."""
-    if module.tree.matches(_ACCELERATED) or not Backpropagation.of(module).happens:
+    if _names_accelerator(module) or not Backpropagation.of(module).happens:
         return False
     return bool(Parallelism.of(module).wrapped_by(*_EXCHANGING))
+
+
+@remembered
+def _names_accelerator(module: Module) -> bool:
+    """Whether the file names a device but the CPU, or moves something to the number of its process."""
+    texts = (text.value for text in module.tree.nodes(cst.FormattedStringText))
+    if named_accelerators(module) or any(map(names_accelerator, texts)):
+        return True
+    return any(
+        has(name, Role.DEVICE) or names_accelerator(name) or not _OF_ACCELERATORS.isdisjoint(words(name))
+        for name in identifiers(module) | options(module)
+    ) or any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "to"
+        and any(has(last_name(argument.value), Role.DISTRIBUTED) for argument in call.args)
+        for call in module.tree.nodes(cst.Call)
+    )

@@ -19,6 +19,7 @@ from .epochs import telling_epoch
     "sampler-epoch-not-set",
     severity=ERROR,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=("DistributedSampler", "DataLoader"),
     remedy="Call the `set_epoch` of this sampler at the start of each epoch",

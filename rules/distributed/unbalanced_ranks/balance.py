@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,13 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.identifiers import identifiers, named, speaks_of
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.padding import pads_to_longest
 from torchlint.semantics.program import Program
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 
 from ..parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
@@ -20,13 +23,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _SEVERAL = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
-# What puts items of like length together, or hands each rank as many tokens as the others.
-_BALANCED = re.compile(
-    r"bucket|group_by_length|grouped_by|max_tokens|tokens_per|LengthGrouped|sort\w*\([^)\n]*len"
-    r"|(?:by|of|same|similar)_?len(?:gth)?|length_?(?:sampler|group|sort)|LengthBased|dynamic_?batch|pack(?:ed|ing)"
-    r"|balanc|aspect_ratio_group|GroupedBatch|\bJoin\(",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
     wrappers = Parallelism.of(module).wrapped_by(*_SEVERAL)
     if not wrappers or not Loaders.of(module).makes_loader(call) or Parallelism.of(module).frameworks:
         return None
-    if is_test(module) or module.tree.matches(_BALANCED):
+    if is_test(module) or _balances(module):
         return None
     collate = module.argument(call, "collate_fn").node
     if collate is None or not module.argument(call, "batch_sampler").absent:
@@ -61,6 +57,18 @@ def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
                 if found:
                     return Unbalanced(found[0], padded)
     return None
+
+
+@remembered
+def _balances(module: Module) -> bool:
+    """Whether the file puts items of like length together, or copes with ranks that have fewer batches."""
+    if "Join" in identifiers(module) or speaks_of(module, Role.BUCKETING):
+        return True
+    return any(
+        "sort" in (last_name(call.func) or "")
+        and any(has(name, Role.LENGTH) for argument in call.args for name in named(module, argument))
+        for call in module.tree.nodes(cst.Call)
+    )
 
 
 def _is_drawn_at_random(call: cst.Call, module: Module) -> bool:

@@ -17,6 +17,7 @@ from .balance import unbalanced
     "unbalanced-ranks",
     severity=NOTE,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=("collate_fn", "DistributedDataParallel|FullyShardedDataParallel|fully_shard", "backward"),
     opt_in=True,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.identifiers import identifiers, imports, speaks_of
+from torchlint.semantics.lexicon import Role
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
@@ -24,18 +25,16 @@ _ADAM_LIKE = frozenset(
     | {"transformers.AdamW", "transformers.optimization.AdamW"}
 )
 # What spreads or shortens the state, or trains a few of the parameters.
-_SPARED = re.compile(
-    r"ZeroRedundancy|\bZeRO\b|zero_?(?:stage|optimi)|deepspeed|\bOSS\b|Sharded|fully_shard|FSDP|8bit|bitsandbytes"
-    r"|bnb\.|lora|peft|adapter|linear_?prob|freeze|requires_grad\s*=\s*False|requires_grad_\(False\)|galore"
-    r"|\.requires_grad\b(?!_)|DistributedFusedAdam|DistributedOptimizer",
-    re.IGNORECASE,
+_SPARING_LIBRARIES = (
+    *("bitsandbytes", "deepspeed", "fairscale", "galore_torch", "peft", "torch.distributed.fsdp"),
+    *("torch.distributed._composable", "torch.distributed.optim"),
 )
-# Networks of a size at which their state matters.
-_LARGE = re.compile(
-    r"from_pretrained|from_config|transformer|attention|\bgpt|llama|bert|\bt5|bart|\blm\b|language_?model|unet"
-    r"|diffusion|\bdit\b|\bvit|swin|\bclip\b|decoder_?layer|encoder_?layer",
-    re.IGNORECASE,
+_SPARING = frozenset(
+    {"ZeroRedundancyOptimizer", "DistributedFusedAdam", "DistributedOptimizer", "OSS", "ZeRO", "zero_stage"}
+    | {"zero_optimization", "load_in_8bit", "load_in_4bit"}
 )
+# What loads networks of a size at which their state matters.
+_LOADING = frozenset({"from_pretrained", "from_config"})
 _SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD, Wrapping.DEEPSPEED, Wrapping.PREPARED)
 _WRAPPED = "torch.nn.parallel.DistributedDataParallel"
 
@@ -46,13 +45,13 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
     None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
     may spread the state already.
     """
-    if not _makes_adam(call, module) or is_test(module) or module.tree.matches(_SPARED):
+    if not _makes_adam(call, module) or is_test(module) or _spares(module):
         return None
     parallelism = Parallelism.of(module)
     wrappers = [w for w in parallelism.wrapped_by(Wrapping.DDP) if w.name == _WRAPPED]
     if not wrappers or parallelism.wrapped_by(*_SHARDING) or parallelism.frameworks:
         return None
-    if not module.tree.matches(_LARGE) or not Backpropagation.of(module).happens:
+    if not _is_large(module) or not Backpropagation.of(module).happens:
         return None
     if call is not _first_adam(module):
         return None
@@ -60,6 +59,22 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
     if given is None:
         return None
     return next((w for w in wrappers if _are_parameters(module, given, w)), None)
+
+
+@remembered
+def _spares(module: Module) -> bool:
+    """Whether anything may keep the state small: it is spread or quantised, or few parameters have any."""
+    return (
+        imports(module, _SPARING_LIBRARIES)
+        or not _SPARING.isdisjoint(identifiers(module))
+        or speaks_of(module, Role.ADAPTATION)
+    )
+
+
+@remembered
+def _is_large(module: Module) -> bool:
+    """Whether the file makes networks of a size at which their state matters."""
+    return not _LOADING.isdisjoint(identifiers(module)) or speaks_of(module, Role.TRANSFORMER)
 
 
 @remembered

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the mean is taken over another selection of rows"
 SIZES = {"small": (16, 32, 64), "medium": (32, 128, 512), "large": (64, 256, 1024)}
 BATCHES = 4
 TAGS = 64

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the loss is worked out in single instead of double precision"
 SIZES = {"small": (64, 64, 500), "medium": (4096, 512, 32000), "large": (8192, 512, 50000)}
 CRITERION = nn.CrossEntropyLoss(label_smoothing=0.1)
 

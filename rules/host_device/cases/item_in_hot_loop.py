@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the total is a float32 tensor instead of a Python float"
 SIZES = {"small": (64, 128), "medium": (1024, 1024), "large": (2048, 4096)}
 BATCHES = 4
 CLASSES = 10

@@ -9,7 +9,6 @@ default.
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, on_device
+from torchlint.semantics.identifiers import identifiers, imports
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name, last_words
@@ -37,11 +38,11 @@ _METHODS = _CASTING_METHODS | {"cuda", "register_buffer"}
 DOUBLING = _METHODS | last_words(_MAKERS | _KEEPERS | _DEFAULTS)
 """What the calls are named that may bring double precision to an accelerator."""
 # What is done in double precision because the digits are needed.
-_EXACTING = re.compile(
-    r"linalg|cholesky|gradcheck|LBFGS|\bsvd\b|\beigh?\b|\binverse\(|gpytorch|botorch|pyro\b|torchdiffeq|torchsde"
-    r"|e3nn|odeint"
+_EXACTING = frozenset(
+    {"LBFGS", "cholesky", "cholesky_inverse", "cholesky_solve", "eig", "eigh", "gradcheck", "gradgradcheck"}
+    | {"inverse", "linalg", "odeint", "odeint_adjoint", "svd"}
 )
-_ABOUT_PRECISION = re.compile(r"double|float_?64|fp64|f64|precision|dtype", re.IGNORECASE)
+_EXACTING_PACKAGES = ("botorch", "e3nn", "gpytorch", "pyro", "torchdiffeq", "torchsde")
 
 
 class Cause(enum.Enum):
@@ -245,17 +246,17 @@ def _casts_a_module(module: Module) -> bool:
 def _is_option(module: Module, node: cst.CSTNode) -> bool:
     """Whether it was chosen: ``if args.double: …``, or a function or class whose subject is precision."""
     branches = module.flow.branches(node, outward=True)
-    if any(_ABOUT_PRECISION.search(module.source(branch.test)) for branch in branches):
+    if any(has(module.source(branch.test), Role.DOUBLE) for branch in branches):
         return True
     return any(
-        isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _ABOUT_PRECISION.search(around.name.value)
+        isinstance(around, (cst.FunctionDef, cst.ClassDef)) and has(around.name.value, Role.DOUBLE)
         for around in module.tree.ancestors(node)
     )
 
 
 def _is_exacting(module: Module) -> bool:
     """Whether the file does what takes double precision: linear algebra, differential equations, checks."""
-    return module.tree.matches(_EXACTING)
+    return imports(module, _EXACTING_PACKAGES) or not _EXACTING.isdisjoint(identifiers(module))
 
 
 def _default_changes_back(module: Module, call: cst.Call) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import cut_off, replace, spell, unsafe
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.values import Kind
 from torchlint.semantics.writes import changed_later
 
@@ -36,7 +36,6 @@ _KEEP_MEMORY = frozenset(
     {"T", "contiguous", "data", "detach", "expand", "flatten", "mT", "movedim", "permute", "real", "reshape"}
     | {"squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as"}
 )
-_HOPS = 4
 
 
 def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -65,41 +64,29 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
 def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:
     """The edits that collect ``tensor`` for ``item``, with memory of its own."""
     cut = cut_off(module, tensor, item)
-    if cut is None or not (changed_later(module, tensor) or _is_part(module, tensor)):
+    if cut is None or not (changed_later(module, tensor) or some(_takes_part(module, tensor))):
         return cut
     end = module.tree.span(tensor).end
     return (Edit(Span(end, end), ".clone()"), *cut) if module.tree.takes_dot(tensor) else None
 
 
-def _is_part(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+@traced(Through.ITEMS)
+def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a tensor is seen to be a view of a part of another one, all of whose memory it would keep."""
+    if path and module.value(node).kind is Kind.TENSOR:
+        return True  # its rows, one by one
     match node:
         case cst.Subscript():
             return True
-        case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
-            if name in _TAKE_PARTS:
-                return True
-            return name in _KEEP_MEMORY and _is_part(module, owner, hops)
-        case cst.Attribute(attr=cst.Name(name), value=owner):
-            return name in _KEEP_MEMORY and _is_part(module, owner, hops)
-        case cst.Name() if hops:
-            return any(_is_bound_to_part(module, binding, hops - 1) for binding in module.bindings(node))
-    return False
-
-
-def _is_bound_to_part(module: Module, binding: Binding, hops: int) -> bool:
-    value = binding.value
-    if value is None:
-        return False
-    if not binding.path and binding.kind is BindingKind.ASSIGN:
-        return _is_part(module, value, hops)
-    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and not binding.path:
-        # The rows of a tensor, one by one.
-        return module.value(value).kind is Kind.TENSOR
-    match value:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(name))):
-            return name in _TAKE_PARTS
-    return module.value(value).kind is Kind.TENSOR
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in _TAKE_PARTS:
+            return True
+        case (
+            cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner))
+            | cst.Attribute(attr=cst.Name(name), value=owner)
+        ) if name in _KEEP_MEMORY and not path:
+            return onward(owner)
+        case _:
+            return None
 
 
 def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:

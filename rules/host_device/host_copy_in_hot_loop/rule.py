@@ -8,9 +8,7 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
-from torchlint.semantics.purpose import (
+from torchlint.rules.host_device.purpose import (
     below_saving,
     computes_on_host,
     in_writer,
@@ -20,6 +18,8 @@ from torchlint.semantics.purpose import (
     scored_elsewhere,
     writes_results,
 )
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
     HOST_COPIES,

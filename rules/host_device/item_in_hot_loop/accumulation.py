@@ -7,7 +7,6 @@ nobody looks at before the loop is over.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, replace, safe, unsafe
+from torchlint.semantics.evidence import named_accelerators
+from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
-_DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
+_DOUBLES = frozenset({"torch.float64", "torch.double"})
 _WIDE = frozenset({"torch.float32", "torch.float64"})
 # What may put the program on a device that has no double precision, such as Apple's.
-_ANY_DEVICE = re.compile(r"(?i)\b(mps|xpu|npu|hpu)\b|torch_xla|directml|accelerat|fabric|lightning")
-_DEVICES = re.compile(r"['\"]cuda(?::(\d+))?['\"]")
+_PERHAPS_SINGLE = frozenset({"accelerator", "fabric", "hpu", "mps", "npu", "xpu"})
+_PLACING = (
+    *("accelerate", "lightning", "lightning_fabric", "pytorch_lightning", "torch_directml", "torch_xla"),
+)
 
 
 def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -115,13 +118,27 @@ def _width(module: Module, tensor: cst.BaseExpression) -> str:
     """
     if module.value(tensor).dtype in _WIDE:
         return ""
-    return ".double()" if module.tree.matches(_DOUBLE) else ".float()"
+    return ".double()" if _uses_double(module) else ".float()"
 
 
 @remembered
 def _has_double(module: Module) -> bool:
     """Whether the devices that the program runs on have double precision, which Apple's do not."""
-    return module.tree.mentions("cuda") and not _ANY_DEVICE.search(module.tree.text)
+    if not module.tree.mentions("cuda") or imports(module, _PLACING):
+        return False
+    named = {device.partition(":")[0] for device in named_accelerators(module)} | identifiers(module)
+    return named.isdisjoint(_PERHAPS_SINGLE)
+
+
+@remembered
+def _uses_double(module: Module) -> bool:
+    """Whether a tensor of the file is of double precision."""
+    if "double" in module.tree.calls_by_name:
+        return True
+    return any(
+        attribute.attr.value in ("float64", "double") and module.qualified(attribute) in _DOUBLES
+        for attribute in module.tree.nodes(cst.Attribute)
+    )
 
 
 def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, widening: str) -> Edits | None:
@@ -276,7 +293,8 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
 @remembered
 def _on_many_devices(module: Module) -> bool:
     """Whether the file computes on several devices, whatever a value shows of it."""
-    return len({index or "0" for index in _DEVICES.findall(module.tree.text)}) > 1
+    parts = (device.partition(":") for device in named_accelerators(module))
+    return len({index or "0" for kind, _, index in parts if kind == "cuda"}) > 1
 
 
 def _aliased(module: Module, target: cst.BaseExpression) -> bool:

@@ -8,11 +8,11 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.rules.host_device.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
-from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out

@@ -18,15 +18,23 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Path, Source, Through, onward, sole, some, traced
 from torchlint.semantics.synchronisation import waiting_place
-from torchlint.semantics.usage import Effect, assigned_part, effect_of_augmenting, tensor_at, uses_by_name
+from torchlint.semantics.usage import (
+    COMPUTING,
+    Effect,
+    assigned_part,
+    effect_of_augmenting,
+    tensor_at,
+    uses_by_name,
+)
 from torchlint.semantics.values import Graph, Kind
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 4
 _FLOATS = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
 _WHOLE = frozenset({"torch.bool", "torch.int64"})
 NARROW = frozenset({"torch.uint8", "torch.int8", "torch.int16", "torch.int32"})
@@ -42,11 +50,12 @@ _COMPARE = frozenset(
 _COUNT = frozenset({"argmax", "argmin", "count_nonzero", "long"})
 _AS_IT_IS = frozenset(
     {"detach", "cpu", "cuda", "clone", "contiguous", "view", "reshape", "squeeze", "flatten", "abs", "t"}
-    | {"max", "min", "median", "unsqueeze", "view_as", "expand_as", "neg"}
+    | {"max", "min", "median", "unsqueeze", "view_as", "expand_as", "neg", "item"}
 )
 _SUMS = frozenset({"sum", "prod", "cumsum"})
 _NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
-_NUMBERS = ("float", "int", "bool")
+_CONVERSIONS = frozenset({"builtins.float", "builtins.int", "builtins.bool"})
+_SIZES = frozenset({"size", "numel", "dim"})
 
 
 class Content(enum.Enum):
@@ -57,46 +66,66 @@ class Content(enum.Enum):
     UNKNOWN = ""
 
 
-def content(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Content:
-    """Whether a tensor holds whole numbers, 64 bits wide once they are added up, or floating point."""
+_NUMBERS = {
+    "builtins.len": Content.WHOLE,
+    "builtins.int": Content.WHOLE,
+    "builtins.bool": Content.WHOLE,
+    "builtins.float": Content.FLOATING,
+}
+
+
+def content(module: Module, node: cst.BaseExpression) -> Content:
+    """Whether a tensor, or a number, is whole, 64 bits wide once many are added up, or of floating point."""
+    return sole(_contents(module, node)) or Content.UNKNOWN
+
+
+@traced(Through.NOTHING)
+def _contents(module: Module, node: cst.CSTNode, path: Path) -> Content | list[Source] | None:
+    """The content that an expression is seen to have, or what has the same."""
+    if path or not isinstance(node, cst.BaseExpression):
+        return None
     value = module.value(node)
     if value.dtype in _FLOATS or (value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED):
         return Content.FLOATING
     if value.dtype in _WHOLE:
         return Content.WHOLE
+    if isinstance(value.constant, (int, float)):
+        return Content.WHOLE if isinstance(value.constant, int) else Content.FLOATING
     match node:
         case cst.Call():
-            return _of_call(module, node, hops)
+            return _of_call(module, node)
         case cst.BinaryOperation():
-            return _of_operation(module, node, hops)
+            return _of_operation(module, node)
         case cst.UnaryOperation(operator=cst.Minus()):
-            return content(module, node.expression, hops)
-        case cst.Comparison():
+            return onward(node.expression)
+        case cst.Comparison() | cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
             return Content.WHOLE
         case cst.Attribute(attr=cst.Name("data")):
-            return content(module, node.value, hops)
+            return onward(node.value)
         case cst.Attribute(attr=cst.Name("loss" | "grad")):
             return Content.FLOATING
-        case cst.Name() if hops:
-            return _of_name(module, node, hops)
-    return Content.UNKNOWN
+        case cst.Name() if Backpropagation.of(module).is_loss(node):
+            return Content.FLOATING
+    return None
 
 
-def _of_call(module: Module, call: cst.Call, hops: int) -> Content:
+def _of_call(module: Module, call: cst.Call) -> Content | list[Source] | None:
     qualified = module.qualified(call.func)
     package, _, name = (qualified or "").rpartition(".")
     owner: cst.BaseExpression | None = call.args[0].value if call.args else None
     if qualified is None:
         criterion = module.value(call.func)
         if criterion.kind is Kind.MODULE:
-            return Content.FLOATING if criterion.cls in NN_LOSSES else Content.UNKNOWN
+            return Content.FLOATING if criterion.cls in NN_LOSSES else None
         if not isinstance(call.func, cst.Attribute):
-            return Content.UNKNOWN
+            return None
         name, owner = call.func.attr.value, call.func.value
+        if name in _SIZES:
+            return Content.WHOLE
     elif qualified in FUNCTIONAL_LOSSES or qualified in _NORMS:
         return Content.FLOATING
     elif package != "torch":
-        return Content.UNKNOWN
+        return _NUMBERS.get(qualified)
     if name in _GIVE_FLOATS:
         return Content.FLOATING
     if name in _COMPARE or name in _COUNT:
@@ -105,54 +134,17 @@ def _of_call(module: Module, call: cst.Call, hops: int) -> Content:
         return Content.WHOLE
     converts = any(arg.keyword is not None and arg.keyword.value == "dtype" for arg in call.args)
     if owner is not None and (name in _AS_IT_IS or (name in _SUMS and not converts)):
-        return content(module, owner, hops)
-    return Content.UNKNOWN
+        return onward(owner)
+    return None
 
 
-def _of_operation(module: Module, node: cst.BinaryOperation, hops: int) -> Content:
-    sides = [_of_side(module, side, hops) for side in (node.left, node.right)]
-    if Content.FLOATING in sides or isinstance(node.operator, cst.Divide):
+def _of_operation(module: Module, node: cst.BinaryOperation) -> Content | list[Source] | None:
+    if isinstance(node.operator, cst.Divide):
+        return Content.FLOATING
+    if Content.FLOATING in (content(module, node.left), content(module, node.right)):
         return Content.FLOATING
     kept = isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.BitAnd, cst.BitOr))
-    return Content.WHOLE if kept and set(sides) == {Content.WHOLE} else Content.UNKNOWN
-
-
-def _of_side(module: Module, node: cst.BaseExpression, hops: int) -> Content:
-    """The same of a term that may be a number of Python as well."""
-    value = module.value(node)
-    if isinstance(value.constant, (int, float)):
-        return Content.WHOLE if isinstance(value.constant, int) else Content.FLOATING
-    match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name("item"), value=tensor), args=[]):
-            return content(module, tensor, hops)
-        case cst.Call(func=cst.Attribute(attr=cst.Name("size" | "numel" | "dim"))):
-            return Content.WHOLE
-        case cst.Call() if module.qualified(node.func) in ("builtins.len", "builtins.int"):
-            return Content.WHOLE
-        case cst.Call() if module.qualified(node.func) == "builtins.float":
-            return Content.FLOATING
-        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
-            return Content.WHOLE
-        case cst.BinaryOperation():
-            return _of_operation(module, node, hops)
-        case cst.Name() if value.kind is Kind.NUMBER and hops:
-            made = [b.value for b in module.bindings(node) if not b.path]
-            found = {_of_side(module, v, hops - 1) for v in made if v is not None}
-            return found.pop() if len(found) == 1 and None not in made else Content.UNKNOWN
-    return content(module, node, hops)
-
-
-def _of_name(module: Module, name: cst.Name, hops: int) -> Content:
-    bindings = module.bindings(name)
-    if Backpropagation.of(module).is_loss(name):
-        return Content.FLOATING
-    found = {
-        content(module, b.value, hops - 1)
-        if b.value is not None and not b.path and b.kind is not BindingKind.AUGMENT
-        else Content.UNKNOWN
-        for b in bindings
-    }
-    return found.pop() if len(found) == 1 else Content.UNKNOWN
+    return onward(node.left, node.right) if kept else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +177,7 @@ def _assigned(module: Module, scope: Scope, name: str) -> Content:
         term = assigned_part(binding)
         if term is None:
             return Content.UNKNOWN
-        found.add(_of_side(module, term, _HOPS))
+        found.add(content(module, term))
     if len(found) == 1:
         return Content.WHOLE
     return Content.UNKNOWN if Content.UNKNOWN in found else Content.FLOATING
@@ -294,43 +286,37 @@ def _is_read_alone(module: Module, use: cst.Name) -> bool:
     if isinstance(parent, (cst.Del, cst.If, cst.While)):
         return True
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
-    return isinstance(call, cst.Call) and module.qualified(call.func) in {f"builtins.{n}" for n in _NUMBERS}
+    return isinstance(call, cst.Call) and module.qualified(call.func) in _CONVERSIONS
 
 
-def _cancels(module: Module, use: cst.BaseExpression, hops: int = _HOPS) -> bool:
+def _cancels(module: Module, use: cst.BaseExpression) -> bool:
     """Whether what is computed of a total is taken from what is computed of one, as in a variance.
 
     Of two numbers that are nearly the same, the difference has few of the digits that they have.
     """
-    node: cst.CSTNode = use
-    for around in module.tree.ancestors(use):
-        match around:
-            case cst.BinaryOperation(operator=cst.Subtract(), left=left, right=right):
-                if _of_total(module, right if node is left else left, _HOPS):
-                    return True
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)], value=value) if (
-                value is node and hops
-            ):
-                bound = module.names.by_node.get(target)
-                further = module.uses(bound) if bound is not None else ()
-                return any(_cancels(module, later, hops - 1) for later in further)
-            case cst.BaseSmallStatement() | cst.BaseCompoundStatement():
-                return False
-        node = around
-    return False
+    return True in verdicts(module, use, _cancelled)
 
 
-def _of_total(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+def _cancelled(module: Module, use: Use) -> Verdict[bool]:
+    match use.by:
+        case cst.BinaryOperation(operator=cst.Subtract(), left=left, right=right):
+            if some(_of_total(module, right if use.node is left else left)):
+                return True
+    if use.kind is UseKind.ASSIGNED:
+        return ONWARD
+    return Standing(use.by) if use.kind in COMPUTING and isinstance(use.by, cst.BaseExpression) else ()
+
+
+@traced(Through.NOTHING)
+def _of_total(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether an expression is computed of a running total of floating point."""
-    if isinstance(node, cst.Name):
-        found = module.bindings(node)
-        if any(b.kind is BindingKind.AUGMENT for b in found):
-            terms = (assigned_part(b) for b in found if b.kind is BindingKind.AUGMENT)
-            return any(t is not None and _of_side(module, t, hops) is not Content.WHOLE for t in terms)
-        values = (b.value for b in found if b.value is not None and not b.path)
-        return bool(hops) and any(_of_total(module, value, hops - 1) for value in values)
-    names = (n for n in module.tree.descendants(node) if isinstance(n, cst.Name) and n is not node)
-    return any(_of_total(module, name, hops) for name in names)
+    if not isinstance(node, cst.Name):
+        parts = () if path else module.tree.descendants(node)
+        return onward(*(part for part in parts if isinstance(part, cst.Name)))
+    added = [assigned_part(b) for b in module.bindings(node) if b.kind is BindingKind.AUGMENT]
+    if not added:
+        return None
+    return any(term is not None and content(module, term) is not Content.WHOLE for term in added)
 
 
 def _converted(module: Module, use: cst.Name, held: Content) -> tuple[Edit, ...] | None:

@@ -27,6 +27,7 @@ from .legacy import (
     "legacy-tensor-constructor",
     severity=NOTE,
     fix="safe",
+    measured=False,
     on=cst.Call,
     named={cst.Call: LEGACY_NAMES},
     mentions=("torch", "Tensor"),

@@ -16,6 +16,7 @@ from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.sharing import Fate, fate, fresh, other_names
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
@@ -73,14 +74,17 @@ def needless_move(module: Module, call: cst.Call) -> Repeated | None:
     elif value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.graph is Graph.ATTACHED:
         return None
     hot = waiting_place(module, call)
-    if hot is None or not _stays_the_same(module, moved, call, hot):
+    if hot is None or not every(_stays_the_same(module, moved, call, hot)):
         return None
     if whole and (_moved_back(module, moved) or _taken_apart(module, moved, hot)):
         return None
     return Repeated(call, moved, hot, whole)
 
 
-def _stays_the_same(module: Module, node: cst.BaseExpression, call: cst.Call, hot: Hot) -> bool:
+@traced(Through.NOTHING)
+def _stays_the_same(
+    module: Module, node: cst.CSTNode, path: Path, call: cst.Call, hot: Hot
+) -> bool | list[Source]:
     """Whether an expression gives the same in every round of a hot place."""
     match node:
         case cst.Name():
@@ -91,23 +95,24 @@ def _stays_the_same(module: Module, node: cst.BaseExpression, call: cst.Call, ho
         case cst.Subscript():
             indices = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
             literal = len(indices) == len(node.slice) and all(isinstance(i, _LITERALS) for i in indices)
-            return literal and _stays_the_same(module, node.value, call, hot)
+            return onward(node.value) if literal else False
         case cst.Call():
-            if any(arg.star for arg in node.args):
-                return False
-            qualified = module.qualified(node.func)
-            if qualified in _PURE_FUNCTIONS:
-                parts = [arg.value for arg in node.args]
-            elif (
-                qualified is None
-                and isinstance(node.func, cst.Attribute)
-                and node.func.attr.value in _PURE_METHODS
-            ):
-                parts = [node.func.value, *(arg.value for arg in node.args if not _is_dtype(module, arg))]
-            else:
-                return False
-            return all(isinstance(p, _LITERALS) or _stays_the_same(module, p, call, hot) for p in parts)
-    return False
+            parts = _computed_of(module, node)
+            return onward(*(p for p in parts if not isinstance(p, _LITERALS))) if parts else False
+        case _:
+            return False
+
+
+def _computed_of(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
+    """What a call computes its result of, and of nothing else; none for what may give something new."""
+    if any(arg.star for arg in call.args):
+        return []
+    qualified = module.qualified(call.func)
+    if qualified in _PURE_FUNCTIONS:
+        return [arg.value for arg in call.args]
+    if qualified is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _PURE_METHODS:
+        return [call.func.value, *(arg.value for arg in call.args if not _is_dtype(module, arg))]
+    return []
 
 
 def _is_dtype(module: Module, arg: cst.Arg) -> bool:

@@ -8,13 +8,13 @@ All of it was measured (benchmarks/results/syncs.json).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.dimensions import has_no_dimension, is_row
+from torchlint.semantics.identifiers import imports
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.synchronisation import may_be_on_device
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _WHOLE = frozenset({"torch.int64", "torch.int32"})
-_PICTURES = re.compile(r"\bPIL\b|torchvision\.transforms")
+_PICTURES = ("PIL", "torchvision.transforms")
 # What counts or draws whole numbers; of other numbers no index is made.
 _COUNTING = frozenset({"torch.arange", "torch.randint", "torch.randperm"})
 
@@ -91,7 +91,7 @@ def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
         return False
     if module.value(node).device is Device.ACCELERATOR:
         return True
-    return phase(module, node) is Phase.FORWARD and not module.tree.matches(_PICTURES)
+    return phase(module, node) is Phase.FORWARD and not imports(module, _PICTURES)
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:

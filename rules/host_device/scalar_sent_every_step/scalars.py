@@ -20,8 +20,7 @@ from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, traced
+from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -71,7 +70,6 @@ _NUMBER_NAMES = frozenset(f"numpy.{name}" for name in ("pi", "e", "inf", "nan"))
     "torch.pi",
     "torch.e",
 }
-_HOPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
     not have been read. What takes the place of a result where there is nothing to compute is seldom made.
     """
     hot = place_of_sending(module, sent.call)
-    return None if hot is None or _was_read(module, sent.number) else hot
+    return None if hot is None or some(_reads(module, sent.number)) else hot
 
 
 def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
@@ -172,14 +170,12 @@ def _is_number(module: Module, node: cst.BaseExpression) -> bool:
     return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
 
 
-@remembered
-def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+@traced(Through.NOTHING)
+def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Whether a number comes from a tensor on the device."""
     parts = (node, *module.tree.descendants(node))
-    if any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts):
-        return True
-    bindings = module.bindings(node) if isinstance(node, cst.Name) and hops else ()
-    return any(b.value is not None and not b.path and _was_read(module, b.value, hops - 1) for b in bindings)
+    read = any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts)
+    return True if read else None
 
 
 def _stands_in(module: Module, node: cst.CSTNode) -> bool:

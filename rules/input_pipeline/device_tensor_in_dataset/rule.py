@@ -24,6 +24,7 @@ from .workercode import (
     "device-tensor-in-dataset",
     severity=ERROR,
     fix="none",
+    measured=False,
     on=(cst.Call, cst.Subscript),
     mentions=("Dataset|DataLoader", "cuda|xpu|npu|hpu|ccelerator"),
     remedy="Leave the tensor in host memory here, and move the batch in the loop over the loader",

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.datasets import whole_of
 from torchlint.semantics.epochs import usual_workers
 from torchlint.semantics.loaders import Loaders
-from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
-_DEPTH = 6
 ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
-_PARTS = frozenset(
-    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
-)
 # Not MPS: where it is, workers are spawned.
 _ACCELERATORS = ("cuda", "xpu", "npu", "hpu")
 
@@ -84,7 +82,7 @@ def _find_uses(module: Module) -> Iterator[Use]:
         if definition is not None:
             collating.setdefault(definition, []).append(call)
         dataset = Loaders.of(module).dataset(call)
-        for found in _classes(module, dataset, 0) if dataset is not None else ():
+        for found in _classes(module, dataset) if dataset is not None else ():
             reading.setdefault(found, []).append(call)
     for function, loaders in collating.items():
         yield Use(function, tuple(loaders))
@@ -103,21 +101,18 @@ def _find_uses(module: Module) -> Iterator[Use]:
                 yield Use(method, tuple(loaders))
 
 
-@remembered
-def _classes(module: Module, node: cst.BaseExpression, depth: int) -> tuple[cst.ClassDef, ...]:
+def _classes(module: Module, node: cst.BaseExpression) -> list[cst.ClassDef]:
     """The classes of this file that a dataset is an instance, or a part of an instance, of."""
-    if depth > _DEPTH:
-        return ()
-    definition = module.value(node).definition
+    found = [end for end in _class_behind(module, node) if end is not None]
+    return sorted(found, key=module.tree.order.__getitem__)
+
+
+@traced(Through.ITEMS)
+def _class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
+    definition = module.value(node).definition if not path else None
     if isinstance(definition, cst.ClassDef):
-        return (definition,)
-    found: list[cst.ClassDef] = []
-    made = Loaders.of(module).data.made(node)
-    if isinstance(made, cst.Call) and module.qualified(made.func) in _PARTS and made.args:
-        whole = made.args[0].value
-        for part in [e.value for e in whole.elements] if isinstance(whole, cst.List) else [whole]:
-            found += _classes(module, part, depth + 1)
-    return tuple(dict.fromkeys(found))
+        return definition
+    return whole_of(module, node) if isinstance(node, cst.Call) else None
 
 
 # --- what uses the accelerator ------------------------------------------------------------------------
@@ -145,62 +140,43 @@ def reaches_accelerator(module: Module, call: cst.Call) -> bool:
 
 def holds_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """Whether ``self.images`` is what the class has put on an accelerator."""
-    match node:
-        case cst.Attribute(value=cst.Name(value="self")):
-            values = Loaders.of(module).data.attribute_bindings(node)
-            return bool(values) and all(_part_reaches(module, value, path) for value, path in values)
-        case _:
-            return False
+    own = isinstance(node, cst.Attribute) and SelfAttributes.is_self(node.value)
+    return own and every(_is_put_there(module, node))
 
 
-def _part_reaches(module: Module, value: cst.BaseExpression, path: tuple[int | None, ...]) -> bool:
-    if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] is not None:
-        if -len(value.elements) <= path[0] < len(value.elements):
-            return _part_reaches(module, value.elements[path[0]].value, ())
-    return isinstance(value, cst.Call) and not path and reaches_accelerator(module, value)
+@traced(Through.NOTHING)
+def _is_put_there(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    return reaches_accelerator(module, node) if isinstance(node, cst.Call) and not path else None
 
 
-@remembered
-def certain_accelerator(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
+def certain_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a device is an accelerator, if there is one, by what the file says and not by its name."""
-    if depth > _DEPTH:
-        return False
-    constant = module.value(node).constant
+    return every(_is_accelerator(module, node))
+
+
+@traced(Through.PARAMETERS)
+def _is_accelerator(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    constant = module.value(node).constant if not path else None
     if isinstance(constant, str):
         return constant.partition(":")[0] in _ACCELERATORS
     match node:
         case cst.Call() if module.qualified(node.func) == "torch.device" and node.args:
-            return certain_accelerator(module, node.args[0].value, depth + 1)
+            return onward(node.args[0].value)
         case cst.Call() if module.qualified(node.func) == "torch.cuda.current_device":
             return True
         case cst.IfExp():
-            return any(certain_accelerator(module, side, depth + 1) for side in (node.body, node.orelse))
+            # Where there is one, it is not the host that is chosen.
+            return onward(*(side for side in (node.body, node.orelse) if not _is_host(module, side)))
         case cst.FormattedString():
             text = module.source(node).lstrip("fFrR").strip("\"'")
             return text.startswith(_ACCELERATORS)
-        case cst.Name():
-            bindings = module.bindings(node)
-            return bool(bindings) and all(_from_binding(module, b, depth) for b in bindings)
-        case cst.Attribute(value=cst.Name(value="self")):
-            values = Loaders.of(module).data.attribute_bindings(node)
-            return bool(values) and all(
-                not path and certain_accelerator(module, value, depth + 1) for value, path in values
-            )
-        case cst.Attribute(attr=cst.Name(value="device")):
+        case cst.Attribute(attr=cst.Name(value="device")) if not SelfAttributes.is_self(node.value):
             owner = module.value(node.value)
             return owner.kind is Kind.ACCELERATOR or (owner.tensorlike and owner.device is Device.ACCELERATOR)
         case _:
-            return False
+            return None
 
 
-def _from_binding(module: Module, binding: Binding, depth: int) -> bool:
-    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
-        return certain_accelerator(module, binding.value, depth + 1)
-    if binding.kind is not BindingKind.PARAMETER:
-        return False
-    passed = [module.argument(call, binding.name) for call in module.callers(binding.scope.node)]
-    default = binding.node.default if isinstance(binding.node, cst.Param) else None
-    nodes = [default if argument.absent else argument.node for argument in passed]
-    return bool(nodes) and all(
-        node is not None and certain_accelerator(module, node, depth + 1) for node in nodes
-    )
+def _is_host(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    return value.device is Device.CPU or value.constant == "cpu"

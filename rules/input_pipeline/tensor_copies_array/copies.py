@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.arrays import array, named_dtype
-from torchlint.semantics.attributes import part_of
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Kind, item_of
@@ -43,8 +42,6 @@ _KEEPING = frozenset({"register_buffer", "register_parameter", "requires_grad_"}
 # Attributes of tensors that arrays have as well.
 _OF_ARRAYS_TOO = frozenset({"data", "T", "real", "imag"})
 
-_DEPTH = 6
-
 
 @dataclass(frozen=True, slots=True)
 class Copied:
@@ -61,7 +58,7 @@ def copied(module: Module, call: cst.Call) -> Copied | None:
     data = module.argument(call, "data").node
     if data is None:
         return None
-    if _certainly_tensor(module, data):
+    if every(_is_tensor(module, data)):
         return Copied(data, tensor=True)
     found = array(module, data)
     if found is None or any(arg.star for arg in call.args):
@@ -90,57 +87,44 @@ def _often(module: Module, call: cst.Call) -> bool:
     return may_repeat(module, call) or phase(module, call) in (Phase.DATASET, Phase.FORWARD)
 
 
-@remembered
-def _certainly_tensor(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
+@traced(Through.NOTHING)
+def _is_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether an expression is a tensor by what makes it: no name and no parameter tells.
 
     What is computed from something, or is a part of it, is a tensor if that is one: ``image[0]`` and
     ``image.transpose(2, 0, 1)`` are arrays where ``image`` is.
     """
-    if module.value(node).kind is not Kind.TENSOR or depth > _DEPTH or _asked_for(module, node):
+    if path:
+        # The results of a function that gives tensors only.
+        return isinstance(node, cst.Call) or None
+    if isinstance(node, cst.Param):
+        return node.annotation is not None and module.qualified(node.annotation.annotation) == "torch.Tensor"
+    if module.value(node).kind is not Kind.TENSOR or _asked_for(module, node):
         return False
     match node:
         case cst.Name():
             # What is added to a tensor leaves a tensor.
-            made = [b for b in module.bindings(node) if b.kind is not BindingKind.AUGMENT]
-            return bool(made) and all(_bound_to_tensor(module, binding, depth + 1) for binding in made)
+            return [Source(b) for b in module.bindings(node) if b.kind is not BindingKind.AUGMENT] or False
         case cst.Call(func=func) if module.qualified(func) is None:
             called = module.value(func)
             if called.kind is Kind.MODULE:  # by more than its name
                 return bool(called.cls or called.definition or called.origin)
             if isinstance(func, cst.Attribute) and not isinstance(called.definition, cst.FunctionDef):
-                return _certainly_tensor(module, func.value, depth + 1)
-            return True
-        case cst.Call():
+                return onward(func.value)
             return True
         case cst.BinaryOperation(left=left, right=right):
-            return any(_certainly_tensor(module, side, depth + 1) for side in (left, right))
+            tensors = (side for side in (left, right) if module.value(side).kind is Kind.TENSOR)
+            return onward(*tensors) or False
         case cst.UnaryOperation(expression=inner) | cst.Subscript(value=inner):
-            return _certainly_tensor(module, inner, depth + 1)
+            return onward(inner)
         case cst.Attribute(value=owner, attr=cst.Name(value=name)):
-            if _certainly_tensor(module, owner, depth + 1):
-                return True
-            return name not in _OF_ARRAYS_TOO and isinstance(owner, cst.Name)
+            told = name not in _OF_ARRAYS_TOO and isinstance(owner, cst.Name)
+            return told or onward(owner)
         case _:
-            return False
+            return isinstance(node, cst.Call) or None
 
 
-def _bound_to_tensor(module: Module, binding: Binding, depth: int) -> bool:
-    if isinstance(binding.node, cst.Param):
-        annotation = binding.node.annotation
-        return annotation is not None and module.qualified(annotation.annotation) == "torch.Tensor"
-    if binding.kind is not BindingKind.ASSIGN or binding.value is None:
-        return False
-    if not binding.path:
-        return _certainly_tensor(module, binding.value, depth)
-    # Unpacked: what the display shows, or results of a function that gives tensors only.
-    part = part_of(binding.value, binding.path)
-    if part is not None:
-        return _certainly_tensor(module, part, depth)
-    return isinstance(binding.value, cst.Call)
-
-
-def _asked_for(module: Module, node: cst.BaseExpression) -> bool:
+def _asked_for(module: Module, node: cst.CSTNode) -> bool:
     """``if not isinstance(norm, torch.Tensor): norm = torch.tensor(norm)``."""
     text = module.source(node)
     tests = (module.source(decision.test) for decision in module.flow.decisions(node))

@@ -36,8 +36,6 @@ COMMON_VARIABLE: Final = "PYTORCH_ALLOC_CONF"
 """The name for all accelerators, which torch reads since 2.9."""
 
 _READ = frozenset({CUDA_VARIABLE, COMMON_VARIABLE, "PYTORCH_HIP_ALLOC_CONF"})
-_WELL_FORMED = re.compile(r"PYTORCH_([A-Z]+_)?ALLOC_CONF")
-_VARIABLE = re.compile(r"PYTORCH_\w*ALLOC\w*|\w*CUDA_ALLOC_CONF\w*")
 
 _VALUED = """
 backend expandable_segments_reserve expandable_segments_reserve_by_class garbage_collection_threshold
@@ -60,7 +58,12 @@ _NUMBER = re.compile(r"\d+(?:\.\d*)?")
 
 def configurations(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
     """What an assignment or a call sets that configures the allocator, or is meant to."""
-    return settings(module, node, _VARIABLE)
+    return (setting for setting in settings(module, node) if _is_for_allocator(setting.variable))
+
+
+def _is_for_allocator(variable: str) -> bool:
+    """Whether a variable configures the allocator, or is meant to."""
+    return (variable.startswith("PYTORCH_") and "ALLOC" in variable) or "CUDA_ALLOC_CONF" in variable
 
 
 # --- what is written --------------------------------------------------------------------------------
@@ -69,7 +72,7 @@ def configurations(module: Module, node: cst.Assign | cst.Call) -> Iterator[Sett
 def misspelt_variable(setting: Setting) -> str | None:
     """The variable that is meant where no release and no other accelerator reads the one that is set."""
     name = setting.variable
-    if _WELL_FORMED.fullmatch(name):
+    if name.startswith("PYTORCH_") and name.endswith("_ALLOC_CONF"):
         return None
     return next(iter(difflib.get_close_matches(name, sorted(_READ), 1, 0.8)), None)
 
@@ -92,11 +95,7 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
     text = setting.text
     if text is None or setting.variable not in _READ:
         return
-    for option in re.split(r",(?![^\[]*\])", text):
-        key, colon, value = (part.strip() for part in option.partition(":"))
-        words = option.strip()
-        if not words:
-            continue
+    for words, key, colon, value in _options(text):
         if key not in OPTIONS:
             why, right = f"`{key}` is no option of the allocator", _meant(key, colon, value)
             yield Mistake(words, why, right, f"Remove `{words}`")
@@ -121,6 +120,17 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
             yield Mistake(words, why, None, f"Write a share, such as `{key}:0.8`")
 
 
+def _options(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the options of a configuration: each as it is written, and its key, colon and value.
+
+    A comma parts two of them, but none between brackets: ``roundup_power2_divisions:[256:1,512:2]``.
+    """
+    for option in re.split(r",(?![^\[]*\])", text):
+        if option.strip():
+            key, colon, value = (part.strip() for part in option.partition(":"))
+            yield option.strip(), key, colon, value
+
+
 def _meant(key: str, colon: str, value: str) -> str | None:
     """``max_split_size_mb=128`` and ``max_split_size:128``, as torch wants them."""
     if not colon and "=" in key:
@@ -133,7 +143,10 @@ def _meant(key: str, colon: str, value: str) -> str | None:
 
 def sets_backend(setting: Setting) -> bool:
     """Whether the configuration asks for another backend than the native one."""
-    return re.search(r"backend\s*:\s*(?!\s*native)\w", setting.text or "") is not None
+    return any(
+        key == "backend" and value and not value.startswith("native")
+        for _, key, _, value in _options(setting.text or "")
+    )
 
 
 # --- when it is written -----------------------------------------------------------------------------
@@ -146,6 +159,6 @@ def too_late(module: Module, setting: Setting) -> cst.CSTNode | None:
     """
     if inherited_by_others(module) or setting.variable not in _READ:
         return None
-    if any(earlier.variable in _READ for earlier in settings_above(module, setting, _VARIABLE)):
+    if any(earlier.variable in _READ for earlier in settings_above(module, setting)):
         return None
     return found_before(module, setting.node, imports_torch if sets_backend(setting) else initialises_cuda)

@@ -29,6 +29,7 @@ from .allocator import (
     "allocator-configured-too-late",
     severity=ERROR,
     fix="unsafe",
+    measured=False,
     on=(cst.Assign, cst.Call),
     mentions=("ALLOC", "environ|putenv"),
 )

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
+ROUNDED = "sums go over more zeros"
 SIZES = {"small": (4, 32, 32), "medium": (16, 512, 256), "large": (32, 2048, 512)}
 BATCHES = 6
 VOCABULARY = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -17,14 +16,21 @@ from torchlint.semantics.api.families import (
     INSTANCE_NORMS,
     LINEAR_LAYERS,
 )
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.wholeprogram import state_unobserved
-from torchlint.semantics.wiring import Consumer, Wiring
 
+from ..layerorder import called
+from .biases import Biases
+from .consumers import Consumer, after_layer, after_result
 from .evalmode import trains_in_evaluation_mode
 
-_RANDOM_STATES = re.compile(r"rng_state|fork_rng|default_generator|deterministic")
+# What torch calls the states of its random streams, and the wish for the same results in each run.
+_RANDOM_STATES = frozenset(
+    {"get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all", "fork_rng"}
+    | {"default_generator", "deterministic", "use_deterministic_algorithms", "set_deterministic_debug_mode"}
+)
 
 
 @rule(
@@ -81,7 +87,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    name = Wiring.of(module).layers.called(call)
+    name = called(module, call)
     if name is None:
         return
     functional = name in CONVOLUTION_FUNCTIONS
@@ -93,15 +99,15 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not functional and not bias.absent and not _is_true(bias.node):
         # An expression is somebody's choice.
         return
-    trail = Wiring.of(module).after_result(call) if functional else Wiring.of(module).after_layer(call)
-    biases = Wiring.of(module).biases
+    consumers = after_result(module, call) if functional else after_layer(module, call)
+    biases = Biases.of(module)
     if (
         biases.norms_frozen
         or biases.norms_replaced
-        or not all(_cancels(norm, call, name, module) for norm in trail.consumers)
+        or not all(_cancels(norm, call, name, module) for norm in consumers)
     ):
         return
-    layer, norm = name.rpartition(".")[2], trail.consumers[0]
+    layer, norm = name.rpartition(".")[2], consumers[0]
     assert norm.name is not None and norm.call is not None
     yield Finding(
         call,
@@ -150,7 +156,7 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
 
 
 def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
-    if Wiring.of(module).biases.bias_needed(layer):
+    if Biases.of(module).bias_needed(layer):
         return None
     grade = safe if _unnoticed(call, module) else unsafe
     return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
@@ -158,12 +164,12 @@ def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
 
 def _unnoticed(call: cst.Call, module: Module) -> bool:
     """Whether the program is the same without the bias, whatever it computes, draws and stores."""
-    drawn = not _seeded(module) and not module.tree.matches(_RANDOM_STATES)
+    drawn = not _seeded(module) and _RANDOM_STATES.isdisjoint(identifiers(module))
     return (
         drawn
         and state_unobserved(module, call)
         and not trains_in_evaluation_mode(module)
-        and not Wiring.of(module).biases.read
+        and not Biases.of(module).read
     )
 
 

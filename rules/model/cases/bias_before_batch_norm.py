@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the norm subtracts a mean that has no bias in it"
 SIZES = {"small": (8, 32, 4, 16), "medium": (32, 64, 8, 64), "large": (32, 128, 12, 64)}
 CLASSES = 10
 

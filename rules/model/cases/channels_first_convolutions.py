@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the convolutions sum in another order"
 SIZES = {"small": (8, 32, 4, 16), "medium": (32, 64, 8, 128), "large": (64, 96, 10, 192)}
 CLASSES, BATCHES = 10, 2
 

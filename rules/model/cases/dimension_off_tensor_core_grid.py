@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the sum over the tokens takes zeros along"
 SIZES = {"small": (8, 64), "medium": (2048, 768), "large": (8192, 1024)}
 TOKENS = 50257
 RULED_OUT = -1e4

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the fused function rounds once"
 SIZES = {"small": (32, 64), "medium": (8192, 1024), "large": (32768, 1024)}
 DEPTH = 4
 

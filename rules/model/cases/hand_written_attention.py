@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the kernel of attention sums in another order"
 SIZES = {"small": (2, 32, 2, 2, 16), "medium": (8, 512, 4, 8, 64), "large": (4, 2048, 4, 8, 64)}
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the function sums in another order"
 SIZES = {"small": (32, 64), "medium": (8192, 1024), "large": (32768, 1024)}
 DEPTH = 4
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the fused function rounds once"
 SIZES = {"small": (32, 64), "medium": (8192, 8192), "large": (16384, 16384)}
 WIDTH = 64
 

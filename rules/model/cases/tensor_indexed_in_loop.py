@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the mean is taken over all rows at once"
 SIZES = {"small": (16, 64), "medium": (128, 4096), "large": (1024, 16384)}
 
 

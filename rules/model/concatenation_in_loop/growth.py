@@ -26,10 +26,10 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
+from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.wiring import Wiring
 from torchlint.semantics.writes import writes_to
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CS
 
 def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> bool:
     """Whether a name that one of these expressions reads is bound in a loop."""
-    names = (name for node in nodes for name in Wiring.of(module).operations.read_names(node))
+    names = (name for node in nodes for name in operations_of(module).read_names(node))
     return any(
         module.tree.contains(loop, binding.node) for name in names for binding in module.bindings(name)
     )
@@ -310,7 +310,7 @@ class _Item:
 
     def _names_of_keys(self) -> Iterator[cst.Name]:
         for key in self.keys:
-            yield from Wiring.of(self.module).operations.read_names(key)
+            yield from operations_of(self.module).read_names(key)
 
     def carried(self, loop: StatementLoop) -> bool:
         """Whether it is the same place in each round, and nothing but the concatenation is put there."""
@@ -390,11 +390,12 @@ def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
 
 def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
     """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
-    loop = module.tree.enclosing(target, cst.For, cst.While)
-    if loop is None or module.tree.enclosing(other, cst.For, cst.While) is not loop:
+    flow = module.flow
+    loops = flow.statement_loops(target)[:1]
+    if not loops or flow.statement_loops(other)[:1] != loops:
         return False
     pairs = (target, other), (other, target)
-    return not any(module.flow.may_follow(one, two, within=loop) for one, two in pairs)
+    return not any(flow.may_follow(one, two, within=loops[0]) for one, two in pairs)
 
 
 # --- the fix ----------------------------------------------------------------------------------------
@@ -449,18 +450,15 @@ def _is_plain(module: Module, growth: Growth, loop: StatementLoop, binding: Bind
             return False
     if any(isinstance(holder, cst.Try) for holder in _between(module, growth.call, loop)):
         return False
-    for holder in tree.ancestors(loop):
-        if holder is function:
-            break
-        if isinstance(holder, cst.Try) and tree.contains(holder.body, loop):
-            # Behind an error in the loop, what has been joined so far is missing.
-            goes_on = any(not leaves(handler.body) for handler in holder.handlers)
-            elsewhere = [*holder.handlers, *([holder.finalbody] if holder.finalbody else [])]
-            for use in module.uses(binding):
-                if any(tree.contains(part, use) for part in elsewhere):
-                    return False
-                if goes_on and not tree.contains(holder.body, use):
-                    return False
+    for attempt in module.flow.tries(loop):
+        # Behind an error in the loop, what has been joined so far is missing.
+        goes_on = any(not leaves(handler.body) for handler in attempt.handlers)
+        elsewhere = [*attempt.handlers, *([attempt.finalbody] if attempt.finalbody else [])]
+        for use in module.uses(binding):
+            if any(tree.contains(part, use) for part in elsewhere):
+                return False
+            if goes_on and not tree.contains(attempt.body, use):
+                return False
     return not any(
         isinstance(node, (cst.Global, cst.Nonlocal))
         and re.search(rf"\b{binding.name}\b", module.source(node))
@@ -535,7 +533,7 @@ def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
         return None
     tensors = module.argument(call, "tensors").node
     rest = [arg for arg in call.args if arg.value is not tensors]
-    if any(not Wiring.of(module).operations.at_hand(arg.value) for arg in rest):
+    if any(not operations_of(module).at_hand(arg.value) for arg in rest):
         return None
     pieces = f"{name}[::-1]" if growth.in_front else name
     arguments = [pieces, *(module.source(arg).rstrip(", \n") for arg in rest)]
@@ -581,7 +579,7 @@ def _start(
         return None
     test, first, replaced = branches
     pieces = [piece.value for piece in growth.pieces]
-    if len(pieces) != 1 or not Wiring.of(module).operations.same(first, pieces[0]):
+    if len(pieces) != 1 or not operations_of(module).same(first, pieces[0]):
         return None
     if module.source(first) != module.source(pieces[0]):
         return None
@@ -611,21 +609,19 @@ def _branches(
         if not isinstance(statement, cst.Assign) or growth.starts:
             return None
         return (parent.test, other, statement) if _right_way(parent.test, parent.body is other) else None
-    for holder in tree.ancestors(growth.call):
-        if isinstance(holder, cst.If):
-            if len(growth.starts) != 1 or not isinstance(holder.orelse, cst.Else):
-                return None
-            if isinstance(tree.parent(holder), cst.If):
-                return None
-            first = _only_value(holder.body), _only_value(holder.orelse.body)
-            values = [value for value in first if value is not None and value is not growth.call]
-            if None in first or len(values) != 1:
-                return None
-            value = values[0]
-            return (holder.test, value, holder) if _right_way(holder.test, first[0] is value) else None
-        if isinstance(holder, (cst.For, cst.While)):
-            return None
-    return None
+    holder = next((branch.construct for branch in module.flow.branches(growth.call)), None)
+    if not isinstance(holder, cst.If) or not tree.contains(growth.loops[0], holder):
+        return None
+    if len(growth.starts) != 1 or not isinstance(holder.orelse, cst.Else):
+        return None
+    if isinstance(tree.parent(holder), cst.If):
+        return None
+    first = _only_value(holder.body), _only_value(holder.orelse.body)
+    values = [value for value in first if value is not None and value is not growth.call]
+    if None in first or len(values) != 1:
+        return None
+    value = values[0]
+    return (holder.test, value, holder) if _right_way(holder.test, first[0] is value) else None
 
 
 def _only_value(block: cst.BaseSuite) -> cst.BaseExpression | None:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -203,7 +203,7 @@ def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
 
 
 def _attribute(module: Module, node: cst.Attribute) -> cst.Integer | None:
-    values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
+    values = SelfAttributes.of(module).attribute_values(node, node.attr.value)
     return _written(module, values[0]) if len(values) == 1 else None
 
 

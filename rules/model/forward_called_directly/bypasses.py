@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.comments import Topic, says
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.purpose import comment_says
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MODULE, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.classes import ClassInfo
-    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
-_ON_PURPOSE = re.compile(
-    r"\b(hooks?|bypass\w*|__call__|skip\w*|direct(ly)?|on purpose|intentional\w*|deliberate\w*|recurs\w*)\b",
-    re.IGNORECASE,
-)
 # Libraries whose models are no modules of torch, or compute something else when they are called.
 _OTHER_CALL = OTHER_FRAMEWORKS | {"gpytorch", "botorch", "pyro", "skorch"}
 _WRAPPER_CLASS = re.compile(r"Wrap|Proxy|Export")
@@ -63,7 +59,7 @@ def bypass(module: Module, call: cst.Call) -> Bypass | None:
     plain = _plain(module, value)
     if plain is None or (not plain and not _shown(module, call, receiver, value)):
         return None
-    return None if comment_says(module, call, _ON_PURPOSE) else Bypass(receiver, plain)
+    return None if says(module, call, Topic.BYPASS) else Bypass(receiver, plain)
 
 
 def _is_own(module: Module, receiver: cst.BaseExpression) -> bool:

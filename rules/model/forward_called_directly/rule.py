@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,13 +9,14 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import dotted_text
 
 from .bypasses import Bypass, bypass
 
 # What runs before or after ``forward`` as a hook, and would now run.
-_HOOKS = re.compile(r"register_\w*hook|weight_norm|spectral_norm|torch\.nn\.utils|prune\.|parametri[sz]")
+_HOOKED = frozenset({"weight_norm", "spectral_norm", "prune", "parametrize", "parametrizations"})
 
 
 @rule(
@@ -24,6 +24,7 @@ _HOOKS = re.compile(r"register_\w*hook|weight_norm|spectral_norm|torch\.nn\.util
     "forward-called-directly",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=(".forward",),
 )
@@ -79,5 +80,13 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _fix(call: cst.Call, found: Bypass, module: Module) -> Fix | None:
-    grade = safe if found.plain and not module.tree.matches(_HOOKS) else unsafe
+    grade = safe if found.plain and not _has_hooks(module) else unsafe
     return grade(module, "Call the module", replace(module, call.func, module.source(found.receiver)))
+
+
+def _has_hooks(module: Module) -> bool:
+    """Whether the file registers hooks, or has a utility of torch do so."""
+    return imports(module, ("torch.nn.utils",)) or any(
+        name in _HOOKED or (name.startswith("register_") and name.endswith("hook"))
+        for name in identifiers(module)
+    )

@@ -20,18 +20,19 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.names import Binding
-from torchlint.semantics.operations import Operation
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.operations import Operation, operations_of
+from torchlint.semantics.sources import Through, every, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
-from torchlint.semantics.wiring import Wiring
 
 from .causality import Triangle, causal
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path
 
 _PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum"})
 _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16", "double"})
@@ -151,7 +152,7 @@ class _Walk:
             return self._through_name(node, weighted)
         if isinstance(node, cst.IfExp):
             return None
-        operation = Wiring.of(self.module).operations.of(node)
+        operation = operations_of(self.module).of(node)
         if operation is None:
             return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
         return self._through(operation, weighted)
@@ -248,14 +249,14 @@ class _Walk:
         return self._optional(chains)
 
     def _through_binding(self, binding: Binding, weighted: bool) -> _Chain | None:
-        definition = Wiring.of(self.module).operations.definition(binding)
+        definition = operations_of(self.module).definition(binding)
         if definition is None:
             return None
         self.bindings[binding] = None
         self.visiting.add(binding)
         try:
             if isinstance(definition, cst.AugAssign):
-                operation = Wiring.of(self.module).operations.of(definition)
+                operation = operations_of(self.module).of(definition)
                 return self._through(operation, weighted) if operation is not None else None
             assert isinstance(definition, cst.BaseExpression)
             return self.chain(definition, weighted)
@@ -297,7 +298,7 @@ class _Walk:
 
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
     """The attention whose last product is ``node``; None if it is none, or its weights serve another end."""
-    product = Wiring.of(module).operations.of(node)
+    product = operations_of(module).of(node)
     if product is None or product.name not in _PRODUCTS:
         return None
     first = 1 if product.name == "einsum" else 0
@@ -365,7 +366,7 @@ def _condition_of(operation: Operation) -> int:
 def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
     """Whether softmax runs over the last dimension of the scores, as far as the file shows."""
     dim = softmax.options.get("dim")
-    number = Wiring.of(module).operations.integer(dim)
+    number = operations_of(module).integer(dim)
     if number is None:
         return False
     scores = chain.scores
@@ -385,10 +386,10 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
 
 def _of_three(module: Module, scores: Operation) -> bool:
     """``torch.matmul(q, k.transpose(1, 2))``: whether the keys show that scores have three dimensions."""
-    queries, keys = (Wiring.of(module).operations.of(operand) for operand in scores.operands[:2])
+    queries, keys = (operations_of(module).of(operand) for operand in scores.operands[:2])
     if keys is None or keys.name not in ("transpose", "permute"):
         return False
-    numbers = [Wiring.of(module).operations.integer(o) for o in _dimensions(keys)]
+    numbers = [operations_of(module).integer(o) for o in _dimensions(keys)]
     swapped = set(numbers) == {1, 2} if keys.name == "transpose" else numbers == [0, 2, 1]
     return swapped and (queries is None or queries.name not in ("transpose", "permute"))
 
@@ -451,10 +452,10 @@ def _is_table(module: Module, node: cst.BaseExpression) -> bool:
 
 def _is_transposed(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression swaps the last two dimensions right here."""
-    operation = Wiring.of(module).operations.of(node)
+    operation = operations_of(module).of(node)
     if operation is None:
         return False
-    numbers = [Wiring.of(module).operations.integer(o) for o in _dimensions(operation)]
+    numbers = [operations_of(module).integer(o) for o in _dimensions(operation)]
     if operation.name == "transpose":
         return set(numbers) in ({-1, -2}, {1, 2}, {2, 3})
     if operation.name == "permute":
@@ -621,11 +622,11 @@ def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wante
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
     """The code of the keys with their last two dimensions swapped; of three, if they are ``batched``."""
-    operation = Wiring.of(module).operations.of(key)
+    operation = operations_of(module).of(key)
     if operation is not None and operation.name == "mT":
         return _code(module, operation.operands[0])
     if operation is not None and operation.name == "transpose":
-        numbers = {Wiring.of(module).operations.integer(o) for o in _dimensions(operation)}
+        numbers = {operations_of(module).integer(o) for o in _dimensions(operation)}
         if numbers in ({-1, -2}, {2, 3}) or (numbers == {1, 2} and batched):
             return _code(module, operation.operands[0])
     if operation is not None and operation.name == "permute" and _is_transposed(module, key):
@@ -684,9 +685,7 @@ def _scale(module: Module, found: Attention, step: Step | None) -> str | None:
 def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """``x`` of ``1 / x``."""
     match node:
-        case cst.BinaryOperation(operator=cst.Divide()) if (
-            Wiring.of(module).operations.number(node.left) == 1
-        ):
+        case cst.BinaryOperation(operator=cst.Divide()) if operations_of(module).number(node.left) == 1:
             return node.right
         case _:
             return None
@@ -694,91 +693,70 @@ def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | N
 
 def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Attention) -> bool:
     """Whether an expression is ``math.sqrt(q.size(-1))``, the default scale's inverse."""
-    origin = Wiring.of(module).operations.origin(node)
+    origin = operations_of(module).origin(node)
     match origin:
         case cst.Call(args=[cst.Arg(value=inner)]) if module.qualified(origin.func) in (
             "math.sqrt",
             "numpy.sqrt",
         ):
-            size = Wiring.of(module).operations.origin(inner)
+            size = operations_of(module).origin(inner)
         case cst.BinaryOperation(operator=cst.Power(), left=left, right=right):
-            size = Wiring.of(module).operations.origin(left)
-            if Wiring.of(module).operations.number(right) != 0.5:
+            size = operations_of(module).origin(left)
+            if operations_of(module).number(right) != 0.5:
                 return False
         case _:
             return False
     owner: cst.BaseExpression | None = None
     match size:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("size")), args=[cst.Arg(value=dim)]):
-            if Wiring.of(module).operations.integer(dim) != -1:
+            if operations_of(module).integer(dim) != -1:
                 return False
         case cst.Subscript(
             value=cst.Attribute(value=owner, attr=cst.Name("shape")),
             slice=[cst.SubscriptElement(slice=cst.Index(value=dim))],
         ):
-            if Wiring.of(module).operations.integer(dim) != -1:
+            if operations_of(module).integer(dim) != -1:
                 return False
         case _:
             return False
     if owner is None or found.scores.name == "einsum":
         return False
     query, key = found.scores.operands
-    keys = Wiring.of(module).operations.of(key) if _is_transposed(module, key) else None
+    keys = operations_of(module).of(key) if _is_transposed(module, key) else None
     candidates = [query] if keys is None else [query, keys.operands[0]]
-    return any(Wiring.of(module).operations.same(owner, candidate) for candidate in candidates)
+    return any(operations_of(module).same(owner, candidate) for candidate in candidates)
 
 
-@remembered
-def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
+def is_number(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a Python number, going by how it is computed and what is annotated."""
-    if not depth:
-        return False
+    return every(_number(module, node))
+
+
+@traced(Through.OPERANDS)
+def _number(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    if isinstance(node, cst.BinaryOperation) and not module.value(node).known:
+        return not isinstance(node.operator, cst.MatrixMultiply) and every(_settings(module, node))
+    return _plain_number(module, node)
+
+
+@traced(Through.OPERANDS)
+def _settings(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a value is computed of numbers and parameters of a constructor: ``dim // heads``."""
+    if isinstance(node, cst.Param):
+        function = module.tree.enclosing(node, cst.FunctionDef)
+        return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+    return _plain_number(module, node)
+
+
+def _plain_number(module: Module, node: cst.CSTNode) -> bool | None:
+    """Whether an expression is a number by itself; None if that depends on what it comes from."""
     value = module.value(node)
-    if value.kind is Kind.NUMBER:
-        return True
     if value.known:
-        return False
-    match node:
-        case cst.BinaryOperation(operator=operator, left=left, right=right):
-            if isinstance(operator, cst.MatrixMultiply):
-                return False
-            return all(is_number(module, s, depth - 1) or _is_setting(module, s) for s in (left, right))
-        case cst.UnaryOperation():
-            return is_number(module, node.expression, depth - 1)
-        case cst.Call():
-            dotted = module.qualified(node.func) or ""
-            return dotted.startswith("math.") or dotted in ("builtins.float", "builtins.int", "numpy.sqrt")
-        case cst.Attribute():
-            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-            return bool(values) and all(is_number(module, value, depth - 1) for value in values)
-        case cst.Name():
-            bindings = module.bindings(node)
-            values = [b.value for b in bindings if b.value is not None and not b.path]
-            return (
-                bool(values)
-                and len(values) == len(bindings)
-                and all(is_number(module, value, depth - 1) for value in values)
-            )
-        case _:
-            return False
-
-
-@solved(False)
-def _is_setting(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name is a parameter of a constructor, of which a number is computed: ``dim // heads``."""
-    if isinstance(node, cst.Attribute):
-        values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-        return bool(values) and all(_is_setting(module, value) for value in values)
-    if not isinstance(node, cst.Name):
-        return False
-    function = module.function(node)
-    if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
-        return False
-    bindings = module.bindings(node)
-    return bool(bindings) and all(
-        isinstance(b.node, cst.Param) or (b.value is not None and not b.path and is_number(module, b.value))
-        for b in bindings
-    )
+        return value.kind is Kind.NUMBER
+    if not isinstance(node, cst.Call):
+        return None
+    dotted = module.qualified(node.func) or ""
+    return dotted.startswith("math.") or dotted in ("builtins.float", "builtins.int", "numpy.sqrt")
 
 
 def _casts_cancel(module: Module, found: Attention) -> bool:
@@ -801,7 +779,7 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
         wanted = wanted.value
     elif back.name != "type_as":
         return False
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     if operations.origin(wanted) is found.scores.node:
         return all(cast is back or cast.name == "float" for cast in casts)
     candidates = (*found.scores.operands[-2:], found.product.operands[-1])
@@ -828,7 +806,7 @@ def _mask(module: Module, step: Step) -> str | None:
         condition = _condition_of(operation)
         rest = [o for i, o in enumerate(operation.operands) if i not in (condition, _carriers(operation)[0])]
         fill = rest[0] if len(rest) == 1 else None
-    if Wiring.of(module).operations.number(fill) != -math.inf:
+    if operations_of(module).number(fill) != -math.inf:
         return None
     shown = Triangle.KEPT if operation.name == "where" else Triangle.HIDDEN
     if step.optional is None and causal(module, mask) is shown:
@@ -983,7 +961,7 @@ def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     around: list[cst.CSTNode] = []
     owner = module.tree.enclosing(node, cst.ClassDef)
     if owner is not None:
-        around += Wiring.of(module).attributes.family(owner)
+        around += SelfAttributes.of(module).family(owner)
     function = module.function(node)
     if function is not None:
         around.append(function)

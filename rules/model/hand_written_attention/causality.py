@@ -8,20 +8,20 @@ or of minus infinities, with the diagonal of the definition, cut off at the end 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sharing import Fate, fate
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.sources import Through, every, onward, sole, traced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchlint.semantics.module import Module
-
-_HOPS = 12
+    from torchlint.semantics.sources import Path, Source
 
 
 class Triangle(IdentityEnum):
@@ -46,47 +46,64 @@ _CASTS = frozenset(
 _EQUAL_ONE, _EQUAL_ZERO = {"1", "True"}, {"0", "False"}
 
 
-def causal(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Triangle | None:
+def causal(module: Module, node: cst.BaseExpression) -> Triangle | None:
     """The causal mask that an expression is for certain; None for anything else."""
-    if hops <= 0:
-        return None
+    found = sole(_masks(module, node))
+    return found if isinstance(found, Triangle) else None
+
+
+@traced(Through.NOTHING)
+def _masks(module: Module, node: cst.CSTNode, path: Path) -> Triangle | Literal[False] | list[Source] | None:
+    if path or _is_changed(module, node):
+        return False
+    inverse = _inverse(module, node)
+    if inverse is not None:
+        operand, kept = inverse
+        found = causal(module, operand)
+        if found is None:
+            return False
+        return found if kept and found is not Triangle.BIAS else _INVERTED.get(found, False)
     match node:
-        case cst.Name():
-            value = _assigned(module, node)
-            return None if value is None else causal(module, value, hops - 1)
-        case cst.Attribute():
-            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-            if len(values) != 1 or _is_written(module, node):
-                return None
-            return causal(module, values[0], hops - 1)
         case cst.Subscript():
-            return causal(module, node.value, hops - 1) if _cuts_off_ends(node) else None
-        case cst.UnaryOperation(operator=cst.BitInvert()):
-            found = causal(module, node.expression, hops - 1)
-            return _INVERTED.get(found) if found is not None and _is_bool(module, node.expression) else None
+            return onward(node.value) if _cuts_off_ends(node) else False
+        case cst.Call():
+            return _called(module, node)
+    return None
+
+
+def _inverse(module: Module, node: cst.CSTNode) -> tuple[cst.BaseExpression, bool] | None:
+    """The mask of which another one is the negation, or, if that is so, the same: ``mask == 1``."""
+    match node:
+        case cst.UnaryOperation(operator=cst.BitInvert(), expression=operand):
+            return (operand, False) if every(_is_bool(module, operand)) else None
         case cst.Comparison(
-            left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual() as operator)]
+            left=left,
+            comparisons=[
+                cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual() as operator, comparator=to)
+            ],
         ):
-            return _compared(
-                causal(module, left, hops - 1), module.source(node.comparisons[0].comparator), operator
-            )
+            return _compared(module, left, to, equal=isinstance(operator, cst.Equal))
         case cst.BinaryOperation(
             left=cst.Integer("1") | cst.Float("1.0"), operator=cst.Subtract(), right=right
         ):
-            found = causal(module, right, hops - 1)
-            return _INVERTED.get(found) if found is not None else None
-        case cst.Call():
-            return _called(module, node, hops)
-        case _:
-            return None
+            return right, False
+        case cst.Call(args=[cst.Arg(value=operand, keyword=None, star="")]) if (
+            module.qualified(node.func) == "torch.logical_not"
+        ):
+            return operand, False
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("logical_not"))):
+            return (owner, False) if module.qualified(node.func) is None else None
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("eq")), args=[cst.Arg(value=to)]):
+            return _compared(module, owner, to, equal=True)
+    return None
 
 
-def _compared(found: Triangle | None, number: str, operator: cst.BaseCompOp) -> Triangle | None:
+def _compared(
+    module: Module, mask: cst.BaseExpression, number: cst.BaseExpression, *, equal: bool
+) -> tuple[cst.BaseExpression, bool] | None:
     """``mask == 0``, ``mask != 1``."""
-    if found is None or number not in _EQUAL_ONE | _EQUAL_ZERO:
-        return None
-    keeps = (number in _EQUAL_ONE) is isinstance(operator, cst.Equal)
-    return found if keeps and found is not Triangle.BIAS else _INVERTED.get(found)
+    spelt = module.source(number)
+    return (mask, (spelt in _EQUAL_ONE) is equal) if spelt in _EQUAL_ONE | _EQUAL_ZERO else None
 
 
 def _cuts_off_ends(node: cst.Subscript) -> bool:
@@ -100,32 +117,24 @@ def _cuts_off_ends(node: cst.Subscript) -> bool:
     return True
 
 
-def _called(module: Module, call: cst.Call, hops: int) -> Triangle | None:
+def _called(module: Module, call: cst.Call) -> Triangle | Literal[False] | list[Source]:
     name = module.qualified(call.func)
     arguments = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     if any(arg.star for arg in call.args):
-        return None
+        return False
     if name in ("torch.tril", "torch.triu") and arguments:
         return _cut(module, name[-4:], arguments[0], arguments[1:], keywords)
     if name == "torch.nn.Transformer.generate_square_subsequent_mask":
         return Triangle.BIAS
-    if name == "torch.logical_not" and len(arguments) == 1:
-        found = causal(module, arguments[0], hops - 1)
-        return _INVERTED.get(found) if found is not None else None
     if name is not None or not isinstance(call.func, cst.Attribute):
-        return None
+        return False
     method, owner = call.func.attr.value, call.func.value
     if method in ("tril", "triu"):
         return _cut(module, method, owner, arguments, keywords)
-    if method == "logical_not":
-        found = causal(module, owner, hops - 1)
-        return _INVERTED.get(found) if found is not None else None
-    if method == "eq" and len(arguments) == 1:
-        return _compared(causal(module, owner, hops - 1), module.source(arguments[0]), cst.Equal())
     if method in ("view", "reshape"):
-        return causal(module, owner, hops - 1) if _adds_dimensions(arguments) else None
-    return causal(module, owner, hops - 1) if method in _CASTS else None
+        return onward(owner) if _adds_dimensions(arguments) else False
+    return onward(owner) if method in _CASTS else False
 
 
 def _adds_dimensions(arguments: Sequence[cst.BaseExpression]) -> bool:
@@ -141,83 +150,71 @@ def _cut(
     matrix: cst.BaseExpression,
     arguments: Sequence[cst.BaseExpression],
     keywords: dict[str, cst.BaseExpression],
-) -> Triangle | None:
+) -> Triangle | Literal[False]:
     """What is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
     diagonal = keywords.get("diagonal", arguments[0] if arguments else None)
-    offset = 0 if diagonal is None else Wiring.of(module).operations.integer(diagonal)
-    filled = _filled(module, matrix)
+    offset = 0 if diagonal is None else operations_of(module).integer(diagonal)
+    filled = sole(_filled(module, matrix))
     if half == "tril":
-        return Triangle.KEPT if offset == 0 and filled == _ONES else None
-    if offset != 1 or filled is None:
-        return None
+        return Triangle.KEPT if offset == 0 and filled == _ONES else False
+    if offset != 1 or filled not in (_ONES, _INFINITIES):
+        return False
     return Triangle.HIDDEN if filled == _ONES else Triangle.BIAS
 
 
-def _assigned(module: Module, name: cst.Name) -> cst.BaseExpression | None:
-    """What a variable holds that is assigned once and never written to."""
-    binding = module.names.assignment(name)
-    return None if binding is None or fate(module, binding) is Fate.WRITTEN else binding.value
+def _is_changed(module: Module, node: cst.CSTNode) -> bool:
+    """Whether what a name or an attribute stands for is written to."""
+    if isinstance(node, cst.Name):
+        return any(fate(module, binding) is Fate.WRITTEN for binding in module.bindings(node))
+    return isinstance(node, cst.Attribute) and _is_written(module, node)
 
 
-def _filled(module: Module, node: cst.BaseExpression, hops: int = 4) -> str | None:
-    """What a matrix is full of."""
-    if hops <= 0:
-        return None
+@traced(Through.NOTHING)
+def _filled(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
+    """What a matrix is full of; empty if it is written to."""
+    if _is_changed(module, node):
+        return ""
+    number = operations_of(module).number
     match node:
-        case cst.Name():
-            value = _assigned(module, node)
-            return None if value is None else _filled(module, value, hops - 1)
         case cst.BinaryOperation(operator=cst.Multiply(), left=left, right=right):
-            pairs = ((left, right), (right, left))
-            infinite = any(
-                _filled(module, ones, hops - 1) == _ONES
-                and Wiring.of(module).operations.number(factor) == -math.inf
-                for ones, factor in pairs
-            )
-            return _INFINITIES if infinite else None
+            for ones, factor in ((left, right), (right, left)):
+                if number(factor) == -math.inf and sole(_filled(module, ones)) == _ONES:
+                    return _INFINITIES
         case cst.Call():
             name = module.qualified(node.func)
             if name == "torch.ones":
                 return _ONES
             if name == "torch.full":
-                number = Wiring.of(module).operations.number(module.argument(node, "fill_value").node)
-                return _ONES if number == 1 else _INFINITIES if number == -math.inf else None
+                filling = number(module.argument(node, "fill_value").node)
+                return _ONES if filling == 1 else _INFINITIES if filling == -math.inf else None
             if name is None and isinstance(node.func, cst.Attribute) and node.func.attr.value in _CASTS:
-                return _filled(module, node.func.value, hops - 1)
+                return onward(node.func.value)
     return None
 
 
-def _is_bool(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+@traced(Through.NOTHING)
+def _is_bool(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a mask has the dtype ``bool``, so that ``~`` turns it round."""
-    if hops <= 0:
-        return False
     match node:
-        case cst.Name():
-            bindings = module.bindings(node)
-            value = bindings[0].value if len(bindings) == 1 else None
-            return value is not None and _is_bool(module, value, hops - 1)
-        case cst.Attribute():
-            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-            return len(values) == 1 and _is_bool(module, values[0], hops - 1)
-        case cst.Subscript():
-            return _is_bool(module, node.value, hops - 1)
         case cst.Comparison():
             return True
-        case cst.UnaryOperation():
-            return _is_bool(module, node.expression, hops - 1)
+        case cst.Subscript(value=inner) | cst.UnaryOperation(expression=inner):
+            return onward(inner)
         case cst.Call():
-            given = [arg.value for arg in node.args]
+            name, given = module.qualified(node.func), [arg.value for arg in node.args]
             if any(module.qualified(value) in ("torch.bool", "builtins.bool") for value in given):
                 return True
-            if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("bool", "logical_not", "eq"):
+            if name in ("torch.tril", "torch.triu") and given:
+                return onward(given[0])
+            if not isinstance(node.func, cst.Attribute):
+                return False
+            method = node.func.attr.value
+            if method in ("bool", "logical_not", "eq"):
                 return True
-            if module.qualified(node.func) in ("torch.tril", "torch.triu") and given:
-                return _is_bool(module, given[0], hops - 1)
-            if module.qualified(node.func) is None and isinstance(node.func, cst.Attribute):
-                keeps = node.func.attr.value in ("cuda", "contiguous", "tril", "triu", "unsqueeze", "view")
-                moves = node.func.attr.value == "to" and len(given) == 1
-                return (keeps or moves) and _is_bool(module, node.func.value, hops - 1)
-    return False
+            keeps = method in ("cuda", "contiguous", "tril", "triu", "unsqueeze", "view")
+            moves = method == "to" and len(given) == 1
+            return onward(node.func.value) if name is None and (keeps or moves) else False
+    return None
 
 
 def _is_written(module: Module, attribute: cst.Attribute) -> bool:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.families import DROPOUTS, LAYERS_WITH_PARAMETERS
-from torchlint.semantics.attributes import SEQUENTIAL
+from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind, unpacked
+from torchlint.semantics.names import AttributeBinding, BindingKind, ScopeKind, unpacked
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.sources import (
     Item,
     Path,
@@ -35,7 +36,6 @@ from torchlint.semantics.sources import (
 )
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.classes import ClassInfo
@@ -139,7 +139,7 @@ class _Attribute:
     ) -> None:
         self.module, self.tree, self.info = module, module.tree, info
         self.target, self.value, self.name = target, value, target.attr.value
-        self.attributes = Wiring.of(module).layers.attributes
+        self.attributes = SelfAttributes.of(module)
         self.family = self.attributes.family(info.node)
 
     def hidden(self) -> Hidden | None:
@@ -319,63 +319,9 @@ class _Attribute:
 
     # ------------------------------------------------------------------ what becomes of them
 
-    def _elements(
-        self, collection: cst.BaseExpression, path: tuple[int, ...] = (), hops: int = 6
-    ) -> Iterator[cst.BaseExpression]:
-        """The expressions that stand for elements of a collection where it is read: indexed, or iterated.
-
-        ``path`` leads to the element in what an iteration gives: 1 for ``enumerate(layers)``.
-        """
-        parent = self.tree.parent(collection) if hops else None
-        match parent:
-            case cst.Subscript() if parent.value is collection:
-                if any(isinstance(part.slice, cst.Slice) for part in parent.slice):
-                    yield from self._elements(parent, hops=hops - 1)
-                else:
-                    yield parent
-                    yield from self._named(parent)
-            case cst.For() | cst.CompFor() if parent.iter is collection:
-                yield from self._uses_of_target(parent.target, path)
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                name = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
-                if isinstance(call, cst.Call) and name in _GOING_THROUGH:
-                    step = {"builtins.enumerate": (1,), "builtins.zip": (call.args.index(parent),)}
-                    yield from self._elements(call, (*step.get(name, ()), *path), hops - 1)
-            case cst.Assign() if parent.value is collection:
-                for target in parent.targets:
-                    uses = list(self._uses_of_target(target.target))
-                    if isinstance(target.target, cst.Name):
-                        for alias in uses:
-                            yield from self._elements(alias, hops=hops - 1)
-                    else:
-                        yield from uses
-            case cst.Attribute(attr=cst.Name("values" | "items" | "get" as method)):
-                call = self.tree.parent(parent)
-                if isinstance(call, cst.Call) and method == "get":
-                    yield call
-                elif isinstance(call, cst.Call):
-                    yield from self._elements(call, (1,) if method == "items" else (), hops - 1)
-            case _:
-                return
-
-    def _named(self, element: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The reads of the variable that an element is assigned to."""
-        statement = self.tree.parent(element)
-        if isinstance(statement, cst.Assign):
-            for target in statement.targets:
-                yield from self._uses_of_target(target.target)
-
-    def _uses_of_target(
-        self, target: cst.BaseExpression, path: tuple[int, ...] = ()
-    ) -> Iterator[cst.BaseExpression]:
-        for step in path:
-            if isinstance(target, (cst.Tuple, cst.List)) and step < len(target.elements):
-                target = target.elements[step].value
-        for node in self.tree.descendants(target):
-            binding: Binding | None = self.module.names.by_node.get(node)
-            if binding is not None:
-                yield from self.module.uses(binding)
+    def _elements(self, collection: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The expressions that stand for elements of a collection where it is read: indexed, or iterated."""
+        return sinks(self.module, Standing(collection, (None,)), _element)
 
     def _cared_for(self, made: list[cst.BaseExpression]) -> bool:
         """Whether the modules are registered in another way, or kept apart on purpose."""
@@ -589,3 +535,28 @@ def registered_in_time(module: Module, statement: cst.CSTNode) -> bool:
         isinstance(node, cst.Call) and last_name(node.func) == "__init__" and order[node] < order[statement]
         for node in module.tree.descendants(function.body)
     )
+
+
+def _element(module: Module, use: Use) -> Verdict[cst.BaseExpression]:
+    """The element of a collection that stands where it is used; the collection itself goes on."""
+    if not use.path:
+        # What a loop gives its variable stands nowhere but under that name.
+        return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED) else use.node
+    match use.kind:
+        case UseKind.ITEM if isinstance(use.by, cst.Subscript) and not _is_slice(use.by):
+            return use.by, ONWARD
+        case UseKind.ITEM | UseKind.ITERATED | UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.ARGUMENT if module.qualified(use.call.func) in _GOING_THROUGH:
+            return ONWARD
+        case UseKind.METHOD if use.name == "values":
+            return ONWARD
+        case UseKind.METHOD if use.name == "items":
+            return Standing(use.call, (None, 1))
+        case UseKind.METHOD if use.name == "get":
+            return use.call, Standing(use.call)
+    return ()
+
+
+def _is_slice(item: cst.Subscript) -> bool:
+    return any(isinstance(part.slice, cst.Slice) for part in item.slice)

@@ -21,6 +21,7 @@ from .registration import Hidden, hidden_modules, registered_in_time
     "modules-in-plain-list",
     severity=ERROR,
     fix="safe",
+    measured=False,
     on=(cst.Assign, cst.AnnAssign),
     mentions=("nn", "Module", "self."),
 )

@@ -7,22 +7,23 @@ next, parts of different lengths, branches and functions that are not known rule
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.results import FUNCTIONS, TENSOR_METHODS
+from torchlint.semantics.comments import Topic, says_inside
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.operations import operations_of
+from torchlint.semantics.sources import Through, sole, traced
 from torchlint.semantics.values import Device, Kind
-from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path
 
-_HOPS = 3
 # Their results have as many elements as the data says, or are on the host; and what draws random numbers.
 _NOT_AT_ONCE = frozenset(
     {
@@ -56,8 +57,6 @@ _NOT_AT_ONCE = frozenset(
         "backward",
     }
 )
-# Why an author goes one by one.
-_SPARES_MEMORY = re.compile(r"\bmem(ory)?\b|\bOOM\b|sparse", re.IGNORECASE)
 # What is asked of a tensor, and not of a list.
 _OF_ONE = frozenset(
     {"cuda", "detach", "dim", "float", "mean", "ndim", "new", "new_ones", "new_zeros", "shape", "size", "sum"}
@@ -88,18 +87,10 @@ def element_loop(module: Module, loop: cst.For | cst.ListComp) -> ElementLoop | 
         fine = loop.orelse is None and rounds.block(loop.body)
     if not fine or rounds.tensor is None or rounds.work is None:
         return None
-    if _SPARES_MEMORY.search(_comments_around(module, loop)):
+    around = module.function(loop) or module.tree.root
+    if says_inside(module, around, Topic.MEMORY, Topic.SPARSE):  # why an author goes one by one
         return None
     return ElementLoop(rounds.tensor, rounds.work)
-
-
-def _comments_around(module: Module, loop: cst.CSTNode) -> str:
-    """The comments of the function that a loop stands in."""
-    span = module.tree.span(module.function(loop) or module.tree.root)
-    return " ".join(
-        module.tree.text[comment.start : comment.end]
-        for comment in module.tree.comments_between(span.start, span.end)
-    )
 
 
 class _Rounds:
@@ -122,7 +113,8 @@ class _Rounds:
                 name = self.module.qualified(iterable.func)
                 if name == "builtins.range" and isinstance(target, cst.Name):
                     self.counters.add(target.value)
-                    self.tensor = self._owner_of_length(inner, _HOPS)
+                    owner = sole(_owner_of_length(self.module, inner))
+                    self.tensor = owner if owner is not None and self._is_on_device(owner) else None
                     return self.tensor is not None
                 if (
                     name == "builtins.enumerate"
@@ -160,31 +152,6 @@ class _Rounds:
             and self.module.is_tensor(binding.value)
             for binding in self.module.bindings(node)
         )
-
-    def _owner_of_length(self, node: cst.BaseExpression, hops: int) -> cst.BaseExpression | None:
-        """The tensor whose size is asked: ``len(x)``, ``x.size(1)``, ``x.shape[0]``, ``b, n = x.shape``."""
-        owner: cst.BaseExpression | None = None
-        match node:
-            case cst.Call(args=[cst.Arg(value=inner)]) if self.module.qualified(node.func) == "builtins.len":
-                owner = inner
-            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("size"))):
-                owner = inner
-            case cst.Subscript(value=cst.Attribute(value=inner, attr=cst.Name("shape"))):
-                owner = inner
-            case cst.Name() if hops:
-                bindings = self.module.bindings(node)
-                return self._owner_of_binding(bindings[0], hops) if len(bindings) == 1 else None
-        return owner if owner is not None and self._is_on_device(owner) else None
-
-    def _owner_of_binding(self, binding: Binding, hops: int) -> cst.BaseExpression | None:
-        if binding.kind is not BindingKind.ASSIGN or binding.value is None:
-            return None
-        match binding.value:
-            case cst.Attribute(value=owner, attr=cst.Name("shape")) if binding.path:
-                return owner if self._is_on_device(owner) else None
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("size")), args=[]) if binding.path:
-                return owner if self._is_on_device(owner) else None
-        return None if binding.path else self._owner_of_length(binding.value, hops - 1)
 
     # ------------------------------------------------------------------ what each round does
 
@@ -289,7 +256,7 @@ class _Rounds:
 
     def _is_outside(self, node: cst.Attribute) -> bool:
         """``self.weight``: what is the same in each round."""
-        names = list(Wiring.of(self.module).operations.read_names(node))
+        names = list(operations_of(self.module).read_names(node))
         return not any(name.value in self.counters | self.elements for name in names)
 
     def _works(self, node: cst.BaseExpression, operands: list[cst.BaseExpression]) -> bool:
@@ -301,18 +268,20 @@ class _Rounds:
 
     def _is_element(self, node: cst.BaseExpression) -> bool:
         """Whether an expression depends on the round."""
-        names = {name.value for name in Wiring.of(self.module).operations.read_names(node)}
+        names = {name.value for name in operations_of(self.module).read_names(node)}
         return bool(names & (self.elements | self.counters))
 
     def _takes_part(self, node: cst.Subscript) -> bool:
         """``x[i]``, ``x[:, i]``, ``x[i, 0]``: parts that have the same shape in each round."""
         if not isinstance(node.value, (cst.Name, cst.Attribute)):
             return False
-        if not self._is_regular(node):
-            return False
-        named = isinstance(node.value, cst.Name) and node.value.value in self.elements
-        known_tensor = self.module.value(node.value).kind is Kind.TENSOR
-        return (named or known_tensor) and self.module.value(node.value).device is not Device.CPU
+        return self._is_regular(node) and self._is_tensor(node.value)
+
+    def _is_tensor(self, node: cst.BaseExpression) -> bool:
+        """Whether a variable is a tensor that may be on the device, or holds one for the round."""
+        value = self.module.value(node)
+        named = isinstance(node, cst.Name) and node.value in self.elements
+        return (named or value.kind is Kind.TENSOR) and value.device is not Device.CPU
 
     def _is_regular(self, node: cst.Subscript) -> bool:
         """Whether indices and slices take as much in each round."""
@@ -329,15 +298,18 @@ class _Rounds:
 
     def _is_index(self, node: cst.BaseExpression) -> bool:
         """A constant, the counter, or a number that another tensor holds for the round: ``last[i] - 1``."""
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
+            node = node.left
+            if not isinstance(node, cst.Subscript):
+                return False
         match node:
-            case cst.Integer() | cst.Ellipsis():
+            case cst.Integer() | cst.Ellipsis() | cst.UnaryOperation(expression=cst.Integer()):
                 return True
-            case cst.UnaryOperation(expression=cst.Integer()):
-                return True
-            case cst.BinaryOperation(left=cst.Subscript() as left, right=cst.Integer()):
-                return self._is_index(left)
-            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=inner))]):
-                return self._is_counter(inner) and self._takes_part(node)
+            case cst.Subscript(
+                value=cst.Name() | cst.Attribute() as tensor,
+                slice=[cst.SubscriptElement(slice=cst.Index(value=inner))],
+            ):
+                return self._is_counter(inner) and self._is_tensor(tensor)
             case _:
                 return self._is_counter(node)
 
@@ -388,3 +360,18 @@ class _Rounds:
             Kind.NONE,
             Kind.DTYPE,
         ) and (not self._is_element(node))
+
+
+@traced(Through.NOTHING)
+def _owner_of_length(module: Module, node: cst.CSTNode, path: Path) -> cst.BaseExpression | None:
+    """The tensor whose size is asked: ``len(x)``, ``x.size(1)``, ``x.shape[0]``, ``b, n = x.shape``."""
+    match node:
+        case cst.Call(args=[cst.Arg(value=inner)]) if module.qualified(node.func) == "builtins.len":
+            return inner
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("size")), args=given):
+            return owner if bool(path) is not bool(given) else None
+        case cst.Subscript(value=cst.Attribute(value=owner, attr=cst.Name("shape"))):
+            return owner
+        case cst.Attribute(value=owner, attr=cst.Name("shape")) if path:
+            return owner
+    return None

@@ -19,8 +19,7 @@ from torchlint.semantics.algebra import (
     through_names,
 )
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.operations import Operation
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import Operation, operations_of
 
 from .maxshift import Shift, shifted
 
@@ -77,7 +76,7 @@ class _Search:
         name = self.node.func.attr if isinstance(self.node.func, cst.Attribute) else self.node.func
         if not isinstance(name, cst.Name) or name.value not in ("log", "sub", "subtract"):
             return None
-        operation = Wiring.of(self.module).operations.of(self.node)
+        operation = operations_of(self.module).of(self.node)
         if operation is None or operation.in_place or operation.options:
             return None
         if operation.name == "sub":
@@ -110,7 +109,7 @@ class _Search:
         removed, all_gone = found
         movable = all(same_later(self.module, node, whole, removed) for node in read) and (
             # A step that is needed elsewhere stays, and so what it is computed of must not be computed twice.
-            all_gone or all(Wiring.of(self.module).operations.at_hand(node) for node in read)
+            all_gone or all(operations_of(self.module).at_hand(node) for node in read)
         )
         if not movable:
             return Fused(formula, qualified, None, exact)
@@ -133,7 +132,7 @@ class _Search:
     def _log_of_one_more(self, inner: cst.BaseExpression) -> Fused | None:
         through: list[cst.Name] = []
         found = plus_number(self.module, inner, through)
-        if found is None or found[1] != 1 or Wiring.of(self.module).operations.number(found[0]) is not None:
+        if found is None or found[1] != 1 or operations_of(self.module).number(found[0]) is not None:
             return None
         if not as_assigned(self.module, through):
             return None
@@ -157,7 +156,7 @@ class _Search:
             return None
         code = argument(self.module, dim)
         if softmax.layer is not None:
-            number = Wiring.of(self.module).operations.integer(dim)
+            number = operations_of(self.module).integer(dim)
             if number is None:
                 return None
             code = str(number)
@@ -169,7 +168,7 @@ class _Search:
         self, inner: cst.BaseExpression, name: str
     ) -> tuple[Operation | None, bool, list[cst.Name]]:
         """The operation of this name, whether nothing like ``1e-8`` is added to it, and names on the way."""
-        operations = Wiring.of(self.module).operations
+        operations = operations_of(self.module)
         found = operations.behind(inner)
         if found is not None and found.name == name and not found.in_place:
             return found, True, through_names(self.module, inner, 0)
@@ -189,7 +188,7 @@ class _Search:
         if sigmoid is not None:
             x = sigmoid.operands[0]
             return self._fused("log(sigmoid(x))", name, names, [x], argument(self.module, x), exact)
-        operations = Wiring.of(self.module).operations
+        operations = operations_of(self.module)
         complement = operations.behind(inner)
         if complement is None or complement.name != "sub" or complement.options or complement.in_place:
             return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.wiring import Wiring
+from torchlint.semantics.operations import operations_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -46,7 +46,7 @@ def shifted(
     keepdim: cst.BaseExpression | None,
 ) -> Shift | None:
     """The shift of what is summed up, in ``exponent``; None if nothing is taken away that is added again."""
-    operations = Wiring.of(module).operations
+    operations = operations_of(module)
     difference = operations.behind(exponent)
     if difference is None or difference.name != "sub" or difference.options or difference.in_place:
         return None
@@ -94,23 +94,23 @@ def _added(
 
 
 def _variables(module: Module, node: cst.BaseExpression) -> set[str]:
-    return {name.value for name in Wiring.of(module).operations.read_names(node) if module.bindings(name)}
+    return {name.value for name in operations_of(module).read_names(node) if module.bindings(name)}
 
 
 def _read(module: Module, *nodes: cst.BaseExpression) -> tuple[cst.Name, ...]:
-    return tuple(name for node in nodes for name in Wiring.of(module).operations.read_names(node))
+    return tuple(name for node in nodes for name in operations_of(module).read_names(node))
 
 
 def _reshaped(
     module: Module, node: cst.BaseExpression, method: str, dim: int, inner: cst.BaseExpression
 ) -> bool:
     """Whether a node is ``inner.squeeze(dim)``, or ``inner.unsqueeze(dim)``."""
-    operation = Wiring.of(module).operations.of(node)
+    operation = operations_of(module).of(node)
     return (
         operation is not None
         and operation.name == method
-        and Wiring.of(module).operations.integer(operation.options.get("dim")) == dim
-        and Wiring.of(module).operations.same(operation.operands[0], inner)
+        and operations_of(module).integer(operation.options.get("dim")) == dim
+        and operations_of(module).same(operation.operands[0], inner)
     )
 
 
@@ -152,7 +152,7 @@ class _Maximum:
                     steps.add(name)
                     node = owner
                 case cst.Call():
-                    operation = Wiring.of(module).operations.of(node)
+                    operation = operations_of(module).of(node)
                     if operation is None or operation.name not in _LARGEST:
                         return None
                     given = dict(operation.options)
@@ -161,7 +161,7 @@ class _Maximum:
                     kept = given.get("keepdim", rest[1] if len(rest) > 1 else None)
                     return _Maximum(
                         operation.operands[0],
-                        Wiring.of(module).operations.integer(dim),
+                        operations_of(module).integer(dim),
                         isinstance(kept, cst.Name) and kept.value == "True",
                         frozenset(steps),
                     )

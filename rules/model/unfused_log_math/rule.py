@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,12 +9,11 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 
 from .logmath import Fused, fused_form, fused_together
-
-_COMPLEX = re.compile(r"complex|\b\d+(\.\d*)?j\b|\bpolar\(")
 
 
 @rule(
@@ -98,7 +96,7 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         edits += [replace(module, each.replaced, code), spelling.edits]
         edits += [remove_statement(module, statement) for statement in each.removed]
     # Not every release has them for complex numbers.
-    exact = all(each.exact for each in family) and not module.tree.matches(_COMPLEX)
+    exact = all(each.exact for each in family) and not _has_complex_numbers(module)
     hooked = any(
         runs_layer(module, (each.replaced, *each.removed), each.arguments)
         for each in family
@@ -107,3 +105,10 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     grade = safe if exact and not hooked else unsafe
     spelling = spell(module, fused.qualified, node)
     return grade(module, f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)
+
+
+def _has_complex_numbers(module: Module) -> bool:
+    """Whether the file writes complex numbers, or names what torch or NumPy makes them with."""
+    return bool(module.tree.nodes(cst.Imaginary)) or any(
+        name == "polar" or "complex" in name for name in identifiers(module)
+    )

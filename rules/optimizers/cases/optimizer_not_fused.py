@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the fused step rounds once"
 SIZES = {"small": (2, 16, 4, 64), "medium": (4, 128, 8, 768), "large": (4, 512, 12, 1536)}
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+ROUNDED = "the average is interpolated"
 SIZES = {"small": (2, 16, 4, 64), "medium": (4, 128, 8, 768), "large": (4, 512, 12, 1536)}
 
 

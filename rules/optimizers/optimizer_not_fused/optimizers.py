@@ -6,14 +6,15 @@ Which releases have which form was read off their sources and documentation: ``f
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evidence import Evidence, evidence
-from torchlint.semantics.identifiers import imports
+from torchlint.semantics.conventions import names_accelerator
+from torchlint.semantics.evidence import Evidence, evidence, named_accelerators
+from torchlint.semantics.identifiers import identifiers, imports, options
+from torchlint.semantics.lexicon import Role, has, words
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
@@ -38,19 +39,8 @@ _MULTI_TENSOR = frozenset(
 )
 # What steps the parameters itself, in its own way, or on devices that have no fused kernels.
 _OTHER_ENGINES = ("torch_xla", "torch_npu", "torch_directml", "higher", "deepspeed", "colossalai")
-# What scales the loss, or may: a step whose gradients are infinite is left out then.
-_SCALING = re.compile(
-    r"scaler|fp16|(?<!b)float16|mixed_precision|(?-i:Accelerator)\b|(?:use_|native_|enable_|\.)amp\b(?!\.|\s+import)",
-    re.IGNORECASE,
-)
-# One of these stands in whatever that pattern finds, and is looked for first.
-_SCALING_WORDS = (
-    *("scaler", "fp16", "float16", "mixed_precision", "accelerator"),
-    *("use_amp", "native_amp", "enable_amp", ".amp"),
-)
-# What asks tensors where they are, to put others there, goes wherever they go.
-_FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?(?<![\w.\])])[\w.\])]+\.device\b")
-_DEVICE = re.compile(r"cuda|gpu|device|accelerat|mps|xpu|hpu|lightning|distributed", re.IGNORECASE)
+# What puts models and batches on devices.
+_PLACING = ("accelerate", "lightning", "pytorch_lightning", "torch.distributed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +83,7 @@ class MadeOptimizer:
         """
         if self.name != "SGD" or self.module.argument(self.call, "momentum").constant == 0:
             return False
-        lowered = self.module.tree.lowered
-        if not any(word in lowered for word in _SCALING_WORDS):
-            return False
-        return self.module.tree.matches(_SCALING)
+        return _may_scale_loss(self.module)
 
     @property
     def differentiable(self) -> bool:
@@ -130,9 +117,42 @@ class MadeOptimizer:
 
 
 @remembered
+def _may_scale_loss(module: Module) -> bool:
+    """Whether something scales the loss, or may: a step whose gradients are infinite is left out then."""
+    names = identifiers(module) | options(module)
+    if "Accelerator" in names or any(_speaks_of_scaling(name) for name in names):
+        return True
+    # ``args.amp``
+    return "amp" in names and any(
+        attribute.attr.value == "amp" and module.qualified(attribute) is None
+        for attribute in module.tree.nodes(cst.Attribute)
+    )
+
+
+def _speaks_of_scaling(name: str) -> bool:
+    said = set(words(name))
+    return has(name, Role.SCALER, Role.FLOAT16) or {"mixed", "precision"} <= said or {"amp"} < said
+
+
+@remembered
 def _names_device(module: Module) -> bool:
     """Whether the file speaks of devices otherwise than to put one thing where another is."""
-    return _DEVICE.search(_FOLLOWING.sub("", module.tree.text)) is not None
+    if named_accelerators(module) or imports(module, _PLACING):
+        return True
+    # What asks tensors where they are, to put others there, goes wherever they go.
+    asking = {a.attr for a in module.tree.nodes(cst.Attribute) if a.attr.value == "device"}
+    asking |= {
+        argument.keyword
+        for argument in module.tree.nodes(cst.Arg)
+        if argument.keyword is not None
+        and last_name(argument.value) == "device"
+        and isinstance(argument.value, cst.Attribute)
+    }
+    return any(
+        has(name.value, Role.ACCELERATOR) or names_accelerator(name.value) or "device" in words(name.value)
+        for name in module.tree.nodes(cst.Name)
+        if name not in asking
+    )
 
 
 def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:

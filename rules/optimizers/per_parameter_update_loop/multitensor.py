@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.fixes import Edits, replace, spell, unsafe
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.values import Kind
 
 from .foreach import PUBLIC_SINCE, of_whole_lists
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _AVERAGE = "torch.optim.swa_utils.get_ema_multi_avg_fn"
 _CLIP = "torch.nn.utils.clip_grad_value_"
 # Averages are kept in another dtype than the weights, which operations on lists do not mix.
-_MIXED = re.compile(r"\.half\(|float16")
+_MIXED = frozenset({"half", "float16", "bfloat16"})
 # The comment at the end of the header of a loop, behind what it goes through.
 _BEHIND_HEADER = re.compile(r"\s*:[ \t]*(#[^\r\n]*)")
 
@@ -80,7 +81,7 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     if module.qualified(loop.iter.func) != "builtins.zip":
         return None
     mix = _Mixing(module, frozenset(lists)).read(_statements(loop.body))
-    if mix is None or module.tree.matches(_MIXED):
+    if mix is None or not _MIXED.isdisjoint(identifiers(module)):
         return None
     target, source, kept = mix
     spelling = spell(module, _AVERAGE, loop)

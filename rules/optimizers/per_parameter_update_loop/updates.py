@@ -9,7 +9,6 @@ it is no loop that one call could stand for.
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
@@ -24,16 +23,17 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 3
 # Calls around collections of parameters that hand on their elements.
-_SAME = frozenset({"zip", "list", "tuple", "enumerate", "filter", "reversed", "chain", "sorted", "tqdm"})
+_SAME = frozenset(
+    {"zip", "list", "tuple", "dict", "enumerate", "filter", "reversed", "chain", "sorted", "tqdm"}
+)
 _SOURCES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})
 _KEYED = frozenset({"named_parameters", "named_buffers", "items"})
 # What leaves the tensor that it is asked for as it is.
@@ -45,8 +45,8 @@ _ADDING = frozenset({"add_", "sub_", "subtract_"})
 _CLAMPING = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_"})
 _CLAMPS = frozenset({"clamp", "clip"})
 _HARMLESS = frozenset({"zero_", "detach_", "requires_grad_", "contiguous"})
-_GRADIENT = re.compile(r"^(?:g|dp|d_p|(?:\w+_)?grads?)$")
-_RANDOM = re.compile(r"rand|normal|noise|sample", re.IGNORECASE)
+# What a gradient is called in the optimizers of torch.
+_GRADIENTS = frozenset({"g", "dp", "d_p"})
 # What is said where something is wrong.
 _WARNINGS = frozenset({"warn", "warning", "error"})
 _NORMS = frozenset({"norm", "vector_norm"})
@@ -98,7 +98,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
-    if not _over_parameters(module, loop.iter, _HOPS) or not _may_change(loop, module):
+    if not some(_over_parameters(module, loop.iter)):
         return None
     owner = module.tree.enclosing(loop, cst.ClassDef)
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
@@ -190,63 +190,34 @@ def _trains_beside(function: cst.FunctionDef, node: cst.CSTNode, module: Module)
 # --- what is gone over ------------------------------------------------------------------------------
 
 
-def _may_change(loop: cst.For, module: Module) -> bool:
-    """Whether the words of a body may change what it goes over."""
-    return _WORDS.search(module.source(loop.body)) is not None
-
-
-_WORDS = re.compile(
-    r"\.(?:mul|add|sub|div|lerp|copy|clamp|clip)_|[-+*/]=|\.data\s*=|\bout=|\.grad\b|\]\s*=|norm"
-)
-
-
-@remembered
-def _over_parameters(module: Module, iterable: cst.BaseExpression, hops: int) -> bool:
+@traced(Through.NOTHING)
+def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
     """Whether an iterable goes over the parameters, or the state, of a model."""
-    match iterable:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
-            if name in _SOURCES:
-                return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER)
-            if name in ("items", "values", "keys"):
-                return _over_parameters(module, owner, hops)
-            return name in _SAME and _any_over_parameters(iterable.args, module, hops)
-        case cst.Call(func=cst.Name(name)):
-            return (name in _SAME or name == "dict") and _any_over_parameters(iterable.args, module, hops)
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)) if name in _SOURCES:
+            return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("items" | "values" | "keys"), value=owner)):
+            return onward(owner)
+        case cst.Call() if last_name(node.func) in _SAME:
+            return onward(*(argument.value for argument in node.args))
         case cst.ListComp() | cst.GeneratorExp():
-            return _over_parameters(module, iterable.for_in.iter, hops)
+            return onward(node.for_in.iter)
         case cst.Subscript(
             slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
         ):
             return True
         case cst.Name():
-            return _named_parameters(iterable, module, hops)
+            plain = (b for b in module.bindings(node) if b.kind is BindingKind.ASSIGN and not b.path)
+            given = [binding.value for binding in plain if binding.value is not None]
+            value = module.value(node)
+            known = value.elements is not None or value.kind in (Kind.NDARRAY, Kind.LOADER)
+            named = ends(node.value, Role.PARAMETERS) and not known and not _are_few(given)
+            return value.kind is Kind.PARAMETERS or named or onward(*given)
         case cst.Attribute(attr=cst.Name(name)):
-            values = [b.value for b in module.names.attributes.get(name, ()) if b.value is not None]
-            if hops and any(_over_parameters(module, value, hops - 1) for value in values):
-                return True
-            return ends(name, Role.PARAMETERS) and not _are_few(values)
+            given = [b.value for b in module.names.attributes.get(name, ()) if b.value is not None]
+            return (ends(name, Role.PARAMETERS) and not _are_few(given)) or onward(*given)
         case _:
             return False
-
-
-def _any_over_parameters(arguments: Sequence[cst.Arg], module: Module, hops: int) -> bool:
-    return any(_over_parameters(module, argument.value, hops) for argument in arguments)
-
-
-def _named_parameters(name: cst.Name, module: Module, hops: int) -> bool:
-    bindings = module.bindings(name)
-    values = [
-        binding.value for binding in bindings if binding.kind is BindingKind.ASSIGN and not binding.path
-    ]
-    given = [value for value in values if value is not None]
-    if hops and any(_over_parameters(module, value, hops - 1) for value in given):
-        return True
-    value = module.value(name)
-    if value.kind is Kind.PARAMETERS:
-        return True
-    if value.elements is not None or value.kind in (Kind.NDARRAY, Kind.LOADER):
-        return False
-    return ends(name.value, Role.PARAMETERS) and not _are_few(given)
 
 
 def _are_few(values: Sequence[cst.BaseExpression]) -> bool:
@@ -400,7 +371,8 @@ class _Body:
 
     def _follows(self, target: str, others: frozenset[str]) -> bool:
         """Whether what is added to a tensor is its gradient, and not that of another, which is collected."""
-        return any(other == f"{target}.grad" or _GRADIENT.search(other) for other in others)
+        named = (other for other in others if "." not in other)
+        return f"{target}.grad" in others or any(map(_is_gradient, named))
 
     def _augmented(self, statement: cst.AugAssign) -> Effect | None:
         target = self._tensor(statement.target)
@@ -572,28 +544,29 @@ class _Body:
 
     def _tensor(self, node: cst.BaseExpression) -> str | None:
         """The text of the tensor of the iteration that an expression is, its views stripped."""
-        match node:
-            case cst.Name(name):
-                if name in self.aliases:
-                    return self._tensor(self.aliases[name])
-                return name if name in self.tensors else None
-            case cst.Attribute(attr=cst.Name("data"), value=inner):
-                return self._tensor(inner)
-            case cst.Attribute(attr=cst.Name("grad"), value=inner):
-                owner = self._tensor(inner)
-                return f"{owner}.grad" if owner is not None else None
-            case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=inner)) if name in _VIEWS:
-                return self._tensor(inner)
-            case cst.Subscript(
-                value=inner, slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None))]
-            ):
-                return self._tensor(inner)
-            case cst.Subscript():
-                inside = (n for element in node.slice for n in self.module.tree.descendants(element))
-                keyed = any(isinstance(n, cst.Name) and n.value in self.keys for n in inside)
-                return self.module.source(node) if keyed else None
-            case _:
-                return None
+        suffix = ""
+        while True:
+            match node:
+                case cst.Name(name) if name in self.aliases:
+                    node = self.aliases[name]
+                case cst.Name(name):
+                    return f"{name}{suffix}" if name in self.tensors else None
+                case cst.Attribute(attr=cst.Name("data"), value=inner):
+                    node = inner
+                case cst.Attribute(attr=cst.Name("grad"), value=inner):
+                    node, suffix = inner, f".grad{suffix}"
+                case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=inner)) if name in _VIEWS:
+                    node = inner
+                case cst.Subscript(
+                    value=inner, slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None))]
+                ):
+                    node = inner
+                case cst.Subscript():
+                    inside = (n for element in node.slice for n in self.module.tree.descendants(element))
+                    keyed = any(isinstance(n, cst.Name) and n.value in self.keys for n in inside)
+                    return f"{self.module.source(node)}{suffix}" if keyed else None
+                case _:
+                    return None
 
     def _mentioned(self, node: cst.BaseExpression) -> set[str]:
         """The tensors of the iteration that an expression is computed from."""
@@ -644,7 +617,12 @@ class _Body:
                 yield from self._parts(self.aliases[inner.value], seen)
 
     def _is_random(self, given: Sequence[cst.BaseExpression]) -> bool:
-        return any(_RANDOM.search(self.module.source(part)) for value in given for part in self._parts(value))
+        return any(
+            isinstance(node, cst.Name) and has(node.value, Role.RANDOMNESS)
+            for value in given
+            for part in self._parts(value)
+            for node in (part, *self.module.tree.descendants(part))
+        )
 
 
 def _is_zip(node: cst.BaseExpression) -> TypeGuard[cst.Call]:
@@ -652,4 +630,4 @@ def _is_zip(node: cst.BaseExpression) -> TypeGuard[cst.Call]:
 
 
 def _is_gradient(text: str) -> bool:
-    return text.endswith(".grad") or _GRADIENT.search(text) is not None
+    return text in _GRADIENTS or ends(text, Role.GRADIENT)

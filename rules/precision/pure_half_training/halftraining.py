@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.identifiers import identifiers, imports, speaks_of
 from torchlint.semantics.iterations import Iterations, Subject
+from torchlint.semantics.lexicon import Role, has, words
 from torchlint.semantics.phases import evaluated_only
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-# What keeps weights in float32 beside those of the model, or scales the loss; and what trains a part only.
-_HELP = re.compile(
-    r"scaler|loss_?scal|scale_loss|static_loss|apex|deepspeed|fairscale|megatron|colossalai|master|stochastic_round"
-    r"|convert_weights|convert_models|\.(?:data|grad)\.float\(|FP16_?Optimizer|fp16_?optimizer|bitsandbytes|accelerat|lightning|\blora|peft|requires_grad",
-    re.IGNORECASE,
+# What keeps weights in float32 beside those of the model, or scales the loss.
+_LIBRARIES = (
+    *("accelerate", "apex", "bitsandbytes", "colossalai", "deepspeed", "fairscale", "lightning", "megatron"),
+    *("peft", "pytorch_lightning"),
 )
+_HELPING = frozenset({"convert_weights", "convert_models", "FP16_Optimizer", "FP16Optimizer"})
+_MASTER = frozenset({"master", "stochastic"})
 _HALF = frozenset({"torch.float16", "torch.half"})
 _PASSING_ON = frozenset({"cuda", "to", "train", "eval", "requires_grad_", "share_memory"})
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel", "torch.compile"})
@@ -33,7 +36,7 @@ def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
     ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
     """
     loads = _loads_in_half(call, module)
-    if not (loads or _casts_to_half(call, module)) or module.tree.matches(_HELP):
+    if not (loads or _casts_to_half(call, module)) or _is_helped(module):
         return None
     assert isinstance(call.func, cst.Attribute)
     # What is not known for a module is one if an optimizer takes its `parameters()`, as is asked below.
@@ -52,6 +55,31 @@ def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
             if given is not None and _takes_parameters(given, model, module):
                 return made
     return None
+
+
+@remembered
+def _is_helped(module: Module) -> bool:
+    """Whether something keeps small numbers, by weights in float32, a scaled loss, or trains a part."""
+    if imports(module, _LIBRARIES) or speaks_of(module, Role.SCALER, Role.ADAPTATION):
+        return True
+    names = identifiers(module)
+    if not names.isdisjoint(_HELPING) or any(map(_keeps_small_numbers, names)):
+        return True
+    return any(_is_copy(call) for call in module.tree.nodes(cst.Call))
+
+
+def _keeps_small_numbers(name: str) -> bool:
+    """``loss_scale``, ``master_params``."""
+    return (has(name, Role.LOSS) and has(name, Role.RATIO)) or not _MASTER.isdisjoint(words(name))
+
+
+def _is_copy(call: cst.Call) -> bool:
+    """``weight.data.float()``, ``weight.grad.float()``: a copy in float32."""
+    match call.func:
+        case cst.Attribute(value=cst.Attribute(attr=cst.Name("data" | "grad")), attr=cst.Name("float")):
+            return True
+        case _:
+            return False
 
 
 def _trained_before(call: cst.Call, module: Module) -> bool:

@@ -16,6 +16,7 @@ from .halftraining import trained_in_half
     "pure-half-training",
     severity=WARNING,
     fix="none",
+    measured=False,
     on=cst.Call,
     mentions=(".half(|float16|torch.half", "optim", "backward|.step("),
     remedy="Keep the model in float32, run it under `torch.autocast`, and scale the loss with a `GradScaler`",

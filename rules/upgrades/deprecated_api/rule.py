@@ -21,6 +21,7 @@ from .reductions import legacy_reduction
     "deprecated-api",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=(cst.Attribute, cst.ImportFrom, cst.Call),
     named={cst.Attribute: GIVEN_UP},
     mentions=(

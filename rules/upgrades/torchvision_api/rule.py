@@ -24,6 +24,7 @@ _NO_BETA = "torchvision.disable_beta_transforms_warning"
     "torchvision-api",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=(cst.Call, cst.Import),
     mentions=(
         "torchvision",

@@ -20,6 +20,7 @@ from .pretraining import Legacy, legacy_weights
     "torchvision-pretrained",
     severity=WARNING,
     fix="safe",
+    measured=False,
     on=cst.Call,
     mentions=("torchvision", "pretrain|(True|(False"),
 )

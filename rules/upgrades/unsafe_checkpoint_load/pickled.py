@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
-from torchlint.semantics.names import Binding, BindingKind, all_parameters
+from torchlint.semantics.names import Binding, BindingKind, all_parameters, unpacked
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import Kind
@@ -302,15 +302,12 @@ def _received(module: Module, call: cst.Call, arg: cst.Arg) -> Iterator[cst.Base
 
 
 def _reads_of(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    match target:
-        case cst.Name():
-            binding = module.binding_of(target)
+    for part, _ in unpacked(target):
+        if isinstance(part, cst.Name):
+            binding = module.binding_of(part)
             yield from module.uses(binding) if binding is not None else ()
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _reads_of(module, element.value)
-        case cst.Attribute():
-            yield from (read for read in _reads_alike(module, target) if read is not target)
+        elif isinstance(part, cst.Attribute):
+            yield from (read for read in _reads_alike(module, part) if read is not part)
 
 
 def _is_class(module: Module, annotation: cst.Annotation) -> bool:

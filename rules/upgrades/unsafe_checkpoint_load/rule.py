@@ -20,6 +20,7 @@ from .pickled import loads_object, saved_as, saves_objects
     "unsafe-checkpoint-load",
     severity=WARNING,
     fix="unsafe",
+    measured=False,
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
     remedy="Pass `weights_only=True`, which torch has since 1.13",

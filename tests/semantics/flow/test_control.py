@@ -464,6 +464,60 @@ def test_alternatives(program: str, expected: int) -> None:
     assert len(list(ControlFlow(tree).alternatives(called(tree, "f")))) == expected
 
 
+LAST_ROUNDS = {
+    "another round": ("for x in y:\n    f()", False),
+    "broken off": ("for x in y:\n    f()\n    break", True),
+    "perhaps broken off": ("for x in y:\n    f()\n    if a:\n        break", False),
+    "tried until it works": (
+        "while a:\n    try:\n        f()\n        break\n    except E:\n        pass",
+        True,
+    ),
+    "what failed": ("while a:\n    try:\n        break\n    except E:\n        f()", False),
+    "the end of a program": ("for x in y:\n    f()\n    sys.exit()", True),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), LAST_ROUNDS.values(), ids=LAST_ROUNDS)
+def test_the_last_round_of_a_loop(program: str, expected: bool) -> None:
+    tree = SyntaxTree(program)
+    loop = tree.nodes(cst.For, cst.While)[0]
+    assert ControlFlow(tree).runs_once(called(tree, "f"), loop) is expected
+
+
+BAD_ENDS = {
+    "none": ("f()", False),
+    "an exception": ("f()\nraise E", True),
+    "in one branch": ("f()\nif a:\n    raise E", False),
+    "in all branches": ("f()\nif a:\n    raise E\nelse:\n    sys.exit()", True),
+    "behind a result": ("def g():\n    if f():\n        return\n    raise E", False),
+    "no end": ("f()\nwhile True:\n    if a:\n        raise E", False),
+    "a generator": ("def g():\n    f()\n    yield a\n    raise E", False),
+    "a message": ("assert a, f()", True),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), BAD_ENDS.values(), ids=BAD_ENDS)
+def test_a_bad_end(program: str, expected: bool) -> None:
+    tree = SyntaxTree(program)
+    assert ControlFlow(tree).ends_badly(called(tree, "f")) is expected
+
+
+COMMON_BLOCKS = {
+    "one line": ("f(); g()", "f(); g()"),
+    "a branch": ("if a:\n    f()\ng()", "if a:"),
+    "both in it": ("if a:\n    f()\n    g()", "f()"),
+    "two branches": ("if a:\n    f()\nelse:\n    g()", "if a:"),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), COMMON_BLOCKS.values(), ids=COMMON_BLOCKS)
+def test_the_block_of_two(program: str, expected: str) -> None:
+    tree = SyntaxTree(program)
+    block, statement = ControlFlow(tree).common_block(called(tree, "f"), called(tree, "g"))
+    assert tree.source(statement).strip().startswith(expected)
+    assert tree.contains(block, called(tree, "g"))
+
+
 CONTEXTS = {
     "two of them": ("with a, b:\n    with c:\n        f()", ["c", "b", "a"]),
     "a header": ("with a, f(), b:\n    pass", ["a"]),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.flow.guards import guards, unchanged
+from torchlint.semantics.flow.guards import Guard, concluded, guards, unchanged
 from torchlint.semantics.module import Module
 
 
@@ -42,6 +42,10 @@ def told(module: Module, node: cst.CSTNode) -> list[str]:
         ("here()\nassert a", []),
         ("if a:\n    return\nhere()", ["not a"]),
         ("if a:\n    raise ValueError\nhere()", ["not a"]),
+        ("if a:\n    sys.exit(1)\nhere()", ["not a"]),
+        ("if a:\n    self.skipTest(reason)\nhere()", ["not a"]),
+        ("if a:\n    door.exit(1)\nhere()", []),
+        ("if (b := a):\n    here()", ["(b := a)", "a"]),
         ("for x in c:\n    if a:\n        continue\n    here()", ["not a"]),
         ("for x in c:\n    if a:\n        break\n    here()", ["not a"]),
         ("for x in c:\n    if a:\n        break\nhere()", []),
@@ -93,3 +97,26 @@ def test_what_was_tested_is_unchanged(
     call = place(module)
     (guard,) = guards(module, call)
     assert unchanged(module, guard.test, call.args[0].value) is holds
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("a", "a"),
+        ("not a", "not a"),
+        ("a and b", "a"),
+        ("a or b", None),
+        ("a or a", "a"),
+        ("(a or b) and c", "c"),
+        ("not (a and a)", "not a"),
+        ("a or a or (b and a)", None),
+    ],
+)
+def test_what_a_test_tells(test: str, expected: str | None, semantic_model: Callable[[str], Module]) -> None:
+    """What one of several tests tells counts only if each of them tells the same."""
+    module = semantic_model(f"if {test}:\n    pass\n")
+
+    def spell(guard: Guard) -> str:
+        return f"{'' if guard.holds else 'not '}{module.source(guard.test)}"
+
+    assert concluded(module, module.tree.nodes(cst.If)[0].test, True, spell) == expected

@@ -206,6 +206,22 @@ _OTHER_RUNTIMES = _listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
     "vllm.LLM",
 }
 _PACKAGES_OF_OTHER_RUNTIMES = frozenset({"openvino", "xgboost", "lightgbm"})
+_CLASSES_OF_OTHER_RUNTIMES = ("CoreML", "Flax", "Keras", "ONNX", "Onnx", "OpenVINO", "TRT", "TensorRT")
+_SHORT_FOR_OTHER_RUNTIMES = ("ORT", "OV", "TF")
+
+WRITERS: Final = _listed(
+    "",
+    """
+    add_image add_images create_dataset draw dump export fromarray hist imsave imshow imwrite plot save
+    save_file save_image save_images savefig savetxt savez savez_compressed scatter show to_csv to_hdf to_json
+    to_parquet to_pil_image tofile write write_jpeg write_png write_video write_wav writelines writerow
+    writerows
+    """,
+)
+"""What functions and methods are called, in many libraries, that save, draw or write what they are given."""
+
+HOST_ALGORITHMS: Final = _listed("", "fcluster lapjv linear_sum_assignment linkage")
+"""Algorithms that have no counterpart on a device, by whatever import they are had."""
 
 
 def has_one_size(dotted: str) -> bool:
@@ -266,6 +282,16 @@ def is_pretrained_class(dotted: str) -> bool:
     if package != "transformers" or "." in name:
         return False
     return name.startswith("AutoModel") or name.endswith(("Model", "LMHeadModel")) or _is_for(name)
+
+
+def is_of_other_runtime(name: str) -> bool:
+    """Return whether a class of this name is a model of another runtime: ``TFBertModel``, ``ORTModel``."""
+    if name.startswith(_CLASSES_OF_OTHER_RUNTIMES):
+        return True
+    return any(
+        name.startswith(short) and name.removeprefix(short)[:1].isupper()
+        for short in _SHORT_FOR_OTHER_RUNTIMES
+    )
 
 
 @cache

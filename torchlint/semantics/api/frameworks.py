@@ -25,6 +25,12 @@ LIGHTNING_STEPS: Final = _words("""
 LIGHTNING_BATCH_HOOK: Final = re.compile(r"^on_(?:train|validation|test|predict)_batch_(?:start|end)$")
 """Hooks of Lightning around a batch."""
 
+LIGHTNING_EVALUATION: Final = re.compile(
+    r"^(?:(?:validation|test|predict)_(?:step|step_end|epoch_end)"
+    r"|on_(?:validation|test|predict|sanity_check)_\w+)$"
+)
+"""Methods of a LightningModule that its trainer calls with autograd off."""
+
 _BATCH_CALLBACKS = _words("""
     on_after_backward on_before_backward on_before_optimizer_step on_before_zero_grad
     on_predict_batch_end on_predict_batch_start on_test_batch_end on_test_batch_start

@@ -25,12 +25,16 @@ from torchlint.syntax import STATEMENTS, SyntaxTree
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _LOOPS: frozenset[type] = frozenset(LOOPS)
 _SUITES: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
+_BLOCKS = _SUITES | {cst.Module}
 _AROUND_LOOPS = _SUITES | _FUNCTIONS | _LOOPS | {cst.CompFor}
 _CONTEXTS: frozenset[type] = _FUNCTIONS | {cst.With}
 _TRIES: frozenset[type] = _FUNCTIONS | {cst.Try, cst.TryStar}
 _TESTING = STATEMENTS | {cst.IfExp, cst.CompIf}
 # Fields that are evaluated before those in front of them.
 _FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", cst.IfExp: "test"}
+
+_FAR = 40
+"""How far a node may lie below what has a point before its own is noted."""
 
 
 class FunctionFlow:
@@ -40,8 +44,8 @@ class FunctionFlow:
         self.graph = graph
 
     @cached_property
-    def dominators(self) -> DominatorTree:
-        """The dominators, from the entry; unreachable code has them as if control ran on into it."""
+    def successors(self) -> list[list[Block]]:
+        """What follows each block, such that control runs on into unreachable code, but not out of it."""
         graph = self.graph
         live = _reachable(graph.successors, graph.entry)
         successors = [
@@ -51,7 +55,12 @@ class FunctionFlow:
         for block, behind in graph.fallthrough:
             if not live[behind]:
                 successors[block] = [*successors[block], behind]
-        return DominatorTree(successors, graph.entry)
+        return successors
+
+    @cached_property
+    def dominators(self) -> DominatorTree:
+        """The dominators, from the entry; unreachable code has them as if control ran on into it."""
+        return DominatorTree(self.successors, self.graph.entry)
 
     @cached_property
     def nearest_decisions(self) -> list[Block]:
@@ -64,18 +73,62 @@ class FunctionFlow:
         return self.dominators.nearest(self.graph.alternatives)
 
     @cached_property
+    def predecessors(self) -> list[list[Block]]:
+        """For each block those that it may follow."""
+        found: list[list[Block]] = [[] for _ in self.graph.successors]
+        for block, following in enumerate(self.graph.successors):
+            for other in following:
+                found[other].append(block)
+        return found
+
+    @cached_property
+    def _handlers(self) -> frozenset[Block]:
+        """The blocks at which an exception is caught."""
+        alternatives = self.graph.alternatives
+        return frozenset(block for block, node in alternatives.items() if not isinstance(node, cst.MatchCase))
+
+    @cached_property
+    def continuing(self) -> dict[cst.CSTNode, frozenset[Block]]:
+        """For each loop the blocks behind which another iteration may follow, unless they raise."""
+        graph = self.graph
+        return {
+            loop: self._leading_to(latch, without=graph.heads[loop]) for loop, latch in graph.latches.items()
+        }
+
+    @cached_property
+    def lasting(self) -> frozenset[Block]:
+        """The blocks behind which a function may end normally, or go on for ever, unless they raise."""
+        graph = self.graph
+        latches = (latch for loop, latch in graph.latches.items() if isinstance(loop, cst.While))
+        yields = (
+            block
+            for node, block in zip(graph.points, graph.blocks, strict=True)
+            if isinstance(node, cst.Yield)
+        )
+        return self._leading_to(graph.exit, *latches, *yields)
+
+    def _leading_to(self, *ends: Block, without: Block = NONE) -> frozenset[Block]:
+        """The blocks from which a way leads to others that is neither through a block nor an exception."""
+        found, stack = set(ends), list(ends)
+        while stack:
+            block = stack.pop()
+            if block in self._handlers or block == without:
+                continue
+            for before in self.predecessors[block]:
+                if before not in found:
+                    found.add(before)
+                    stack.append(before)
+        return frozenset(found)
+
+    @cached_property
     def postdominators(self) -> DominatorTree:
         """The dominators of the reversed graph, from the normal end of the function.
 
         An exception that leaves the function, and a loop without end, are followed only from what cannot
         come to the normal end.
         """
-        graph = self.graph
-        count = len(graph.successors)
-        predecessors: list[list[Block]] = [[] for _ in range(count)]
-        for block, following in enumerate(graph.successors):
-            for other in following:
-                predecessors[other].append(block)
+        graph, predecessors = self.graph, self.predecessors
+        count = len(predecessors)
         ends = [graph.exit, graph.raised, *graph.latches.values(), *range(count)]
         ranks, roots = [NONE] * count, []
         for rank, end in enumerate(ends):
@@ -122,16 +175,20 @@ class ControlFlow:
             found = self._flows[root] = FunctionFlow(build(self.tree, root, self._branching))
         return found
 
-    def _points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
+    def points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
         """The points at which a node runs; several for code that is in the graph more than once."""
         numbers, parents = graph.numbers, self.tree.parents
+        passed: list[cst.CSTNode] = []
         place: cst.CSTNode | None = node
-        while place is not None:
-            found = numbers.get(place)
-            if found is not None:
-                return found
+        found: tuple[int, ...] | None = None
+        while place is not None and (found := numbers.get(place)) is None:
+            passed.append(place)
             place = parents.get(place)
-        return ()
+        if found is None:
+            return ()
+        if len(passed) > _FAR:
+            numbers.update(dict.fromkeys(passed, found))
+        return found
 
     def decisions(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> Iterator[Decision]:
         """The decisions on every way to a node within its function, the nearest first.
@@ -254,6 +311,16 @@ class ControlFlow:
         tree = self.tree
         return node if node.__class__ in STATEMENTS else tree.parent(tree.climb(node, STATEMENTS)) or node
 
+    def common_block(self, one: cst.CSTNode, other: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
+        """The innermost block in which two nodes run, and its statement that holds the first of them."""
+        tree, child = self.tree, one
+        while True:
+            child = tree.climb(child, _BLOCKS)
+            block = tree.parents.get(child)
+            if block is None or block is tree.root or tree.contains(block, other):
+                return block or tree.root, child
+            child = block
+
     def condition(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """What decides by a test that a node is part of; None if the node is in no test.
 
@@ -276,7 +343,7 @@ class ControlFlow:
         if root is not self.root(other):
             return True
         flow = self.of(root)
-        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+        graph, earlier, later = flow.graph, self.points(one, flow.graph), self.points(other, flow.graph)
         head = NONE if within is None else graph.heads.get(within, NONE)
         for before in earlier:
             first = graph.blocks[before]
@@ -299,7 +366,7 @@ class ControlFlow:
             block = nearest[above] if above != NONE else NONE
 
     def _blocks(self, node: cst.CSTNode, graph: Graph) -> list[Block]:
-        return [graph.blocks[point] for point in self._points(node, graph)]
+        return [graph.blocks[point] for point in self.points(node, graph)]
 
     def ends_loop(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
         """Whether a loop is certainly left behind a node in its body, in the same iteration."""
@@ -310,18 +377,36 @@ class ControlFlow:
         starts = self._blocks(node, graph)
         return not _reachable(graph.successors, *starts, without=graph.heads[loop])[graph.latches[loop]]
 
+    def runs_once(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+        """Whether a node in the body of a loop is the last of it, as written: no other iteration follows.
+
+        An exception that something raises, and a handler catches, is left out of account.
+        """
+        flow = self.of(self.root(loop))
+        continuing = flow.continuing.get(loop)
+        if continuing is None:
+            return False
+        blocks = self._blocks(node, flow.graph)
+        return bool(blocks) and continuing.isdisjoint(blocks)
+
+    def ends_badly(self, node: cst.CSTNode) -> bool:
+        """Whether behind a node its function certainly ends with an exception, as written."""
+        flow = self.of(self.root(node))
+        blocks = self._blocks(node, flow.graph)
+        return bool(blocks) and flow.lasting.isdisjoint(blocks)
+
     def certainly_after(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether ``other`` runs behind ``one`` whenever their function comes to its normal end."""
         root = self.root(one)
         if root is not self.root(other):
             return False
         flow = self.of(root)
-        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+        graph, earlier, later = flow.graph, self.points(one, flow.graph), self.points(other, flow.graph)
 
         def follows(before: int, after: int) -> bool:
             first, second = graph.blocks[before], graph.blocks[after]
             if first == second:
-                return before < after or (before == after and self._evaluated_before(one, other))
+                return before < after or (before == after and self.evaluated_before(one, other))
             return flow.postdominators.dominates(second, first)
 
         return bool(earlier) and all(any(follows(before, after) for after in later) for before in earlier)
@@ -336,17 +421,17 @@ class ControlFlow:
             return False
         flow = self.of(root)
         graph, dominators = flow.graph, flow.dominators
-        earlier, later = self._points(one, graph), self._points(other, graph)
+        earlier, later = self.points(one, graph), self.points(other, graph)
 
         def precedes(before: int, after: int) -> bool:
             if before == after:
-                return self._evaluated_before(one, other)
+                return self.evaluated_before(one, other)
             first, second = graph.blocks[before], graph.blocks[after]
             return before < after if first == second else dominators.dominates(first, second)
 
         return bool(later) and all(any(precedes(before, after) for before in earlier) for after in later)
 
-    def _evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    def evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether of two nodes at the same point one is evaluated first."""
         tree = self.tree
         if tree.contains(one, other):
@@ -357,6 +442,8 @@ class ControlFlow:
         while not tree.contains(around, other):
             child, around = around, tree.parents[around]
         first = getattr(around, _FIRST.get(around.__class__, ""), None)
+        if around.__class__ is cst.AugAssign and child is one:
+            return False  # the target is set when the value is known
         if first is not None and (first is child or tree.contains(first, other)):
             return first is child
         return tree.order[child] < tree.order[other]

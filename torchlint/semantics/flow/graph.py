@@ -16,7 +16,7 @@ as if it were gone through at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import ClassVar, TypeAlias
@@ -47,6 +47,14 @@ _EVALUATED: dict[type, tuple[str, ...]] = {
 }
 _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
 """The last words of the context managers behind which control goes on when their block has raised."""
+_ENDING = frozenset(
+    {
+        *("sys.exit", "os._exit", "os.abort", "exit", "quit", "parser.error", "parser.exit"),
+        *(f"pytest.{name}" for name in ("exit", "fail", "skip", "xfail")),
+        *("self.fail", "self.skipTest"),
+    }
+)
+"""The calls behind which nothing runs: they end the program, or the test, by an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +393,8 @@ class _Builder:
     def _evaluated(self, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
         """The parts of a node in the order in which they are evaluated."""
         fields = _EVALUATED.get(node.__class__)
+        if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
+            fields = ("value", "target")
         if fields is None:
             return self.tree.parts(node)
         parts: list[cst.CSTNode] = []
@@ -412,7 +422,7 @@ class _Builder:
 
     def _small(self, node: cst.CSTNode) -> None:
         self.value(node)
-        leaving = _LEAVING.get(node.__class__)
+        leaving = _Leaving.RAISE if _ends(node) else _LEAVING.get(node.__class__)
         if leaving is not None:
             self._jump(leaving)
 
@@ -509,6 +519,8 @@ class _Builder:
             else:
                 self.edge(missed)
             self.current = taken
+            for bound in self._captured(case.pattern):
+                self._point(bound)
             if case.guard is not None:
                 self.current, refused = self._test(case.guard, case)
                 self.graph.successors[refused].append(missed)
@@ -516,6 +528,17 @@ class _Builder:
             self.edge(end)
             self.current = missed
         self._go(end)
+
+    def _captured(self, pattern: cst.MatchPattern) -> Iterator[cst.Name]:
+        """The names that a pattern binds when it has matched."""
+        for node in self.tree.descendants(pattern):
+            match node:
+                case (
+                    cst.MatchAs(name=cst.Name() as name)
+                    | cst.MatchStar(name=cst.Name() as name)
+                    | cst.MatchMapping(rest=cst.Name() as name)
+                ):
+                    yield name
 
     def _try(self, node: cst.Try | cst.TryStar) -> None:
         self._name(node)
@@ -616,6 +639,19 @@ def _constant(node: cst.CSTNode | None) -> bool | None:
             return node.value not in ("False", "0")
         case _:
             return None
+
+
+def _ends(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a call that ends the program, or the test that is running."""
+    if not isinstance(statement, cst.Expr) or not isinstance(statement.value, cst.Call):
+        return False
+    match statement.value.func:
+        case cst.Name(value=name):
+            return name in _ENDING
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)):
+            return f"{owner}.{name}" in _ENDING
+        case _:
+            return False
 
 
 def _suppresses(manager: cst.BaseExpression) -> bool:

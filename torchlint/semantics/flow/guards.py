@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import libcst as cst
 
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.syntax import SyntaxTree, alike
+
+Fact = TypeVar("Fact")
 
 _TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Call)
 
@@ -53,14 +55,17 @@ def guards(module: Program, node: cst.CSTNode) -> Iterator[Guard]:
     for _, decisions in groupby(module.flow.decisions(node), lambda decision: decision.construct):
         # The conditions of one comprehension are told in the order in which they are written.
         for decision in reversed(list(decisions)):
-            for guard in _single(module, decision.test, decision.holds):
-                if guard.test not in known:
+            for guard in implied(module, decision.test, decision.holds):
+                if guard.test not in known and not isinstance(guard.test, cst.BooleanOperation):
                     known.add(guard.test)
                     yield guard
 
 
-def _single(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[Guard]:
-    """The single tests that a test is made of, as far as their outcome is known."""
+def implied(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[Guard]:
+    """The single tests that a test is made of, as far as its outcome tells theirs.
+
+    Where it tells only that one of several came out so, that is told as the ``and`` or ``or`` of them.
+    """
     pending = [(test, holds)]
     followed: set[cst.BaseExpression] = set()
     while pending:
@@ -71,16 +76,67 @@ def _single(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[
             case cst.BooleanOperation(operator=operator, left=left, right=right):
                 if isinstance(operator, cst.And) is holds:
                     pending += [(right, holds), (left, holds)]
+                else:
+                    yield Guard(test, holds)
             case cst.Call(args=[cst.Arg(value=inner)]) if (
                 module.names.qualified(test.func) == "builtins.bool"
             ):
                 pending.append((inner, holds))
             case _:
                 yield Guard(test, holds)
-                named = _named_test(module, test)
+                named = test.value if isinstance(test, cst.NamedExpr) else _named_test(module, test)
                 if named is not None and named not in followed:
                     followed.add(named)
                     pending.append((named, holds))
+
+
+def _agreed(one: Fact, other: Fact) -> Fact | None:
+    return one if one == other else None
+
+
+def concluded(
+    module: Program,
+    test: cst.BaseExpression,
+    holds: bool,
+    judge: Callable[[Guard], Fact | None],
+    meet: Callable[[Fact, Fact], Fact | None] = _agreed,
+) -> Fact | None:
+    """What the outcome of a test tells, by what a judge makes of those of the single tests in it.
+
+    If no more is known than that one of several came out so, all of them must tell something: ``meet`` says
+    what two of them have in common.
+    """
+    for guard in implied(module, test, holds):
+        if not isinstance(guard.test, cst.BooleanOperation):
+            found = judge(guard)
+        else:
+            found = met(
+                (concluded(module, side, guard.holds, judge, meet) for side in _sides(guard.test)), meet
+            )
+        if found is not None:
+            return found
+    return None
+
+
+def met(told: Iterable[Fact | None], meet: Callable[[Fact, Fact], Fact | None] = _agreed) -> Fact | None:
+    """What all that is told has in common; None if nothing is told, or by one of them nothing."""
+    found: Fact | None = None
+    for number, fact in enumerate(told):
+        found = fact if not number or fact is None or found is None else meet(found, fact)
+        if found is None:
+            break
+    return found
+
+
+def _sides(test: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
+    """The operands of a chain of ``and``, or of ``or``."""
+    pending: list[cst.BaseExpression] = [test]
+    while pending:
+        side = pending.pop()
+        if isinstance(side, cst.BooleanOperation) and type(side.operator) is type(test.operator):
+            pending += (side.right, side.left)
+        else:
+            yield side
 
 
 def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from torchlint.registry import catalogue
+from torchlint.registry import rule_name
 from torchlint.verify import words
 from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis, Tick
@@ -330,10 +330,10 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
         Verdict.UNCLEAR: f"Whether the program is faster with {what} is not clear: {ratio}.",
     }
     told = tell[head.verdict]
-    before, after = _step(measurement, ORIGINAL), _step(measurement, head.variant)
+    before, after = words.step(measurement, ORIGINAL), words.step(measurement, head.variant)
     if before and after:
         told += f" A step took {before} before and {after} after."
-    memory = _memory(measurement, head.variant)
+    memory = words.memory(measurement, head.variant)
     if "→" in memory:
         told += f" Peak memory: {memory}."
     return told + _alone(measurement)
@@ -376,7 +376,7 @@ def _table(results: Results) -> Table:
             rows = tuple(replace(row, place=place) for row, place in zip(rows, places, strict=True))
         last = members[-1][1]
         floor = () if bench or last.noise is None else (_noise_row(last, last.noise, axis),)
-        groups.append(Group(subject, _rule_name(subject) if bench else "", rows, floor))
+        groups.append(Group(subject, rule_name(subject) if bench else "", rows, floor))
     every = [row for group in groups for row in group.rows]
     verdicts = {row.verdict for row in every}
     agreements = {row.agreement for row in every}
@@ -411,14 +411,12 @@ def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Ax
         speedup=words.ratio(interval) if interval else words.NOTHING,
         span=words.span(interval) if interval else "",
         mark=mark,
-        times=words.change(_step(measurement, ORIGINAL), _step(measurement, name))
-        if interval
-        else words.NOTHING,
+        times=words.times(measurement, name) if interval else words.NOTHING,
         agreement=agreement,
-        memory=_memory(measurement, name),
-        syncs=_counts(measurement, name, "syncs"),
-        kernels=_counts(measurement, name, "kernels"),
-        collectives=_counts(measurement, name, "collectives"),
+        memory=words.memory(measurement, name),
+        syncs=words.counted(measurement, name, "syncs"),
+        kernels=words.counted(measurement, name, "kernels"),
+        collectives=words.counted(measurement, name, "collectives"),
         size=measurement.size or "",
     )
 
@@ -428,7 +426,7 @@ def _noise_row(measurement: Measurement, noise: Noise, axis: Axis) -> NoiseRow:
         speedup=words.ratio(noise.wall),
         span=words.span(noise.wall),
         mark=_mark(noise.wall, noise.threshold, axis),
-        times=words.change(_step(measurement, ORIGINAL), _step(measurement, AGAIN)),
+        times=words.times(measurement, AGAIN),
         fit=noise.fit,
     )
 
@@ -496,7 +494,7 @@ def _chapters(results: Results) -> Iterator[Chapter]:
                 interval = words.speedup(head)
                 told = f"{measurement.size or ''} {head.verdict.value}".strip()
                 summary.append(told + (f" {words.ratio(interval)}" if interval else ""))
-        yield Chapter(subject, _rule_name(subject) if bench else "", ", ".join(summary), tuple(parts))
+        yield Chapter(subject, rule_name(subject) if bench else "", ", ".join(summary), tuple(parts))
 
 
 def _without_patches(part: Part, earlier: str) -> Part:
@@ -651,7 +649,7 @@ def _figures(measurement: Measurement, name: str) -> Figures:
     device = comparison.device if comparison is not None and words.speedup(comparison) else None
     return Figures(
         title=words.label(measurement, name),
-        step=_step(measurement, name) or words.NOTHING,
+        step=words.step(measurement, name) or words.NOTHING,
         device=_interval(device),
         pairs=pairs,
         compared=_plural(same.steps, "step") if same and checked and name != ORIGINAL else words.NOTHING,
@@ -741,32 +739,6 @@ def _run(results: Results) -> Iterator[tuple[str, str]]:
 
 def _variant(measurement: Measurement, name: str) -> Variant:
     return next((item for item in measurement.variants if item.name == name), Variant(name))
-
-
-def _step(measurement: Measurement, variant: str) -> str | None:
-    seconds = words.step_seconds(measurement, variant)
-    return None if seconds is None else words.seconds(seconds)
-
-
-def _memory(measurement: Measurement, variant: str) -> str:
-    before = words.evidence(measurement, ORIGINAL).peak_allocated
-    after = words.evidence(measurement, variant).peak_allocated
-    if before is None or after is None:
-        return words.NOTHING
-    return words.change(words.size(before), words.size(after))
-
-
-def _counts(measurement: Measurement, variant: str, what: str) -> str:
-    before: float | None = getattr(words.evidence(measurement, ORIGINAL), what)
-    after: float | None = getattr(words.evidence(measurement, variant), what)
-    if before is None or after is None:
-        return words.NOTHING
-    return words.change(words.count(before), words.count(after))
-
-
-def _rule_name(code: str) -> str:
-    rule = catalogue().get(code)
-    return rule.name if rule is not None else ""
 
 
 def _plural(count: int, noun: str, ending: str = "s") -> str:

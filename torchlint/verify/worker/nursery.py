@@ -43,7 +43,7 @@ def main() -> None:
                 return
             order = json.loads(message)
             answer = _copy(order, files, orders) if order["do"] == "copy" else _status(order["pid"])
-            orders.send(json.dumps(answer).encode())
+            orders.send(json.dumps({**answer, "number": order["number"]}).encode())
 
 
 def _copy(order: dict[str, Any], files: Sequence[int], orders: socket.socket) -> dict[str, Any]:

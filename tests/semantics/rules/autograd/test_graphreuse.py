@@ -61,7 +61,7 @@ PROGRAMS = {
         "d = torch.distributions.Categorical(logits=model(x))\nd.log_prob(y).mean()" + RETAINED,
         True,
     ),
-    "in a comprehension": ("loss = sum(m(x).mean() for m in (model, other))\nloss" + RETAINED, False),
+    "in a comprehension": ("loss = sum(m(x).mean() for m in (model, other))\nloss" + RETAINED, True),
     "added up": ("loss = model(x).mean()\nloss += other(x).mean()\nloss" + RETAINED, True),
     "once more": ("loss = model(x).mean()\nloss" + RETAINED + "\nloss.backward()", False),
     "once more, after a part of it": (

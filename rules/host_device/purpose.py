@@ -1,0 +1,357 @@
+"""Why a program brings tensors to the host: to save device memory, to write results, to compute there.
+
+A copy that the author needs is no mistake, however often it is made. What tells is what the code says
+(comments, the names of switches and variables) and what it does next to the copy or with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics import places
+from torchlint.semantics.comments import Topic, says
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, begins, has
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.phases import Phase, evaluated_only, phase
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.usage import WRITING, handed_to, writes_out
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Loop
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+
+# --- to save memory ---------------------------------------------------------------------------------
+
+
+def offloads(module: Module, copy: cst.Call) -> bool:
+    """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
+    if says(module, copy, Topic.MEMORY) or _documented(module, copy) or _below_sparing(module, copy):
+        return True
+    return _clears(module, copy) or _deletes(module, copy)
+
+
+_SPARES_MEMORY = re.compile(
+    r"\b(accelerator|device|gpu|cuda|save|saves|saving|spare|limit|reduce|avoid|free)\W+(\w+\W+)?(memory|OOM)\b"
+    r"|\boff-?load",
+    re.IGNORECASE,
+)
+
+
+def _documented(module: Module, copy: cst.Call) -> bool:
+    """Whether the docstring of the function says that it saves memory of the device."""
+    function = module.function(copy)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    text = function.get_docstring(clean=False)
+    return text is not None and _SPARES_MEMORY.search(text) is not None
+
+
+def _deletes(module: Module, copy: cst.Call) -> bool:
+    """Whether the next statements beside an evaluation's copy delete what was copied: ``del logits``."""
+    root: cst.CSTNode = copy
+    while isinstance(root, (cst.Call, cst.Attribute, cst.Subscript)):
+        root = root.func if isinstance(root, cst.Call) else root.value
+    statement = module.tree.statement(copy)
+    block = module.tree.parent(statement)
+    if not isinstance(root, cst.Name) or not isinstance(block, cst.IndentedBlock):
+        return False
+    if phase(module, copy) is Phase.TRAINING:
+        return False
+    return any(
+        isinstance(part, cst.Del)
+        and any(isinstance(n, cst.Name) and n.value == root.value for n in module.tree.descendants(part))
+        for other in block.body
+        if isinstance(other, cst.SimpleStatementLine)
+        if module.tree.order[other] > module.tree.order[statement]
+        for part in other.body
+    )
+
+
+def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a comment beside a statement says that the host waits there, and not that it is to change."""
+    return says(module, node, Topic.WAITING) and not says(module, node, Topic.CHANGE)
+
+
+def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
+    tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
+    if any(has(word, Role.SPARING) for test in tests for word in _words(module, test)):
+        return True
+    function = module.function(node)
+    return isinstance(function, cst.FunctionDef) and has(function.name.value, Role.SPARING)
+
+
+def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
+    return (part.value for part in module.tree.descendants(node) if isinstance(part, cst.Name))
+
+
+def _clears(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the loop or function around collects garbage or empties caches each time, too."""
+    if phase(module, node) is Phase.TRAINING:
+        return False
+    loops = module.flow.loops(node)
+    around = loops[0] if loops else module.function(node)
+    if around is None:
+        return False
+    return module.tree.holds(around, _clearing(module))
+
+
+@remembered
+def _clearing(module: Module) -> list[cst.Call]:
+    """The calls that collect garbage or empty caches each time, in source order."""
+    return [
+        call
+        for call in module.tree.nodes(cst.Call)
+        if module.qualified(call.func) == "gc.collect" or _CLEARS.search(last_name(call.func) or "")
+        if not places.throttled(module, call)
+    ]
+
+
+_CLEARS = re.compile(r"empty_(\w+_)?cache$")
+
+
+# --- to write results -------------------------------------------------------------------------------
+
+_SAVING = (Role.SAVING, Role.DRAWING)
+
+
+def writes_results(module: Module, hot: Hot) -> bool:
+    """Whether a loop that does not train writes what it computes: files, pictures, videos.
+
+    Written in each round, or, by a loop that goes over something else than a loader, where a switch asks
+    for it. An evaluation that can save its predictions as well is there for its numbers.
+    """
+    return isinstance(hot.loop, (cst.For, cst.While)) and _writes_in_rounds(module, hot.loop)
+
+
+@remembered
+def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
+    if phase(module, loop.body) is Phase.TRAINING:
+        return False
+    switched = not places.over_loader(module, loop)
+    return any(
+        writes_out(module, call)
+        and not _to_the_terminal(call)
+        and (switched or not _behind_switch(module, call, loop))
+        and not places.throttled(module, call)
+        for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
+    )
+
+
+def _to_the_terminal(call: cst.Call) -> bool:
+    """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
+    owner = last_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+    return owner is not None and re.search(r"tqdm|bar$|^std(out|err)$|writer$|logger$", owner) is not None
+
+
+def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+    return next(module.flow.branches(node, within=loop), None) is not None
+
+
+def in_writer(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a function that is called after writing holds ``node``."""
+    function = module.function(node)
+    return isinstance(function, cst.FunctionDef) and begins(function.name.value, *WRITING)
+
+
+def below_saving(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
+    words = (last_name(branch.test) for branch in module.flow.branches(node) if branch.holds)
+    return any(word is not None and begins(word, *_SAVING) for word in words)
+
+
+# --- to compute on the host -------------------------------------------------------------------------
+
+
+def computes_on_host(module: Module, copy: cst.Call) -> bool:
+    """Whether code that does not train says that it goes on with the copy on the host.
+
+    It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
+    the units; or it is an optimizer that steps there.
+    """
+    function = module.function(copy)
+    owner = module.classes.owner(function) if function is not None else None
+    if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
+        return True
+    if phase(module, copy) is Phase.TRAINING:
+        return False
+    if any(has(last_name(arg.value), Role.HOST) for arg in copy.args):
+        return True
+    node: cst.CSTNode = copy
+    for parent in module.tree.ancestors(copy):
+        match parent:
+            case cst.Attribute(attr=cst.Name(value="double")) if parent.value is node:
+                return True
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) if parent.value is node:
+                return has(name, Role.HOST)
+            case cst.Attribute() | cst.Call():
+                node = parent
+            case _:
+                return False
+    return False
+
+
+def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
+    """Whether an evaluation hands the copy to an object of which the file shows nothing but its name.
+
+    Scores of texts, boxes and the like are worked out on the host. So are those that a library works out
+    from arrays.
+    """
+    current = phase(module, copy)
+    if current not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
+        if handed_to(module, copy, _hands_array):
+            return True
+    if not evaluated_only(module, copy):
+        return False
+    if _becomes_array(module, copy) and handed_to(module, copy, _of_arrays):
+        return True
+    argument = module.tree.parent(copy)
+    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
+        return False
+    if module.qualified(call.func) is not None:
+        return False
+    if isinstance(call.func, cst.Attribute) and module.classes.instance_class(call.func.value) is None:
+        return False
+    value = module.value(call.func)
+    return value.kind in (Kind.UNKNOWN, Kind.OBJECT) and value.definition is None
+
+
+_COLLECTING = frozenset(
+    {"append", "extend", "insert", "add", "update", "put", "log", "step", "accumulate", "push", "collect"}
+)
+
+
+def _hands_array(module: Module, call: cst.Call) -> bool:
+    """Whether an object that the file does not show gets an argument, not in order to collect it."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value in _COLLECTING:
+        return False
+    if module.qualified(func) is not None:
+        return False
+    owner = module.value(func.value)
+    return owner.kind is Kind.UNKNOWN and owner.definition is None
+
+
+_KNOWN_PACKAGES = frozenset(
+    {"torch", "torchvision", "torchaudio", "torchmetrics", "numpy", "math", "builtins"}
+)
+
+
+def _of_arrays(module: Module, call: cst.Call) -> bool:
+    """Whether a function comes from a library that scores arrays, as ``asteroid.metrics`` does."""
+    package, _, rest = (module.qualified(call.func) or "").partition(".")
+    return bool(rest) and package not in _KNOWN_PACKAGES and package != "sklearn"
+
+
+def _becomes_array(module: Module, copy: cst.Call) -> bool:
+    attribute = module.tree.parent(copy)
+    return isinstance(attribute, cst.Attribute) and attribute.attr.value == "numpy"
+
+
+def reads_items(module: Module, copy: cst.Call) -> bool:
+    """Whether what does not train copies results in order to go through them, or to yield one by one.
+
+    One copy for all of them is how that is done well: each item read from the device would wait.
+    """
+    current = phase(module, copy)
+    if current is Phase.FORWARD and grad(module, copy) is not Grad.OFF and not _detached(module, copy):
+        return False
+    return current is not Phase.TRAINING and _iterated(module, copy)
+
+
+def _detached(module: Module, copy: cst.Call) -> bool:
+    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained."""
+    node: cst.BaseExpression = copy
+    while isinstance(attribute := module.tree.parent(node), cst.Attribute):
+        node = attribute
+        called = module.tree.parent(attribute)
+        if isinstance(called, cst.Call):
+            node = called
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "detach":
+            return True
+        node = node.func.value
+    return False
+
+
+_HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter", "tqdm", "map"})
+
+
+def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) -> bool:
+    """Whether a loop inside of ``loops`` reads another part of ``use`` in each round: ``scores[t]``."""
+    part = module.tree.parent(use)
+    if not isinstance(part, cst.Subscript) or part.value is not use:
+        return False
+    around = [loop for loop in module.flow.loops(part) if loop not in loops]
+    return any(
+        isinstance(name, cst.Name)
+        and any(
+            binding.kind is not BindingKind.PARAMETER and module.tree.contains(loop, binding.node)
+            for binding in module.bindings(name)
+            for loop in around
+        )
+        for element in part.slice
+        for name in module.tree.descendants(element)
+    )
+
+
+def _filled_in(module: Module, pairs: cst.Call) -> bool:
+    """``list(zip(words, scores))``, ``dict(zip(names, values))``: gone through there and then."""
+    argument = module.tree.parent(pairs)
+    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
+
+
+@solved(False)
+def _iterated(module: Module, node: cst.BaseExpression) -> bool:
+    child: cst.CSTNode = node
+    for parent in module.tree.ancestors(node):
+        match parent:
+            case cst.Attribute() | cst.Arg() | cst.Element():
+                pass
+            case cst.Subscript() if child is parent.value:
+                pass
+            case cst.ListComp() if child is parent.elt:
+                pass
+            case cst.Call() if (module.qualified(parent.func) or "").startswith(("torch.", "numpy.")):
+                pass
+            case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
+                pass
+            case cst.Call() if child is parent.func:
+                pass
+            case cst.Call() if last_name(parent.func) == "zip" and _filled_in(module, parent):
+                return True
+            case cst.Call() if last_name(parent.func) in _HANDING_ON:
+                pass
+            case cst.For() | cst.CompFor():
+                return child is parent.iter
+            case cst.Yield():
+                return True
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]):
+                loops = module.flow.loops(parent)
+                return any(
+                    _iterated(module, use) or _picked_apart(module, use, loops)
+                    for name in module.tree.descendants(target)
+                    if (bound := module.binding_of(name)) is not None
+                    for use in module.uses(bound)
+                    if not loops or module.tree.contains(loops[0], use)
+                )
+            case cst.Return():
+                function = module.function(parent)
+                return isinstance(function, cst.FunctionDef) and any(
+                    _iterated(module, call) for call in module.callers(function)
+                )
+            case _:
+                return False
+        child = parent
+    return False

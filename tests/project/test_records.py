@@ -1,0 +1,113 @@
+"""What a file tells of itself."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint.project.records import STAR, Definition, DefinitionKind, Import, Record, Standing, record
+from torchlint.source import Source
+
+
+def of(text: str) -> Record:
+    return record(Source(Path("train.py"), dedent(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import a.b", Import("a.b", 0, None, "a", 1, Standing.ALWAYS)),
+        ("import a.b as c", Import("a.b", 0, None, "c", 1, Standing.ALWAYS)),
+        ("from a import b as c", Import("a", 0, "b", "c", 1, Standing.ALWAYS)),
+        ("from .. import b", Import("", 2, "b", "b", 1, Standing.ALWAYS)),
+        ("from .a import *", Import("a", 1, STAR, None, 1, Standing.ALWAYS)),
+        ("if x:\n    import a", Import("a", 0, None, "a", 2, Standing.CONDITIONAL)),
+        (
+            "try:\n    import a\nexcept ImportError:\n    pass",
+            Import("a", 0, None, "a", 2, Standing.CONDITIONAL),
+        ),
+        ("try:\n    import a\nfinally:\n    pass", Import("a", 0, None, "a", 2, Standing.ALWAYS)),
+        ("with x:\n    import a", Import("a", 0, None, "a", 2, Standing.ALWAYS)),
+        ("def f():\n    import a", Import("a", 0, None, "a", 2, Standing.LATER)),
+        ("class C:\n    def f(self):\n        from a import b", Import("a", 0, "b", "b", 3, Standing.LATER)),
+        ("if TYPE_CHECKING:\n    import a", Import("a", 0, None, "a", 2, Standing.TYPES)),
+        ("if typing.TYPE_CHECKING:\n    import a", Import("a", 0, None, "a", 2, Standing.TYPES)),
+        ("x = importlib.import_module('..a.b')", Import("a.b", 2, None, None, 1, Standing.LATER)),
+    ],
+)
+def test_an_import_is_read_with_what_it_binds_and_when_it_runs(text: str, expected: Import) -> None:
+    assert of(text).imports == (expected,)
+
+
+def test_what_runs_instead_of_an_import_for_types_is_conditional() -> None:
+    imports = of("if TYPE_CHECKING:\n    import a\nelse:\n    import b").imports
+    assert [each.standing for each in imports] == [Standing.TYPES, Standing.CONDITIONAL]
+
+
+def test_definitions_of_the_top_level_are_in_the_order_of_the_text() -> None:
+    made = of(
+        """
+        def f(): ...
+        class C(nn.Module, B[int]): ...
+        x, (y, *z) = 1, (2, 3)
+        if x:
+            async def g(): ...
+        try:
+            w: int = 1
+        except ValueError:
+            w = 2
+        def f(): ...
+        """
+    )
+    assert [(each.name, each.kind) for each in made.definitions] == [
+        ("f", DefinitionKind.FUNCTION),
+        ("C", DefinitionKind.CLASS),
+        *((name, DefinitionKind.VARIABLE) for name in "xyz"),
+        ("g", DefinitionKind.FUNCTION),
+        *(("w", DefinitionKind.VARIABLE),) * 2,
+        ("f", DefinitionKind.FUNCTION),
+    ]
+    assert made.definition("C") == Definition("C", DefinitionKind.CLASS, 3)
+    assert made.definition("f") == Definition("f", DefinitionKind.FUNCTION, 11)
+    assert made.definition("missing") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1", None),
+        ("__all__ = ['a', 'b']", ("a", "b")),
+        ("__all__ = ('a',)\n__all__ += ['b']", ("a", "b")),
+        ("__all__ = ['a']\n__all__ += other.__all__", None),
+        ("__all__ = [name for name in dir()]", None),
+    ],
+)
+def test_all_is_known_where_it_is_spelt(text: str, expected: tuple[str, ...] | None) -> None:
+    assert of(text).exported == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "acts"),
+    [
+        ("def main(): ...\nmain()", True),
+        ("from engine import train\ntrain()", True),
+        ("import engine\nengine.train()", True),
+        ("for x in range(3):\n    print(x)", True),
+        ("def main(): ...\nx = main()", False),
+        ("print('hello')", False),
+        ("def main(): ...", False),
+    ],
+)
+def test_a_file_acts_if_importing_it_does_more_than_define(text: str, acts: bool) -> None:
+    assert of(text).acts is acts
+
+
+@pytest.mark.parametrize("test", ["__name__ == '__main__'", "'__main__' == __name__"])
+def test_a_guard_of_main_is_known(test: str) -> None:
+    assert of(f"if {test}:\n    main()").guards_main
+    assert not of("if name == '__main__':\n    main()").guards_main
+
+
+@pytest.mark.parametrize("text", ["def f(:", "x = '\\ud800'\0", "(" * 10_000 + ")" * 10_000])
+def test_what_is_no_program_is_not_readable(text: str) -> None:
+    assert of(text) == Record(readable=False)

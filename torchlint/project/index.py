@@ -1,0 +1,204 @@
+"""Which file of a project defines a name, and which files may use it.
+
+Answers are worked out when they are asked for: a file is read once it is needed, and the answer is the same
+in whichever order the questions come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
+from torchlint.project.roots import INIT, SourceFolders, module_at
+from torchlint.reading import read
+from torchlint.source import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a name of the project stands for: a definition in a file, or without one the file itself.
+
+    ``file`` is a folder for a package without ``__init__.py``.
+    """
+
+    file: Path
+    definition: Definition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An import, and the places that it leads to: none for a library, several for ``import *``.
+
+    ``missing`` says that it should lead to a file of the project and does not.
+    """
+
+    statement: Import
+    places: tuple[Place, ...]
+    missing: bool = False
+
+
+class Index:
+    """The records of the files of one project, and where the names in them lead."""
+
+    def __init__(self, folders: SourceFolders, files: Iterable[Path]) -> None:
+        self.folders = folders
+        self.files = frozenset(files)
+        self._records: dict[Path, Record] = {}
+        self._modules: dict[tuple[Path, str], Path | None] = {}
+        self._links: dict[Path, tuple[Link, ...]] = {}
+
+    def record(self, file: Path) -> Record:
+        """What a file tells of itself; an unreadable record for one that cannot be read."""
+        if file not in self._records:
+            try:
+                self._records[file] = record(read(file))
+            except SourceError:
+                self._records[file] = Record(readable=False)
+        return self._records[file]
+
+    def module(self, file: Path, name: str, level: int = 0) -> Path | None:
+        """The file, or the folder of a package without one, that a module is for imports in ``file``.
+
+        ``level`` is the number of leading dots. None for what is not of the project.
+        """
+        if level:
+            return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
+        for folder in self.folders.seen_from(file):
+            # A folder that only has the name of a library holds no file of it.
+            if (found := self._at(folder, name)) is not None:
+                return found
+        return None
+
+    def definition(self, file: Path, name: str) -> Place | None:
+        """Where a name of the top level of ``file`` is defined, through any number of imports.
+
+        None if it comes from a library, or is not there at all.
+        """
+        return self._definition(file, name, set())
+
+    def links(self, file: Path) -> tuple[Link, ...]:
+        """The imports of a file and where they lead, in source order."""
+        if file not in self._links:
+            self._links[file] = tuple(self._link(file, each) for each in self.record(file).imports)
+        return self._links[file]
+
+    def importers(self, file: Path) -> frozenset[Path]:
+        """The files of the project that import ``file``, or a name that it defines."""
+        return self._importers.get(file, frozenset())
+
+    @cached_property
+    def _importers(self) -> dict[Path, frozenset[Path]]:
+        found: dict[Path, set[Path]] = {}
+        for file in self.files:
+            for link in self.links(file):
+                for place in link.places:
+                    if place.file != file:
+                        found.setdefault(place.file, set()).add(file)
+        return {file: frozenset(users) for file, users in found.items()}
+
+    # ------------------------------------------------------------------ modules
+
+    def _at(self, folder: Path, name: str) -> Path | None:
+        key = folder, name
+        if key not in self._modules:
+            found = module_at(folder, name)
+            self._modules[key] = found if found in self.files or self._holds_files(found) else None
+        return self._modules[key]
+
+    def _holds_files(self, folder: Path | None) -> bool:
+        return folder is not None and folder in self._packages
+
+    @cached_property
+    def _packages(self) -> frozenset[Path]:
+        """The folders with a file of the project in them, or in a folder below."""
+        root = self.folders.root
+        return frozenset(
+            folder for file in self.files for folder in file.parents if folder.is_relative_to(root)
+        )
+
+    # ------------------------------------------------------------------ names
+
+    def _link(self, file: Path, each: Import) -> Link:
+        module = self.module(file, each.module, each.level)
+        if module is None:
+            return Link(each, (), missing=each.level > 0 or self._is_own(file, each.module))
+        if each.name is None:
+            return Link(each, (Place(module),))
+        if each.name == STAR:
+            return Link(each, (Place(module), *self._starred(module)))
+        place = self._definition(module, each.name, set())
+        known = place is not None or self._may_hold(module, each.name, set())
+        return Link(each, (Place(module),) if place is None else (place,), missing=not known)
+
+    def _is_own(self, file: Path, name: str) -> bool:
+        """Whether the first part of a dotted name is a package of the project."""
+        first, _, rest = name.partition(".")
+        return bool(rest) and self.module(file, first) is not None
+
+    def _definition(self, file: Path, name: str, asked: set[tuple[Path, str]]) -> Place | None:
+        if (file, name) in asked:
+            return None
+        asked.add((file, name))
+        own = self.record(file) if file in self.files else Record()
+        if (made := own.definition(name)) is not None:
+            return Place(file, made)
+        for each in reversed(own.imports):
+            if each.bound != name or each.standing is Standing.LATER:
+                continue
+            if (found := self._imported(file, each, asked)) is not None:
+                return found
+        for each in reversed(own.imports):
+            if each.name == STAR and (module := self.module(file, each.module, each.level)) is not None:
+                found = self._definition(module, name, asked) if self._exports(module, name) else None
+                if found is not None:
+                    return found
+        if file.name == INIT or file not in self.files:
+            submodule = self._at(file.parent if file.name == INIT else file, name)
+            return Place(submodule) if submodule is not None else None
+        return None
+
+    def _imported(self, file: Path, each: Import, asked: set[tuple[Path, str]]) -> Place | None:
+        """What an import statement of ``file`` binds a name to."""
+        if each.name is None:
+            # ``import a.b`` binds ``a``.
+            name = each.module if each.bound != each.module.partition(".")[0] else each.bound
+            module = self.module(file, name)
+            return Place(module) if module is not None else None
+        module = self.module(file, each.module, each.level)
+        return self._definition(module, each.name, asked) if module is not None else None
+
+    def _exports(self, file: Path, name: str) -> bool:
+        """Whether a star import of a module brings a name, if the module has it."""
+        exported = self.record(file).exported if file in self.files else None
+        return name in exported if exported is not None else not name.startswith("_")
+
+    def _starred(self, file: Path) -> Iterator[Place]:
+        """What a star import of a module brings, in the order of its text."""
+        own = self.record(file) if file in self.files else Record()
+        names = own.exported or [
+            *(made.name for made in own.definitions),
+            *(each.bound for each in own.imports if each.bound is not None),
+        ]
+        for name in dict.fromkeys(names):
+            if self._exports(file, name) and (place := self._definition(file, name, set())) is not None:
+                yield place
+
+    def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:
+        """Whether a module may have a name that is defined in no file of the project."""
+        if file not in self.files or file in asked:
+            return False
+        asked.add(file)
+        own = self.record(file)
+        if not own.readable or own.definition("__getattr__") is not None:
+            return True
+        if any(each.bound == name for each in own.imports):
+            return True
+        return any(
+            module is None or self._may_hold(module, name, asked)
+            for each in own.imports
+            if each.name == STAR
+            for module in (self.module(file, each.module, each.level),)
+        )

@@ -1,0 +1,259 @@
+"""What one file tells the others of its project: what it imports, defines and exports.
+
+A record is made from the interpreter's own parse of the file and from nothing else, so that it can be kept as
+long as the file stays the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchlint.source import Source, with_line_feeds
+
+STAR = "*"
+
+
+class Standing(enum.IntEnum):
+    """When an import runs."""
+
+    ALWAYS = 0
+    CONDITIONAL = 1
+    """In a branch, or in a ``try`` that goes on without it."""
+    LATER = 2
+    """When the function that it stands in is called."""
+    TYPES = 3
+    """Never: below ``if TYPE_CHECKING``."""
+
+
+class DefinitionKind(enum.IntEnum):
+    """What the top level of a file makes."""
+
+    FUNCTION = 0
+    CLASS = 1
+    VARIABLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One name that an import statement brings.
+
+    ``import a.b`` has the module ``a.b`` and no name, and binds ``a``. ``from ..a import b as c`` has the
+    module ``a`` at level 2 and the name ``b``, and binds ``c``. ``from a import *`` has the name `STAR` and
+    binds nothing that it spells; neither does ``importlib.import_module("a")``, which has no name.
+    """
+
+    module: str
+    level: int
+    name: str | None
+    bound: str | None
+    row: int
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, class or variable of the top level."""
+
+    name: str
+    kind: DefinitionKind
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a file tells of itself.
+
+    ``exported`` is its ``__all__``, None if it has none or one that is worked out. A file ``guards_main`` if
+    it compares ``__name__``; it ``acts`` if importing it does more than define and set up: it loops, or calls
+    what it defines or imports. It is not ``readable`` if it is no program.
+    """
+
+    imports: tuple[Import, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+    exported: tuple[str, ...] | None = None
+    guards_main: bool = False
+    acts: bool = False
+    readable: bool = True
+
+    def definition(self, name: str) -> Definition | None:
+        """The last definition of a name at the top level."""
+        return next((made for made in reversed(self.definitions) if made.name == name), None)
+
+
+def record(source: Source) -> Record:
+    """The record of a file; of one that the interpreter refuses, that it is not readable."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(with_line_feeds(source.text))
+        return _Reader().record(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Record(readable=False)
+
+
+class _Reader:
+    """Reads the tree of one file, each node once."""
+
+    def __init__(self) -> None:
+        self._imports: list[Import] = []
+        self._definitions: list[Definition] = []
+        self._exported: list[str] | None = None
+        self._at_once: list[str] = []
+        self._guards_main = self._loops = False
+
+    def record(self, tree: ast.Module) -> Record:
+        """The record of the file that has this tree."""
+        self._suite(tree.body, Standing.ALWAYS)
+        own = {made.name for made in self._definitions if made.kind is not DefinitionKind.VARIABLE}
+        own.update(each.bound for each in self._imports if each.bound is not None)
+        return Record(
+            imports=tuple(self._imports),
+            definitions=tuple(self._definitions),
+            exported=None if self._exported is None else tuple(self._exported),
+            guards_main=self._guards_main,
+            acts=self._loops or not own.isdisjoint(name.partition(".")[0] for name in self._at_once),
+        )
+
+    def _suite(self, body: Sequence[ast.stmt], standing: Standing) -> None:
+        """Read statements of the module's own scope."""
+        for statement in body:
+            if isinstance(statement, _TRIES):
+                attempted = Standing.CONDITIONAL if statement.handlers else Standing.ALWAYS
+                self._suite([*statement.body, *statement.orelse], max(standing, attempted))
+                for handler in statement.handlers:
+                    self._suite(handler.body, max(standing, Standing.CONDITIONAL))
+                self._suite(statement.finalbody, standing)
+            else:
+                self._statement(statement, standing)
+
+    def _statement(self, statement: ast.stmt, standing: Standing) -> None:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self._definitions.append(Definition(name, DefinitionKind.FUNCTION, statement.lineno))
+                self._inside(statement)
+            case ast.ClassDef(name=name):
+                self._definitions.append(Definition(name, DefinitionKind.CLASS, statement.lineno))
+                self._inside(statement)
+            case ast.Import() | ast.ImportFrom():
+                self._import(statement, standing)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self._inside(test)
+                self._guards_main |= _asks_for_main(test)
+                types = Standing.TYPES if _asks_for_types(test) else Standing.CONDITIONAL
+                self._suite(body, max(standing, types))
+                self._suite(orelse, max(standing, Standing.CONDITIONAL))
+            case ast.With(items=items, body=body):
+                for item in items:
+                    self._inside(item)
+                self._suite(body, standing)
+            case ast.For() | ast.While():
+                self._loops = True
+                self._inside(statement)
+            case _:
+                self._assign(statement)
+                self._inside(statement)
+
+    def _assign(self, statement: ast.stmt) -> None:
+        """Take down what a plain statement binds, and what it calls for the sake of calling."""
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._define(target, value)
+            case ast.AnnAssign(target=target, value=value):
+                self._define(target, value)
+            case ast.AugAssign(target=ast.Name(id="__all__"), value=value):
+                self._export(value)
+            case ast.Expr(value=ast.Call(func=func)) if (name := dotted(func)) is not None:
+                self._at_once.append(name)
+
+    def _define(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._definitions.append(Definition(name, DefinitionKind.VARIABLE, target.lineno))
+                if name == "__all__" and value is not None:
+                    self._exported = []
+                    self._export(value)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._define(element, None)
+            case ast.Starred(value=inner):
+                self._define(inner, None)
+
+    def _export(self, value: ast.expr) -> None:
+        """Add to ``__all__``; what is worked out makes all of it unknown."""
+        try:
+            names = ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError):
+            names = None
+        if self._exported is not None and isinstance(names, (list, tuple)):
+            self._exported += [name for name in names if isinstance(name, str)]
+        else:
+            self._exported = None
+
+    def _inside(self, node: ast.AST) -> None:
+        """Read the imports below a node, which run with the function that they stand in."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(node, Standing.LATER)
+                continue
+            for value in vars(node).values():
+                if isinstance(value, list):
+                    pending.extend(item for item in value if isinstance(item, ast.AST))
+                elif isinstance(value, ast.AST):
+                    pending.append(value)
+
+    def _call(self, call: ast.Call) -> None:
+        match call.args:
+            case [ast.Constant(value=str(module)), *_] if dotted(call.func) in _IMPORTERS:
+                path = module.lstrip(".")
+                level = len(module) - len(path)
+                self._imports.append(Import(path, level, None, None, call.lineno, Standing.LATER))
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, standing: Standing) -> None:
+        bound: str | None
+        for alias in statement.names:
+            if isinstance(statement, ast.Import):
+                bound = alias.asname or alias.name.partition(".")[0]
+                made = Import(alias.name, 0, None, bound, statement.lineno, standing)
+            else:
+                bound = None if alias.name == STAR else alias.asname or alias.name
+                module = statement.module or ""
+                made = Import(module, statement.level, alias.name, bound, statement.lineno, standing)
+            self._imports.append(made)
+
+
+# ``ast.TryStar`` is new in Python 3.11.
+_TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"})
+
+
+def dotted(expression: ast.expr) -> str | None:
+    """``a.b.c`` as text; None for any other expression."""
+    parts, node = list[str](), expression
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            sides = (left, right)
+            return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+    return False
+
+
+def _asks_for_types(test: ast.expr) -> bool:
+    return dotted(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")

@@ -1,0 +1,118 @@
+"""Where the modules of a project lie: its root, and the folders that imports in one of its files begin from.
+
+A file is found as the interpreter would find it when the programs of the project run, though nobody has said
+how they are started: from the folder of a script, from the folder above a package, or installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from torchlint import toml
+from torchlint.source import NOTEBOOK, SourceError, exists, is_file, is_folder, read_text
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_LARGEST = 1_000_000
+INIT = "__init__.py"
+
+
+def root_of(file: Path) -> Path:
+    """The root of the project that a file belongs to.
+
+    That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
+    above the package that the file is in, or else its own folder.
+    """
+    for folder in file.parents:
+        if any(exists(folder / marker) for marker in _MARKERS):
+            return folder
+    return above_package(file.parent)
+
+
+def above_package(folder: Path) -> Path:
+    """The nearest folder, this one included, that is no regular package."""
+    while is_file(folder / INIT) and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def is_in_package(file: Path) -> bool:
+    """Whether a file is a module of a regular package."""
+    return is_file(file.parent / INIT)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFolders:
+    """The folders of a project in which top-level modules are looked up.
+
+    ``declared`` are those that the project names: in its build metadata, or as ``src`` in its configuration.
+    """
+
+    root: Path
+    declared: tuple[Path, ...] = ()
+
+    def seen_from(self, file: Path) -> Iterator[Path]:
+        """The folders that imports in ``file`` begin from, nearest first, each once.
+
+        A module of a package is imported from the folder above it. A script, a notebook and what lies beside
+        them begin from their own folder, and may be run from any folder above.
+        """
+        begin = file.parent if file.suffix == NOTEBOOK else above_package(file.parent)
+        seen: set[Path] = set()
+        ways = [begin, *begin.parents] if begin.is_relative_to(self.root) else [begin]
+        for folder in (*ways, self.root / "src", *self.declared):
+            if folder not in seen and (folder.is_relative_to(self.root) or folder in self.declared):
+                seen.add(folder)
+                yield folder
+        if begin not in seen:
+            yield begin
+
+
+def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
+    """The source folders of a project; ``named`` are those of its configuration, relative to the root."""
+    declared = [root / name for name in (*named, *_packaged(_pyproject(root)))]
+    return SourceFolders(root, tuple(dict.fromkeys(folder for folder in declared if is_folder(folder))))
+
+
+def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:
+    """Where build back ends are told to look for packages, as folders relative to the root."""
+    setuptools = toml.table(pyproject, "tool", "setuptools")
+    yield from _texts([*toml.table(setuptools, "package-dir").values()])
+    yield from _texts(toml.table(setuptools, "packages", "find").get("where"))
+    wheel = toml.table(pyproject, "tool", "hatch", "build", "targets", "wheel")
+    yield from (str(PurePosixPath(package).parent) for package in _texts(wheel.get("packages")))
+    yield from _texts(wheel.get("sources"))
+    packages = toml.table(pyproject, "tool", "poetry").get("packages")
+    for package in packages if isinstance(packages, list) else ():
+        yield from _texts([toml.table(package).get("from")])
+
+
+def _texts(values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def _pyproject(root: Path) -> Mapping[str, Any]:
+    return toml.document(_read(root / "pyproject.toml"))
+
+
+def _read(path: Path) -> str:
+    """The text of a file of metadata; empty if there is none that can be read."""
+    try:
+        return read_text(path, _LARGEST)
+    except SourceError:
+        return ""
+
+
+def module_at(folder: Path, name: str) -> Path | None:
+    """What a dotted name is below a source folder: a file, or a folder that is a package without a file.
+
+    As for the interpreter, a package goes before a module of its name, and both before such a folder.
+    """
+    place = folder.joinpath(*name.split(".")) if name else folder
+    if is_file(place / INIT):
+        return place / INIT
+    if name and is_file(module := place.with_name(f"{place.name}.py")):
+        return module
+    return place if is_folder(place) else None

@@ -1,0 +1,106 @@
+"""The files of projects and their imports: as text, JSON, DOT and Mermaid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from torchlint.project.graph import Edge, Node
+from torchlint.project.records import Standing
+from torchlint.render.report import plural
+
+_SHOWN_NAMES = 6
+_WHEN = {
+    Standing.CONDITIONAL: "conditionally",
+    Standing.LATER: "inside a function",
+    Standing.TYPES: "for type checking",
+}
+
+
+def text(root: Path, nodes: Sequence[Node]) -> str:
+    """A paragraph for each file: what it is, what it imports from which file, and what was not found."""
+    imports = sum(len(node.imports) for node in nodes)
+    lines = [f"{root}: {plural(len(nodes), 'file')}, {plural(imports, 'import')} between them"]
+    for node in nodes:
+        lines += ["", f"{_shown(node.file, root)} ({node.kind.value})"]
+        lines += [f"  imports {_shown(edge.target, root)}{_details(edge)}" for edge in node.imports]
+        lines += [f"  line {each.row}: not found: {each.statement}" for each in node.unresolved]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(root: Path, nodes: Sequence[Node]) -> str:
+    """An object for each project: its root, and its files with what they import."""
+    document = {
+        "root": str(root),
+        "files": [
+            {
+                "path": _shown(node.file, root),
+                "kind": node.kind.value,
+                "imports": [
+                    {
+                        "path": _shown(edge.target, root),
+                        "names": list(edge.names),
+                        "when": edge.standing.name.lower(),
+                    }
+                    for edge in node.imports
+                ],
+                "unresolved": [{"row": each.row, "statement": each.statement} for each in node.unresolved],
+                "libraries": list(node.libraries),
+            }
+            for node in nodes
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def dot(root: Path, nodes: Sequence[Node]) -> str:
+    """A graph for Graphviz; imports that may not run are dashed."""
+    lines = [f"digraph {json.dumps(root.name)} {{", "  rankdir=LR;", "  node [shape=box];"]
+    for node in nodes:
+        label = f"{_shown(node.file, root)}\n{node.kind.value}"
+        lines.append(f"  {json.dumps(_shown(node.file, root))} [label={json.dumps(label)}];")
+    for node in nodes:
+        for edge in node.imports:
+            style = "" if edge.standing is Standing.ALWAYS else " [style=dashed]"
+            ends = json.dumps(_shown(node.file, root)), json.dumps(_shown(edge.target, root))
+            lines.append(f"  {' -> '.join(ends)}{style};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def mermaid(root: Path, nodes: Sequence[Node]) -> str:
+    """A flowchart for Markdown; imports that may not run are dotted."""
+    numbers = {node.file: f"f{number}" for number, node in enumerate(nodes)}
+    for node in nodes:
+        for edge in node.imports:
+            numbers.setdefault(edge.target, f"f{len(numbers)}")
+    kinds = {node.file: f"<br><i>{node.kind.value}</i>" for node in nodes}
+    lines = ["flowchart LR"]
+    for file, number in numbers.items():
+        label = _shown(file, root).replace('"', "#quot;")
+        lines.append(f'  {number}["{label}{kinds.get(file, "")}"]')
+    for node in nodes:
+        for edge in node.imports:
+            arrow = "-->" if edge.standing is Standing.ALWAYS else "-.->"
+            lines.append(f"  {numbers[node.file]} {arrow} {numbers[edge.target]}")
+    return "\n".join(lines) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Path, Sequence[Node]], str]] = {
+    "text": text,
+    "json": as_json,
+    "dot": dot,
+    "mermaid": mermaid,
+}
+
+
+def _shown(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else file.as_posix()
+
+
+def _details(edge: Edge) -> str:
+    names = ", ".join(edge.names[:_SHOWN_NAMES])
+    more = len(edge.names) - _SHOWN_NAMES
+    said = [f"{names} and {more} more" if more > 0 else names] if names else []
+    said += [_WHEN[edge.standing]] if edge.standing in _WHEN else []
+    return f" ({'; '.join(said)})" if said else ""
