@@ -179,7 +179,10 @@ def _stored(item: Diagnostic) -> list[Any]:
             [[edit.span.start, edit.span.end, edit.content] for edit in fix.edits],
         ],
         *(item.url, item.noqa_row, item.cell),
-        [[place.row, place.column, place.cell, remark] for place, remark in item.related],
+        [
+            [place.row, place.column, place.cell, place.path and str(place.path), remark]
+            for place, remark in item.related
+        ],
         item.remedy,
     ]
 
@@ -224,16 +227,17 @@ def _span(start: Any, end: Any) -> Span:
     return Span(start, end)
 
 
-def _position(row: Any, column: Any, cell: Any) -> Position:
+def _position(row: Any, column: Any, cell: Any, path: Any = None) -> Position:
     if _number(row) < 1 or _number(column) < 1:
         raise ValueError("rows and columns start at 1")
-    return Position(row, column, None if cell is None else _number(cell))
+    file = None if path is None else Path(_text(path))
+    return Position(row, column, None if cell is None else _number(cell), file)
 
 
 def _within(item: Diagnostic, size: int) -> bool:
     """Whether a file of ``size`` bytes can have all places of a diagnostic."""
     ends = [item.span.end, *(edit.span.end for edit in (item.fix.edits if item.fix else ()))]
-    places = [item.start, item.end, *(place for place, _ in item.related)]
+    places = [item.start, item.end, *(place for place, _ in item.related if place.path is None)]
     numbers = [number for place in places for number in (place.row, place.column, place.cell or 0)]
     return max(ends) <= size and max(*numbers, item.noqa_row, item.cell or 0) <= size + 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint import linelength, parsing, registry, stopwatch
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Severity, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.effort import Effort, ExhaustedError, is_too_large
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
@@ -23,6 +23,7 @@ from torchlint.vocabulary import Words
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.project.program import Project
     from torchlint.semantics.module import Module
     from torchlint.syntax import SyntaxTree
 
@@ -51,13 +52,15 @@ def check(
     outline: bool = True,
     parse: Callable[[str], SyntaxTree] | None = None,
     pulse: Callable[[], None] = _go_on,
+    project: Project | None = None,
 ) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
     Without ``screen`` every enabled rule that concerns the file sees it, whatever else it mentions; without
     ``outline`` the file is parsed in full at once. They are the same in any case.
     ``parse`` is what parses it, `parsing.parse` without it.
-    ``pulse`` is called before each rule, and what it raises ends the check.
+    ``pulse`` is called before each rule, and what it raises ends the check. With a ``project``, what its
+    other files say counts.
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
@@ -75,7 +78,7 @@ def check(
         given_up, wanted = wanted, []
     if wanted and not checked:
         checked = parsing.on_deep_stack(
-            _run, source, settings, wanted, given_up, screen, outline, parse or parsing.parse, pulse
+            _run, source, settings, wanted, given_up, screen, outline, parse or parsing.parse, pulse, project
         )
     if given_up and GIVEN_UP in settings.rules:
         checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
@@ -124,7 +127,10 @@ def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
         end=source.locate(min(span.end, last)),
         noqa_row=source.locate(min(source.line_starts[row - 1], last)).row,
         fix=fix,
-        related=tuple((source.locate(source.offset(place)), remark) for place, remark in diagnostic.related),
+        related=tuple(
+            (place if place.path else source.locate(source.offset(place)), remark)
+            for place, remark in diagnostic.related
+        ),
     )
 
 
@@ -182,6 +188,7 @@ def _run(
     outline: bool,
     parse: Callable[[str], SyntaxTree],
     pulse: Callable[[], None],
+    project: Project | None,
 ) -> list[Diagnostic]:
     """Ask the rules about ``source``; to be called on a deep stack.
 
@@ -189,12 +196,12 @@ def _run(
     it can tell are asked again about the full tree. Those that would take more steps than the file is worth
     are ``given_up``.
     """
-    from torchlint.semantics import model
-
     diagnostics: list[Diagnostic] = []
     effort = Effort.worth(len(source.text))
+    if project is not None and not project.holds(source):
+        project = None
     if screen and outline:
-        diagnostics, codes = _of_outline(source, settings, codes, given_up, effort, pulse)
+        diagnostics, codes = _of_outline(source, settings, codes, given_up, effort, pulse, project)
         if not codes:
             return diagnostics
     try:
@@ -203,7 +210,7 @@ def _run(
     except parsing.UnreadableError as unread:
         return [unreadable(source, unread.problem)]
     placing, tree.effort = _Placing(source, tree), effort
-    module = model.build(tree, settings, source.locate)
+    module = _built(source, tree, settings, project)
     try:
         for rule in map(registry.rule, codes):
             pulse()
@@ -211,9 +218,9 @@ def _run(
                 diagnostics += _found(rule, placing, module, screen)
             except ExhaustedError:
                 given_up.append(rule.code)
-                if effort.left:
+                if tree.effort.left:
                     module.close()
-                    module = model.build(tree, settings, source.locate)
+                    module = _built(source, tree, settings, project)
             except _RuleError as failed:
                 error = failed.error
                 if isinstance(error, RecursionError) and not placing.possible:
@@ -226,7 +233,21 @@ def _run(
                 diagnostics.append(crash(source, _failure(rule, source, error), placing.span(failed.node)))
     finally:
         module.close()
+        if project is not None:
+            project.forget()
     return diagnostics
+
+
+def _built(source: Source, tree: SyntaxTree, settings: LintSettings, project: Project | None) -> Module:
+    """The model of a file, alone or among those of its project, with nothing worked out yet."""
+    from torchlint.semantics import model
+
+    if project is None:
+        return model.build(tree, settings, source.locate)
+    effort = tree.effort
+    module = project.program(settings, anew=True).add(source, tree)
+    tree.effort.spent, tree.effort.most, tree.effort.limit = effort.spent, effort.most, effort.limit
+    return module
 
 
 def _of_outline(
@@ -236,19 +257,27 @@ def _of_outline(
     given_up: list[str],
     effort: Effort,
     pulse: Callable[[], None],
+    project: Project | None,
 ) -> tuple[list[Diagnostic], list[str]]:
     """What the rules find in the outline of the file, and those that need the full tree to tell."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
-    from torchlint.semantics import model
 
-    try:
-        with stopwatch.of("outline"):
-            tree = Outline(source.text)
-    except NotOutlinedError:
-        return [], codes
-    tree.effort = effort
-    placing, module = _Placing(source, tree), model.build(tree, settings, source.locate)
+    module: Module | None
+    if project is not None:
+        module = project.program(settings).begin(source, effort)
+        if module is None:
+            return [], codes
+        tree: SyntaxTree = module.tree
+    else:
+        try:
+            with stopwatch.of("outline"):
+                tree = Outline(source.text)
+        except NotOutlinedError:
+            return [], codes
+        tree.effort = effort
+        module = _built(source, tree, settings, None)
+    placing = _Placing(source, tree)
     diagnostics: list[Diagnostic] = []
     left: list[str] = []
     for rule in map(registry.rule, codes):
@@ -257,16 +286,17 @@ def _of_outline(
             diagnostics += _found(rule, placing, module)
         except ExhaustedError:
             given_up.append(rule.code)
-            if effort.left:
+            if tree.effort.left:
                 module.close()
-                module = model.build(tree, settings, source.locate)
+                module = _built(source, tree, settings, project)
         except _RuleError:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
             module.close()
-            module = model.build(tree, settings, source.locate)
+            module = _built(source, tree, settings, project)
             left.append(rule.code)
-    module.close()
+    if project is None:
+        module.close()
     return diagnostics, left
 
 
@@ -285,6 +315,8 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
         _RuleError: it failed.
         ExhaustedError: it would take too many steps.
     """
+    from torchlint.syntax import ElsewhereError
+
     found: list[Diagnostic] = []
     node: cst.CSTNode | None = None
     check = rule.check
@@ -294,8 +326,12 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
             if rule.code.startswith(ABOUT_TORCH) and module.classes.of_other_framework:
                 return found
             for node in _shown(rule, module) if screen else placing.tree.nodes(*rule.on):
-                for finding in check(node, module):
-                    found.append(placing.diagnostic(rule, finding, module))
+                try:
+                    for finding in check(node, module):
+                        found.append(placing.diagnostic(rule, finding, module))
+                except ElsewhereError as error:
+                    # What is to be said belongs to another file, and is said there if at all.
+                    log_failure(placing.path, error)
     except ExhaustedError:
         raise
     except Exception as error:
@@ -319,6 +355,7 @@ class _Placing:
 
     def __init__(self, source: Source, tree: SyntaxTree) -> None:
         self._source = source
+        self.path = source.path
         self.tree = tree
         self._ends: dict[int, int] = {}
 
@@ -339,9 +376,15 @@ class _Placing:
             end=position(span.end),
             fix=fix and replace(fix, message=_one_line(fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
-            related=tuple((position(self.tree.span(node).start), remark) for node, remark in finding.related),
+            related=tuple((self._place(node, module), remark) for node, remark in finding.related),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
+
+    def _place(self, node: cst.CSTNode, module: Module) -> Position:
+        """Where a node begins, in this file or another."""
+        if module.link is not None and self.tree.is_elsewhere(node):
+            return module.link.place(node)
+        return self._source.position(self.tree.span(node).start)
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
         """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""

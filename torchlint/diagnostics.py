@@ -60,12 +60,14 @@ class Span:
 class Position:
     """A place as editors count it: ``row`` and ``column`` both start at 1, columns in characters.
 
-    In a notebook they count within the cell of number ``cell``, which plays no part in comparisons.
+    In a notebook they count within the cell of number ``cell``, which plays no part in comparisons; neither
+    does ``path``, that of the file if it is another than the one that is spoken of.
     """
 
     row: int
     column: int
     cell: int | None = field(default=None, compare=False)
+    path: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)

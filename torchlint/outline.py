@@ -97,6 +97,7 @@ class Outline(SyntaxTree):
         Raises:
             NotOutlinedError: the place of any other node, or one that only LibCST can tell.
         """
+        self._here(node)
         origin = self._origins.get(node)
         if origin is None:
             return self._derived(node)
@@ -179,6 +180,7 @@ class Outline(SyntaxTree):
         Raises:
             NotOutlinedError: the place of any other node.
         """
+        self._here(node)
         if not isinstance(node, cst.BaseExpression):
             return self.span(node)
         pairs = self._pairs(node)
@@ -267,6 +269,7 @@ class Outline(SyntaxTree):
         Raises:
             NotOutlinedError: only LibCST can tell.
         """
+        self._here(node)
         if isinstance(node, cst.Name) and node not in self._origins:
             return node.value
         if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):

@@ -117,6 +117,43 @@ def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
     return issubclass(kind, kinds)
 
 
+class ElsewhereError(Exception):
+    """A node of another file was asked for something that only counts in its own: a place, or its text."""
+
+
+_SHIFT = 24
+"""The bits of a node's number that count the nodes of its file; those above tell the file."""
+
+
+class Forest:
+    """Trees of several files that know one another's nodes.
+
+    They share ``parents`` and ``order``, so that a question about the surroundings of a node has the same
+    answer whichever of the trees is asked. The number of a node begins with the rank of its file.
+    """
+
+    def __init__(self) -> None:
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.order: dict[cst.CSTNode, int] = {}
+        self.trees: dict[int, SyntaxTree] = {}
+
+    def plant(self, tree: SyntaxTree, rank: int) -> None:
+        """Take in the tree of the file with this rank."""
+        self.trees[rank] = tree
+        first = rank << _SHIFT
+        parents, order = tree.alone
+        self.parents.update(parents)
+        self.order.update((node, first + number) for node, number in order.items())
+        tree.parents, tree.order = self.parents, self.order
+        tree.forest, tree.rank, tree.first = self, rank, first
+        for known in (tree._lasts, tree._kinds, tree._positions, tree._climbs):
+            known.clear()
+
+    def rank(self, node: cst.CSTNode) -> int:
+        """The rank of the file that a node belongs to."""
+        return self.order[node] >> _SHIFT
+
+
 class SyntaxTree:
     """The parsed text of one file.
 
@@ -143,6 +180,10 @@ class SyntaxTree:
         self._climbs: dict[frozenset[type], dict[cst.CSTNode, cst.CSTNode]] = {}
         self._kinds: dict[tuple[type, ...], frozenset[type]] = {}
         self.effort = Effort()
+        self.forest: Forest | None = None
+        """The trees that it shares its numbers with; None as long as it stands alone."""
+        self.rank = self.first = 0
+        """The rank of its file among those, and the number of its root."""
         self._walk()
 
     def _walk(self) -> None:
@@ -162,6 +203,11 @@ class SyntaxTree:
         if found is None:
             found = self._matched[pattern] = pattern.search(self.text) is not None
         return found
+
+    @cached_property
+    def alone(self) -> tuple[dict[cst.CSTNode, cst.CSTNode], dict[cst.CSTNode, int]]:
+        """``parents`` and ``order`` of its own nodes, as they are before it is planted."""
+        return self.parents, self.order
 
     @cached_property
     def lowered(self) -> str:
@@ -217,6 +263,18 @@ class SyntaxTree:
         self.effort.spend(len(found))
         return found
 
+    def is_elsewhere(self, node: cst.CSTNode) -> bool:
+        """Whether a node belongs to the tree of another file."""
+        return self.forest is not None and self.forest.order.get(node, self.first) >> _SHIFT != self.rank
+
+    def of(self, node: cst.CSTNode) -> SyntaxTree:
+        """The tree that a node belongs to: this one, or that of another file."""
+        return self if self.forest is None else self.forest.trees[self.forest.order[node] >> _SHIFT]
+
+    def _here(self, node: cst.CSTNode) -> None:
+        if self.is_elsewhere(node):
+            raise ElsewhereError
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module itself."""
         return self.parents.get(node)
@@ -270,8 +328,10 @@ class SyntaxTree:
         """The innermost node of one of these types around ``node``, without itself."""
         stops = self._kinds.get(kinds)
         if stops is None:
-            # Types that the file has, so that those of abstract bases are among them.
-            stops = frozenset(kind for kind in self._by_type if _is_one_of(kind, kinds))
+            # Types that the files have, so that those of abstract bases are among them.
+            trees = (self,) if self.forest is None else self.forest.trees.values()
+            held = {kind for tree in trees for kind in tree._by_type}
+            stops = frozenset(kind for kind in held if _is_one_of(kind, kinds))
             self._kinds[kinds] = stops
         return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
 
@@ -360,12 +420,14 @@ class SyntaxTree:
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
         """Those of some nodes in source order that are ``outer`` or lie below it, found by bisection."""
+        self._here(outer)
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
 
     def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
         """The nodes of exactly these types that begin behind the start of one node and before another."""
+        self._here(first)
         order = self.order.__getitem__
         for kind in kinds:
             nodes = self.nodes(kind)
@@ -374,6 +436,7 @@ class SyntaxTree:
 
     def holds(self, outer: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> bool:
         """Whether one of some nodes in source order is ``outer`` or lies below it."""
+        self._here(outer)
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return start < len(nodes) and order(nodes[start]) <= self.last(outer)
@@ -409,6 +472,7 @@ class SyntaxTree:
 
         Parentheses that belong to an expression are outside its span; ``outer_span`` has them.
         """
+        self._here(node)
         return self._spans[node]
 
     @cached_property
@@ -425,6 +489,7 @@ class SyntaxTree:
 
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
+        self._here(node)
         inner = self._spans[node]
         if not isinstance(node, cst.BaseExpression) or not node.lpar:
             return inner
@@ -467,6 +532,7 @@ class SyntaxTree:
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
+        self._here(node)
         if "_spans" not in self.__dict__ and isinstance(node, cst.BaseExpression):
             # Writing out one expression is far cheaper than laying out the whole file for it. Over
             # several lines the two may differ in white space.

@@ -14,7 +14,7 @@ from pathlib import Path
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
 from torchlint.project.roots import INIT, SourceFolders, module_at
 from torchlint.reading import read
-from torchlint.source import SourceError
+from torchlint.source import Source, SourceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,45 @@ class Index:
     def __init__(self, folders: SourceFolders, files: Iterable[Path]) -> None:
         self.folders = folders
         self.files = frozenset(files)
+        self._sources: dict[Path, Source] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[tuple[Path, str], Path | None] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
+
+    @cached_property
+    def _ranks(self) -> dict[Path, int]:
+        return {file: rank for rank, file in enumerate(sorted(self.files), start=1)}
+
+    def rank(self, file: Path) -> int:
+        """The place of a file in the order of the project's files; 0 for one that is not among them."""
+        return self._ranks.get(file, 0)
+
+    def source(self, file: Path) -> Source:
+        """The text of a file.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        return self._sources[file] if file in self._sources else read(file)
+
+    def overlay(self, source: Source) -> bool:
+        """Take a text for that of its file, from wherever it comes; whether that is another than before."""
+        try:
+            if self.source(source.path).text == source.text:
+                return False
+        except SourceError:
+            pass
+        self._sources[source.path] = source
+        self._records.pop(source.path, None)
+        self._links.clear()
+        vars(self).pop("_importers", None)
+        return True
 
     def record(self, file: Path) -> Record:
         """What a file tells of itself; an unreadable record for one that cannot be read."""
         if file not in self._records:
             try:
-                self._records[file] = record(read(file))
+                self._records[file] = record(self.source(file))
             except SourceError:
                 self._records[file] = Record(readable=False)
         return self._records[file]
@@ -79,6 +109,37 @@ class Index:
         """
         return self._definition(file, name, set())
 
+    def lookup(self, file: Path, name: str) -> Place | str | None:
+        """What a file or package has under a name; for something of a library its dotted name."""
+        place = self._definition(file, name, set())
+        return place if place is not None else self._library_name(file, name, set())
+
+    def exports(self, file: Path, name: str) -> bool:
+        """Whether a star import of a file brings a name, if the file has it."""
+        return self._exports(file, name)
+
+    def _library_name(self, file: Path, name: str, asked: set[tuple[Path, str]]) -> str | None:
+        if (file, name) in asked or file not in self.files:
+            return None
+        asked.add((file, name))
+        for each in reversed(self.record(file).imports):
+            if each.standing is Standing.LATER or name not in (each.bound, each.name):
+                starred = each.name == STAR and self.module(file, each.module, each.level)
+                if starred and (found := self._library_name(starred, name, asked)) is not None:
+                    return found
+                continue
+            if each.bound != name:
+                continue
+            module = self.module(file, each.module, each.level)
+            if module is None:
+                if each.level:
+                    return None
+                if each.name is None:
+                    return each.module if each.bound != each.module.partition(".")[0] else each.bound
+                return f"{each.module}.{each.name}"
+            return self._library_name(module, each.name, asked) if each.name is not None else None
+        return None
+
     def links(self, file: Path) -> tuple[Link, ...]:
         """The imports of a file and where they lead, in source order."""
         if file not in self._links:
@@ -88,6 +149,30 @@ class Index:
     def importers(self, file: Path) -> frozenset[Path]:
         """The files of the project that import ``file``, or a name that it defines."""
         return self._importers.get(file, frozenset())
+
+    def users(self, file: Path) -> frozenset[Path]:
+        """The files that may name what ``file`` defines: its importers, and those of packages above it."""
+        found = self.importers(file)
+        handing = [user for user in found if user.name == INIT]
+        return found.union(*map(self.importers, handing)) - {file}
+
+    def programs(self, file: Path, most: int) -> frozenset[Path]:
+        """The files that may run in one process with ``file``: what imports it, and what that imports.
+
+        No file at all if there are more of them.
+        """
+        above, waiting = {file}, [file]
+        while waiting and len(above) <= most:
+            new: set[Path] = set(self.importers(waiting.pop()) - above)
+            above |= new
+            waiting += new
+        found, waiting = set(above), list(above)
+        while waiting and len(found) <= most:
+            user = waiting.pop()
+            new = {place.file for link in self.links(user) for place in link.places} & self.files - found
+            found |= new
+            waiting += new
+        return frozenset(found) if len(found) <= most else frozenset()
 
     @cached_property
     def _importers(self) -> dict[Path, frozenset[Path]]:

@@ -36,9 +36,8 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     out += [shown] if shown else []
     note = report.paint("note", bold=True)
     for position, remark in diagnostic.related:
-        at = (
-            f"{report.shown(diagnostic.path)}:{spot(replace(diagnostic, start=position, cell=position.cell))}"
-        )
+        file = report.shown(position.path or diagnostic.path)
+        at = f"{file}:{spot(replace(diagnostic, start=position, cell=position.cell))}"
         out.append(f"{note}: {at}: {visible(remark)}")
     if diagnostic.help is not None:
         out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(diagnostic.help)}")

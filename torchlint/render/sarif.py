@@ -205,7 +205,11 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
     }
     if diagnostic.related:
         result["relatedLocations"] = [
-            {"id": number, **_location(report, path, place, place), "message": {"text": _literal(remark)}}
+            {
+                "id": number,
+                **_location(report, place.path or path, place, place),
+                "message": {"text": _literal(remark)},
+            }
             for number, (place, remark) in enumerate(diagnostic.related, start=1)
         ]
     if fix is not None and fix.edits and source is not None and diagnostic.cell is None:

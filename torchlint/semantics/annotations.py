@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from torchlint.semantics.api.families import is_of_other_runtime
@@ -41,8 +43,15 @@ class Annotations:
     def __init__(self, evaluator: Evaluator, library: Library) -> None:
         self.tree = evaluator.tree
         self.names = evaluator.names
+        self.link = evaluator.names.link
         self._value = evaluator.value
         self._library = library
+
+    @staticmethod
+    def counterpart(module: Any) -> Annotations:
+        """The annotations of a module."""
+        found: Annotations = module.inference.annotations
+        return found
 
     def of_binding(self, binding: Binding) -> Value | None:
         """What the annotation of a parameter or variable promises; None if it has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import libcst as cst
 
@@ -23,13 +24,22 @@ _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 class CallGraph:
     """The calls and functions of one file."""
 
+    answers_for_all = frozenset({"callee", "candidates", "is_settled", "dispatches"})
+
     def __init__(self, evaluator: Evaluator) -> None:
         self.tree = evaluator.tree
         self.names = evaluator.names
         self.classes = evaluator.classes
         self.fixpoint = evaluator.fixpoint
         self._value = evaluator.value
+        self.link = evaluator.names.link
         self._callees: dict[cst.Call, Function | None] = {}
+
+    @staticmethod
+    def counterpart(module: Any) -> CallGraph:
+        """The call graph of a module."""
+        graph: CallGraph = module.inference.callgraph
+        return graph
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
@@ -71,11 +81,15 @@ class CallGraph:
     def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
         _, function = question
         overridden = self._overridden(function)
+        graphs = [self]
+        if self.link is not None:
+            graphs += [self.counterpart(module) for module in self.link.users(self)]
         found = [
             call
-            for pool in self._candidates(function)
-            for call in pool.of((function, *overridden), self)
-            if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
+            for graph in graphs
+            for pool in graph.candidates(function)
+            for call in pool.of((function, *overridden), graph)
+            if graph.callee(call) is function or (overridden and graph.dispatches(call, overridden))
         ]
         return sorted(found, key=self.tree.order.__getitem__)
 
@@ -98,14 +112,14 @@ class CallGraph:
         named = (info.methods.get(function.name.value) for info in ancestors)
         return {method for method in named if method is not None}
 
-    def _dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
+    def dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
         """Whether a call of one of these methods is made through ``self``, which may be an heir."""
         func = call.func
         through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
         return through_self and self.callee(call) in methods
 
-    def _candidates(self, function: cst.CSTNode) -> list[_Pool]:
-        """The calls that could run a function, going by the names it goes by."""
+    def candidates(self, function: cst.CSTNode) -> list[_Pool]:
+        """The calls of this file that could run a function, of whichever file, by the names it goes by."""
         names: set[str] = set()
         if isinstance(function, cst.FunctionDef):
             names.add(function.name.value)

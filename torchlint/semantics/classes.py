@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import Any
 
 import libcst as cst
 
@@ -128,8 +129,15 @@ class Classes:
     def __init__(self, tree: SyntaxTree, names: Names) -> None:
         self.tree = tree
         self.names = names
+        self.link = names.link
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._pending: set[cst.ClassDef] = set()
+
+    @staticmethod
+    def counterpart(module: Any) -> Classes:
+        """The classes of a module."""
+        classes: Classes = module.classes
+        return classes
 
     def close(self) -> None:
         """Forget everything; a class is the first of its own lineage, and so holds itself."""
@@ -213,9 +221,18 @@ class Classes:
 
     def definition(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The class of this file that a name stands for, if it can only be that one."""
-        if not isinstance(node, cst.Name):
+        if isinstance(node, cst.Name):
+            bindings = self.names.bindings(node)
+            imported = self.link is not None and len(bindings) == 1
+            if imported and bindings[0].kind is BindingKind.IMPORT:
+                target = self.names.imported_by(bindings[0])
+                bindings = target if isinstance(target, tuple) else ()
+        elif isinstance(node, cst.Attribute) and self.link is not None:
+            target = self.names.imported(node)
+            bindings = target if isinstance(target, tuple) else ()
+        else:
             return None
-        found = [b.node for b in self.names.bindings(node)]
+        found = [b.node for b in bindings]
         if len(found) == 1 and isinstance(found[0], cst.ClassDef):
             return found[0]
         return None
@@ -228,8 +245,15 @@ class Classes:
         return maker if isinstance(maker, cst.ClassDef) else None
 
     def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
-        """The classes of this file that inherit from this one, however far down, and the class itself."""
-        return self._heirs.get(node, [node])
+        """The classes that inherit from this one, however far down, and the class itself.
+
+        Those of this file, and of files that import from it.
+        """
+        found = self._heirs.get(node, [node])
+        if self.link is None:
+            return found
+        others = [self.counterpart(module) for module in self.link.users(self)]
+        return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
 
     @cached_property
     def _heirs(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
@@ -257,10 +281,14 @@ class Classes:
         found = info._attributes.get(attr)
         if found is None:
             lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
-            found = [binding for node in lineage for binding in self._assigned.get((node, attr), ())]
+            found = [binding for node in lineage for binding in self.assigned(node, attr)]
             found.sort(key=lambda binding: self.tree.order[binding.target])
             info._attributes[attr] = found
         return found
+
+    def assigned(self, node: cst.ClassDef, attr: str) -> list[AttributeBinding]:
+        """The assignments ``self.attr = …`` in the methods of one class."""
+        return self._assigned.get((node, attr), [])
 
     @cached_property
     def _assigned(self) -> dict[tuple[cst.ClassDef, str], list[AttributeBinding]]:

@@ -158,7 +158,7 @@ def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode
 
 def evaluated(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """What evaluating a node evaluates, the last first: each node before its parts."""
-    return _evaluated(module, node, -1, len(module.tree.order))
+    return _evaluated(module, node, -1, module.tree.last(module.tree.root) + 1)
 
 
 def _evaluated(module: Module, root: cst.CSTNode, after: int, before: int) -> Iterator[cst.CSTNode]:

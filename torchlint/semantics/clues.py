@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import libcst as cst
 
@@ -46,9 +47,16 @@ class Clues:
     def __init__(self, evaluator: Evaluator) -> None:
         self.tree = evaluator.tree
         self.names = evaluator.names
+        self.link = evaluator.names.link
         self._value = evaluator.value
         self._homes: dict[str, dict[Scope | cst.ClassDef | None, _Used]] = {}
         self._first_in: dict[Binding, tuple[bool, list[cst.BaseExpression]]] = {}
+
+    @staticmethod
+    def counterpart(module: Any) -> Clues:
+        """The clues of a module."""
+        found: Clues = module.inference.clues
+        return found
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""

@@ -63,13 +63,23 @@ def is_test(module: Module) -> bool:
 
 
 def accelerated(module: Module) -> bool:
-    """Whether a file ever runs on an accelerator, or defines modules that others will run on one."""
-    return _Shown.of(module).accelerated
+    """Whether a file ever runs on an accelerator, or defines modules that others will run on one.
+
+    So does a file of a program that runs on one.
+    """
+    return _Shown.of(module).accelerated or _companion_accelerated(module)
 
 
 def evidence(module: Module) -> Evidence:
-    """What a file shows about where it runs."""
-    return _Shown.of(module).evidence
+    """What a file, or the program that it is part of, shows about where it runs."""
+    own = _Shown.of(module).evidence
+    return Evidence.ACCELERATOR if own is not Evidence.ACCELERATOR and _companion_accelerated(module) else own
+
+
+@remembered
+def _companion_accelerated(module: Module) -> bool:
+    companions = () if module.link is None else module.link.companions(module)
+    return any(_Shown.of(other).evidence is Evidence.ACCELERATOR for other in companions)
 
 
 def for_accelerator(module: Module, node: cst.CSTNode) -> bool:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial, reduce
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -35,7 +36,15 @@ from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards, unchanged
 from torchlint.semantics.lexicon import Role, denotes, ends, names_device, names_loss
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.linked import Target, handing_on
+from torchlint.semantics.names import (
+    AttributeBinding,
+    Binding,
+    BindingKind,
+    Names,
+    canonical,
+    dotted_text,
+)
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
@@ -69,7 +78,8 @@ from torchlint.syntax import SyntaxTree
 # limit that some do reach makes the answers depend on which question was asked first, and deeper chains are
 # solved in steps of this length. The first releases of Python 3.12 allow 1,500 calls within one another that
 # go through C, such as ``any()`` of a generator, whatever the recursion limit is.
-_MAX_DEPTH = 500 if sys.version_info[:2] == (3, 12) else 3000
+MAX_DEPTH = 500 if sys.version_info[:2] == (3, 12) else 3000
+Part = TypeVar("Part")
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
@@ -82,18 +92,39 @@ class Inference:
     know about grad mode and places ask for values.
     """
 
-    def __init__(self, tree: SyntaxTree, names: Names, flow: ControlFlow, classes: Classes) -> None:
+    answers_for_all = frozenset({"value", "element", "iterated", "unpacked", "call_of"})
+
+    def __init__(
+        self,
+        tree: SyntaxTree,
+        names: Names,
+        flow: ControlFlow,
+        classes: Classes,
+        fixpoint: Fixpoint[Any, Any] | None = None,
+    ) -> None:
         self.tree = tree
+        self.link = names.link
         self.flow = flow
         self.effort = tree.effort
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH, effort=self.effort)
+        if fixpoint is None:
+            fixpoint = Fixpoint(partial(place_of, tree.order), depth=MAX_DEPTH, effort=self.effort)
+        self.fixpoint = fixpoint
         self.library = Library(self)
-        self.annotations = Annotations(self, self.library)
-        self.callgraph = CallGraph(self)
-        self.clues = Clues(self)
+        self.annotations = self._part(Annotations)(self, self.library)
+        self.callgraph = self._part(CallGraph)(self)
+        self.clues = self._part(Clues)(self)
+
+    def _part(self, kind: type[Part]) -> type[Part]:
+        return kind if self.link is None else handing_on(kind)
+
+    @staticmethod
+    def counterpart(module: Any) -> Inference:
+        """The evaluator of a module."""
+        inference: Inference = module.inference
+        return inference
 
     # ------------------------------------------------------------------ the evaluator
 
@@ -110,18 +141,9 @@ class Inference:
         known: Value | None = self.fixpoint.settled.get(node)
         return known if known is not None else self.fixpoint.ask(node, self._evaluate, _VALUES)
 
-    def _place_of(self, question: Any) -> tuple[int, str]:
-        """Where in the file a question stands: a node for its value, or what else is asked of it.
-
-        That is a tuple of what is asked, the node, or a definition, and what more the question names.
-        """
-        if isinstance(question, cst.CSTNode):
-            return self.tree.order[question], ""
-        label, about, *more = question
-        place = self.tree.order[about.node if isinstance(about, Binding) else about]
-        return place, f"{label}{more}" if more else label
-
     def _evaluate(self, node: cst.CSTNode) -> Value:
+        if self.link is not None and self.tree.is_elsewhere(node):
+            return self.counterpart(self.link.home(node))._evaluate(node)
         self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
         return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
@@ -463,6 +485,10 @@ class Inference:
                 return self.unpacked(self.iterated(self.value(binding.value)), binding.path)
             case BindingKind.WITH if binding.value is not None:
                 return self.unpacked(self._entered(binding.value), binding.path)
+            case BindingKind.IMPORT if (
+                self.link is not None and (target := self.names.imported_by(binding)) is not None
+            ):
+                return self._imported(binding.node, target)
             case BindingKind.IMPORT:
                 dotted = self.names.bound_name(binding)
                 return self.library.named(dotted) if dotted is not None else UNKNOWN
@@ -480,6 +506,14 @@ class Inference:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
+
+    def _imported(self, node: cst.CSTNode, target: Target) -> Value:
+        """What an import statement, or an attribute of a file, brings from another file of the project."""
+        if isinstance(target, Path):
+            return UNKNOWN
+        if isinstance(target, str):
+            return self.library.named(canonical(target))
+        return self._joined("imported", node, partial(map, self.binding, target))
 
     def _entered(self, context: cst.BaseExpression) -> Value:
         """What ``with context as name`` binds."""
@@ -700,6 +734,8 @@ class Inference:
         dotted = self.names.qualified(node)
         if dotted is not None:
             return self.library.named(dotted)
+        if self.link is not None and (target := self.names.imported(node)) is not None:
+            return self._imported(node, target)
         attr = node.attr.value
         if attr == "shape" and not self._defines_shapes:
             return SHAPE  # whatever has one, so that it need not be worked out
@@ -862,6 +898,8 @@ class Inference:
 
     def _instance_attribute(self, info: ClassInfo, attr: str, base: Value) -> Value | None:
         """What ``self.attr`` is by the assignments and methods of a class; None if it has none."""
+        if self.link is not None and self.tree.is_elsewhere(info.node):
+            return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
         if method is not None:
             if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
@@ -1150,6 +1188,18 @@ class Inference:
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result
+
+
+def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]:
+    """Where a question stands: a node for its value, or what else is asked of it.
+
+    That is a tuple of what is asked, the node, or a definition, and what more the question names.
+    """
+    if isinstance(question, cst.CSTNode):
+        return order[question], ""
+    label, about, *more = question
+    place = order[about.node if isinstance(about, Binding) else about]
+    return place, f"{label}{more}" if more else label
 
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import libcst as cst
 
 from torchlint.diagnostics import Position
+from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.linked import Link, handing_on
 from torchlint.semantics.module import Module, Settings
 from torchlint.syntax import SyntaxTree
 
 
-def build(tree: SyntaxTree, settings: Settings, locate: Callable[[int], Position] | None = None) -> Module:
-    """The model of a file; ``locate`` tells the place of an offset as people count it."""
-    return Module(tree, settings, locate, _grad_off)
+def build(
+    tree: SyntaxTree,
+    settings: Settings,
+    locate: Callable[[int], Position] | None = None,
+    link: Link | None = None,
+    fixpoint: Fixpoint[Any, Any] | None = None,
+) -> Module:
+    """The model of a file; ``locate`` tells the place of an offset as people count it.
+
+    With ``link`` it is one of several that know one another, and share a ``fixpoint``.
+    """
+    if link is None:
+        return Module(tree, settings, locate, _grad_off)
+    return handing_on(Module)(tree, settings, locate, _grad_off, link, fixpoint)
 
 
 def _grad_off(module: Module, node: cst.CSTNode) -> bool:

@@ -18,6 +18,7 @@ from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.linked import Link, handing_on
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
 from torchlint.source import line_start
@@ -99,19 +100,36 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
+    answers_for_all = frozenset({"value", "part"})
+
     def __init__(
         self,
         tree: SyntaxTree,
         settings: Settings,
         locate: Callable[[int], Position] | None,
         grad_off: Callable[[Module, cst.CSTNode], bool],
+        link: Link | None = None,
+        fixpoint: Fixpoint[Any, Any] | None = None,
     ) -> None:
+        self.link = link
+        """What connects it with the other files of its project; None if it stands alone."""
+        self._shared = fixpoint
         self.tree = tree
         self.settings = settings
         self._locate = locate
         self._grad_off = grad_off
         self.parts: dict[type[Part], Part] = {}
         """What further parts of the model know of this one; see `Part`."""
+
+    def part(self, kind: type[AnyPart]) -> type[AnyPart]:
+        """The class of which a part is made: in a project, one that hands questions on."""
+        return kind if self.link is None else handing_on(kind)
+
+    @staticmethod
+    def counterpart(module: Any) -> Module:
+        """The module itself, which answers for its nodes."""
+        found: Module = module
+        return found
 
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
@@ -134,7 +152,7 @@ class Module:
     @cached_property
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
-        return Names(self.tree, self.flow, _is_library_name)
+        return self.part(Names)(self.tree, self.flow, _is_library_name, self.link)
 
     @cached_property
     def flow(self) -> ControlFlow:
@@ -144,12 +162,12 @@ class Module:
     @cached_property
     def classes(self) -> Classes:
         """The classes of the file."""
-        return Classes(self.tree, self.names)
+        return self.part(Classes)(self.tree, self.names)
 
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = Inference(self.tree, self.names, self.flow, self.classes)
+        inference = self.part(Inference)(self.tree, self.names, self.flow, self.classes, self._shared)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
@@ -178,7 +196,7 @@ class Module:
         return self.names.qualified(node)
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What an expression can evaluate to."""
+        """What an expression can evaluate to, in whichever file it stands."""
         return self.inference.value(node)
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
@@ -311,6 +329,10 @@ class Module:
             scope = scope.parent
         return None
 
+    def place_by(self, locate: Callable[[int], Position]) -> None:
+        """Tell places from now on as ``locate`` does."""
+        self._locate = locate
+
     def position(self, node: cst.CSTNode) -> Position:
         """Where a node begins, as people count it: in a notebook, within its cell."""
         start = self.tree.span(node).start
@@ -335,9 +357,19 @@ class Part:
     it; the façade knows of none.
     """
 
+    hands_everything_on = True
+
     def __init__(self, module: Module) -> None:
         self.module = module
         self.tree = module.tree
+        self.link = module.link
+
+    @classmethod
+    def counterpart(cls: type[Known], module: Any) -> Known:
+        """The same part of another module."""
+        kind: Any = next(base for base in cls.__mro__ if not base.__name__.startswith("Linked"))
+        found: Known = kind.of(module)
+        return found
 
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
@@ -346,11 +378,12 @@ class Part:
         try:
             found = module.parts[cls]
         except KeyError:
-            found = module.parts[cls] = cls(module)
+            found = module.parts[cls] = module.part(cls)(module)
         return found  # type: ignore[no-any-return]
 
 
 Known = TypeVar("Known", bound=Part)
+AnyPart = TypeVar("AnyPart")
 _METHOD_OWNERS = {
     Kind.TENSOR: "torch.Tensor",
     Kind.BATCH: "torch.Tensor",

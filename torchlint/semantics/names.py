@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -24,6 +26,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
+from torchlint.semantics.linked import Link, Target
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -126,14 +129,19 @@ class Names:
     """
 
     def __init__(
-        self, tree: SyntaxTree, flow: ControlFlow, known: Callable[[str], bool] = lambda name: False
+        self,
+        tree: SyntaxTree,
+        flow: ControlFlow,
+        known: Callable[[str], bool] = lambda name: False,
+        link: Link | None = None,
     ) -> None:
         self.tree, self.flow = tree, flow
         self._known = known
+        self.link = link
         self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
         self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._order = tree.order
-        self._begins, self._scopes_from = [0], [self.module_scope]
+        self._begins, self._scopes_from = [tree.first], [self.module_scope]
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
@@ -167,7 +175,7 @@ class Names:
         Defaults, decorators, annotations and base classes belong to the scope around the definition,
         and so does the first iterable of a comprehension.
         """
-        return self._scopes_from[bisect_right(self._begins, self._order.get(node, 0)) - 1]
+        return self._scopes_from[bisect_right(self._begins, self._order.get(node, self.tree.first)) - 1]
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope that a function, lambda, class, comprehension or the module makes."""
@@ -185,7 +193,7 @@ class Names:
             outside = comprehension.for_in.iter
             inner.append((order[outside], outside, None))
         inner.sort(key=itemgetter(0))
-        enclosing = [(len(order), self.module_scope)]
+        enclosing = [(tree.last(tree.root) + 1, self.module_scope)]
         for begin, whole, maker in inner:
             while enclosing[-1][0] < begin:
                 self._begins.append(enclosing.pop()[0] + 1)
@@ -201,6 +209,12 @@ class Names:
             self._begins.append(end + 1)
             enclosing.pop()
             self._scopes_from.append(enclosing[-1][1])
+
+    @staticmethod
+    def counterpart(module: Any) -> Names:
+        """The names of a module."""
+        names: Names = module.names
+        return names
 
     def close(self) -> None:
         """Forget everything; scopes and their bindings hold one another, and by them the tree."""
@@ -420,7 +434,8 @@ class Names:
         """
         scope = self.lookup(name, at)
         if scope is None:
-            return ()
+            starred = self._starred(name) if self.star_modules and self.link is not None else None
+            return starred if isinstance(starred, tuple) else ()
         candidates = scope.bindings[name]
         if len(candidates) == 1 and (candidates[0].kind in _UNMOVED or self._governs(candidates[0], at)):
             return tuple(candidates)
@@ -596,6 +611,9 @@ class Names:
                 base = self.qualified(node.value)
                 if base is not None:
                     result = canonical(f"{base}.{node.attr.value}")
+                elif self.link is not None:
+                    found = self.imported(node)
+                    result = None if found is None else self._library_name(found)
         finally:
             self._pending.discard(node)
         self._qualified[node] = result or ""
@@ -614,6 +632,10 @@ class Names:
             bindings = self.bindings(name)
             answers = {self.bound_name(binding) for binding in bindings if not _is_none(binding.value)}
             return answers.pop() if len(answers) == 1 else None
+        if self.link is not None and self.star_modules:
+            starred = self._starred(name.value)
+            if starred is not None:
+                return self._library_name(starred)
         for module in self.star_modules:
             dotted = canonical(f"{module}.{name.value}")
             if self._known(dotted):
@@ -640,8 +662,43 @@ class Names:
         if not _gives_dotted(binding):
             return None
         if binding.imported is not None:
-            return canonical(binding.imported)
+            found = None if self.link is None else self.imported_by(binding)
+            return canonical(binding.imported) if found is None else self._library_name(found)
         return self.qualified(binding.value) if binding.value is not None else None
+
+    # ------------------------------------------------------------------ other files
+
+    def imported_by(self, binding: Binding) -> Target | None:
+        """What an import brings from another file of the project."""
+        return None if self.link is None else self.link.imported(self, binding)
+
+    def imported(self, node: cst.CSTNode) -> Target | None:
+        """What a name or attribute, such as ``utils.helper``, stands for in another file of the project."""
+        if self.link is None:
+            return None
+        if isinstance(node, cst.Attribute):
+            base = self.imported(node.value)
+            return self.link.member(base, node.attr.value) if isinstance(base, Path) else None
+        if not isinstance(node, cst.Name):
+            return None
+        bindings = self.bindings(node)
+        if len(bindings) == 1 and bindings[0].kind is BindingKind.IMPORT:
+            return self.imported_by(bindings[0])
+        return bindings if bindings and self.tree.is_elsewhere(bindings[0].node) else None
+
+    def _starred(self, name: str) -> Target | None:
+        """What the star imports of the file bring under a name from other files of the project."""
+        assert self.link is not None
+        return self.link.starred(self, name)
+
+    def _library_name(self, found: Target) -> str | None:
+        """The dotted name of the library that another file has for what it is asked for, if it has one."""
+        if isinstance(found, Path):
+            return None
+        if isinstance(found, str):
+            return canonical(found)
+        answers = {self.bound_name(binding) for binding in found if not _is_none(binding.value)}
+        return answers.pop() if len(answers) == 1 else None
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
         """How code at ``at`` can spell a dotted name with the imports that the file has.

@@ -298,7 +298,7 @@ class Places(Part):
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         function = self.module.callee(call)
         if function is not None:
-            if function in self._generators:
+            if self._yields(function):
                 return None
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
@@ -569,6 +569,10 @@ class Places(Part):
             return False
         return any(self.tree.contains(loop, node) for loop in self._generators[function])
 
+    def _yields(self, function: Function) -> bool:
+        """Whether a function is a generator function."""
+        return function in self._generators
+
     @cached_property
     def _generators(self) -> dict[Function, list[cst.For | cst.While]]:
         """The generator functions, each with the loops that it yields from."""
@@ -647,7 +651,7 @@ class Places(Part):
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return
         for call in self.module.callers(function):
-            drawing = self._drawn_from.get(call) if streaming else None
+            drawing = self._drawing(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
             if self._is_applied(function):
@@ -664,6 +668,10 @@ class Places(Part):
         if any(last_name(d.decorator) == "property" for d in function.decorators):
             for read in self._property_reads(function):
                 yield read, read
+
+    def _drawing(self, call: cst.Call) -> cst.For | None:
+        """The loop that draws from what a call gives."""
+        return self._drawn_from.get(call)
 
     @cached_property
     def _drawn_from(self) -> dict[cst.BaseExpression, cst.For]:

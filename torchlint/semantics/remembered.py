@@ -18,6 +18,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.linked import node_of
 
 P = ParamSpec("P")
 Owner = TypeVar("Owner")
@@ -26,6 +27,16 @@ Answer = TypeVar("Answer")
 _UNASKED: Any = object()
 _NONE: Any = object()
 """Stands for None in the tables of the fixpoint, where that means that nothing is known yet."""
+
+
+def _in_charge(owner: Owner, module: Any, argument: object) -> Owner:
+    """Whoever answers for what is asked about: the same owner in the file that this belongs to."""
+    node = node_of(argument)
+    if node is None or not module.tree.is_elsewhere(node):
+        return owner
+    counterpart: Any = owner
+    found: Owner = counterpart.counterpart(module.link.home(node))
+    return found
 
 
 def remembered(
@@ -40,6 +51,9 @@ def remembered(
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
+        if module.link is not None and arguments:
+            owner = _in_charge(owner, module, arguments[0])
+            module = getattr(owner, "module", owner)
         module.tree.effort.spent += 1
         fixpoint = module.fixpoint
         key: Any = (work_out, owner, arguments)
@@ -90,6 +104,9 @@ def solved(
         def asked(owner: Owner, node: Any, /, *arguments: P.args, **options: P.kwargs) -> Answer:
             assert not options
             module: Any = getattr(owner, "module", owner)
+            if module.link is not None:
+                owner = _in_charge(owner, module, node)
+                module = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
             fixpoint = module.fixpoint
             key = (label, node, *arguments)

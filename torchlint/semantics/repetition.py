@@ -164,7 +164,13 @@ class Repetition(Part):
         if name not in self.tree.calls_by_name and self._stepping:
             if function in self._stepping or has(name, Role.STEP):
                 return True
-        return any(self._may_run(user) for user in self._users(name))
+        return self._named_elsewhere(name) or any(self._may_run(user) for user in self._users(name))
+
+    @remembered
+    def _named_elsewhere(self, name: str) -> bool:
+        """Whether another file of the project may call something of this name that the file defines."""
+        others = () if self.link is None else self.link.users(self)
+        return any(name in other.names.reads or name in other.tree.calls_by_name for other in others)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
         """Whether what uses a function as a value may run it again and again, out of sight.

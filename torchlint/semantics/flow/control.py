@@ -155,24 +155,28 @@ class ControlFlow:
     def __init__(self, tree: SyntaxTree) -> None:
         self.tree = tree
         self._flows: dict[Root, FunctionFlow] = {}
+        self._choices: dict[cst.CSTNode, frozenset[cst.CSTNode]] = {}
         self._loops_of_suites: dict[cst.CSTNode, list[Loop]] = {}
 
-    @cached_property
-    def _branching(self) -> frozenset[cst.CSTNode]:
-        return choices(self.tree)
+    def _branching(self, tree: SyntaxTree) -> frozenset[cst.CSTNode]:
+        found = self._choices.get(tree.root)
+        if found is None:
+            found = self._choices[tree.root] = choices(tree)
+        return found
 
     def root(self, node: cst.CSTNode) -> Root:
         """The function, lambda or module whose code evaluates a node; defaults belong to the code around."""
         for child, function in self.tree.edges(node, _FUNCTIONS):
             if child is function.body:  # type: ignore[attr-defined]
                 return function  # type: ignore[return-value]
-        return self.tree.root
+        return self.tree.of(node).root
 
     def of(self, root: Root) -> FunctionFlow:
         """The graph of a function, a lambda or the module."""
         found = self._flows.get(root)
         if found is None:
-            found = self._flows[root] = FunctionFlow(build(self.tree, root, self._branching))
+            tree = self.tree.of(root)
+            found = self._flows[root] = FunctionFlow(build(tree, root, self._branching(tree)))
         return found
 
     def points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
@@ -219,7 +223,7 @@ class ControlFlow:
         tests of ``while``, which say how often the node runs.
         """
         place: cst.CSTNode = node
-        while place is not self.tree.root:
+        while place.__class__ is not cst.Module:
             for decision in self.decisions(place, within):
                 repeats = isinstance(decision.construct, cst.While)
                 if (loops or not repeats) and self.tree.contains(decision.construct, place):
@@ -231,7 +235,7 @@ class ControlFlow:
     def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
         """The handlers and cases of a ``match`` that are chosen on every way to a node, the nearest first."""
         place: cst.CSTNode = node
-        while place is not self.tree.root:
+        while place.__class__ is not cst.Module:
             flow = self.of(self.root(place))
             for block in self._above(place, flow, flow.nearest_alternatives):
                 yield flow.graph.alternatives[block]

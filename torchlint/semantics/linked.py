@@ -1,0 +1,110 @@
+"""Files of one project that know one another: what is asked of a node is asked of the file that it stands in.
+
+A value may come from another file, and with it the definition that made it. Whoever asks further about that
+node need not know: the parts of a linked module hand such a question on to the module of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Protocol, TypeVar
+
+import libcst as cst
+
+from torchlint.diagnostics import Position
+
+Class = TypeVar("Class")
+
+Target = tuple[Any, ...] | Path | str
+"""What an import brings: definitions of another file of the project, or such a file itself (a folder for a
+package without ``__init__.py``), or by way of such a file something of a library, by its dotted name."""
+
+
+class Link(Protocol):
+    """What connects the modules of one project; its implementation knows where files lie."""
+
+    def home(self, node: cst.CSTNode) -> Any:
+        """The module of the file that a node belongs to."""
+
+    def place(self, node: cst.CSTNode) -> Position:
+        """Where a node begins, with its file."""
+
+    def imported(self, module: Any, binding: Any) -> Target | None:
+        """What an import of a module brings from the project; None if it is of a library, or not found."""
+
+    def member(self, file: Path, name: str) -> Target | None:
+        """What a file or package of the project has under a name; None if nothing is known of it."""
+
+    def starred(self, module: Any, name: str) -> Target | None:
+        """What a star import of a module brings from the project under a name."""
+
+    def companions(self, module: Any) -> Sequence[Any]:
+        """The other modules of the programs that a module is part of, in a fixed order."""
+
+    def users(self, module: Any) -> Sequence[Any]:
+        """The modules that may call what a module defines, in a fixed order, without itself."""
+
+
+def handing_on(kind: type[Class]) -> type[Class]:
+    """The same class, but that its public methods hand questions about nodes of other files on.
+
+    The class has ``tree``, and ``counterpart(module)``, which gives the object that answers for a module.
+    The names in its ``answers_for_all`` are those of methods that answer for every file themselves. Of a
+    class that ``hands_everything_on`` the private methods do as well.
+    """
+    made: type[Class] = _handing_on(kind)  # type: ignore[arg-type]
+    return made
+
+
+@cache
+def _handing_on(kind: Any) -> Any:
+    own: frozenset[str] = getattr(kind, "answers_for_all", frozenset())
+    whole: bool = getattr(kind, "hands_everything_on", False)
+    methods: dict[str, Callable[..., Any]] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        for name, function in vars(base).items():
+            private = name.startswith("__" if whole else "_")
+            if isinstance(function, FunctionType) and not private and name not in own:
+                methods[name] = _handed_on(name, function)
+    for name in ("counterpart", "close"):
+        methods.pop(name, None)
+    return type(f"Linked{kind.__name__}", (kind,), methods)
+
+
+def _handed_on(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def asked(self: Any, *arguments: Any, **options: Any) -> Any:
+        for argument in arguments:
+            node = node_of(argument)
+            if node is not None:
+                if self.tree.is_elsewhere(node):
+                    home = self.counterpart(self.link.home(node))
+                    return getattr(home, name)(*arguments, **options)
+                break
+        return function(self, *arguments, **options)
+
+    return asked
+
+
+@cache
+def _is_node(kind: type) -> bool:
+    return issubclass(kind, cst.CSTNode)
+
+
+@cache
+def _has_node(kind: type) -> bool:
+    return kind.__name__ in _WITH_NODE and kind.__module__.startswith("torchlint.semantics.")
+
+
+_WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
+
+
+def node_of(argument: object) -> cst.CSTNode | None:
+    """The node that an argument is, or is about; None for any other."""
+    kind: Any = argument.__class__
+    if _is_node(kind):
+        return argument  # type: ignore[return-value]
+    return argument.node if _has_node(kind) else None  # type: ignore[attr-defined]
