@@ -64,8 +64,11 @@ def check(
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
+    if project is not None and not project.holds(source):
+        project = None
     with stopwatch.of("words of the file"):
-        words = Words(source.text, vocabulary(rules.values()))
+        own = Words(source.text, vocabulary(rules.values()))
+        words = own if project is None else project.words(source.path, own)
         wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
     checked: list[Diagnostic] = []
     given_up: list[str] = []
@@ -198,8 +201,6 @@ def _run(
     """
     diagnostics: list[Diagnostic] = []
     effort = Effort.worth(len(source.text))
-    if project is not None and not project.holds(source):
-        project = None
     if screen and outline:
         diagnostics, codes = _of_outline(source, settings, codes, given_up, effort, pulse, project)
         if not codes:

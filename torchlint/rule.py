@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchlint.diagnostics import Fix, Severity
-from torchlint.vocabulary import Vocabulary, Words, parts
+from torchlint.vocabulary import JoinedWords, Vocabulary, Words, parts
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -116,7 +116,7 @@ class Rule:
         paragraph = " ".join(body.split("\n\n", 1)[0].split())
         return re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
 
-    def may_fire(self, text: str | Words) -> bool:
+    def may_fire(self, text: str | Words | JoinedWords) -> bool:
         """Whether ``text`` contains what the rule needs to find anything.
 
         For many rules as `Words` of a vocabulary that has those of this one.
@@ -129,7 +129,7 @@ class Rule:
                 return False
         return all(any(word in words for word in group) for group, _ in groups)
 
-    def concerns(self, text: str | Words) -> bool:
+    def concerns(self, text: str | Words | JoinedWords) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
         words = Words(text, vocabulary([self])) if isinstance(text, str) else text
         subjects = [group for group, _ in _groups(self.mentions) if "torch" in group]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 # So many characters of identifiers are remembered, in ten times as much memory, before all are forgotten.
@@ -61,6 +61,7 @@ class Words:
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
+        self.vocabulary = vocabulary
         self._held = vocabulary.held(text)
         self._known: dict[str, bool] = {}
 
@@ -76,6 +77,20 @@ class Words:
     def lack(self, signs: frozenset[str]) -> bool:
         """Whether none of some words can be there, of each of which a part is among ``signs``."""
         return self._held.isdisjoint(signs)
+
+
+class JoinedWords:
+    """The words of several texts, as if they were one."""
+
+    def __init__(self, texts: Sequence[Words]) -> None:
+        self._texts = texts
+
+    def __contains__(self, word: str) -> bool:
+        return any(word in text for text in self._texts)
+
+    def lack(self, signs: frozenset[str]) -> bool:
+        """Whether none of some words can be there, of each of which a part is among ``signs``."""
+        return all(text.lack(signs) for text in self._texts)
 
 
 @cache

@@ -109,10 +109,17 @@ class Index:
         """
         return self._definition(file, name, set())
 
-    def lookup(self, file: Path, name: str) -> Place | str | None:
-        """What a file or package has under a name; for something of a library its dotted name."""
-        place = self._definition(file, name, set())
-        return place if place is not None else self._library_name(file, name, set())
+    def lookup(self, file: Path, name: str, visited: set[Path]) -> Place | str | None:
+        """What a file or package has under a name; for something of a library its dotted name.
+
+        The files that were asked for it are added to ``visited``.
+        """
+        asked: set[tuple[Path, str]] = set()
+        place = self._definition(file, name, asked)
+        also: set[tuple[Path, str]] = set()
+        found = place if place is not None else self._library_name(file, name, also)
+        visited.update(each for each, _ in (*asked, *also))
+        return found
 
     def exports(self, file: Path, name: str) -> bool:
         """Whether a star import of a file brings a name, if the file has it."""

@@ -24,12 +24,13 @@ from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
 from torchlint.source import Source, SourceError
 from torchlint.syntax import Forest, SyntaxTree
+from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
 _MOST = 3_000_000
 """Characters of the files that are kept as models at a time."""
 _MOST_USERS = 24
 """Of a file that more files than these may use, the calls in other files are not looked for."""
-_MOST_COMPANIONS = 40
+MOST_COMPANIONS = 40
 """Of programs of more files than these, what the others of them do is not asked."""
 
 
@@ -78,6 +79,7 @@ class Project:
         self.index = index
         self._trees = Trees(index)
         self._program: Program | None = None
+        self._words: dict[Path, Words] = {}
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
         """The files of the project as one model, with what was worked out so far unless it is made anew."""
@@ -96,11 +98,42 @@ class Project:
             self._program.close()
             self._program = None
 
+    def consulted(self, file: Path) -> frozenset[Path]:
+        """The other files that what was found in a file may rest on, so far as the project stands.
+
+        Beside their texts it may rest on which files there are, and what each of them imports.
+        """
+        found = set(self.index.programs(file, MOST_COMPANIONS))
+        waiting = [file, *found]
+        edges = {} if self._program is None else self._program.edges
+        while waiting:
+            new = edges.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return frozenset(found - {file})
+
+    def words(self, file: Path, own: Words) -> JoinedWords:
+        """The words of the programs that a file is part of."""
+        vocabulary = own.vocabulary
+        others = sorted(self.index.programs(file, MOST_COMPANIONS) - {file})
+        return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
+
+    def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
+        found = self._words.get(file)
+        if found is None or found.vocabulary is not vocabulary:
+            try:
+                text = self.index.source(file).text
+            except SourceError:
+                text = ""
+            found = self._words[file] = Words(text, vocabulary)
+        return found
+
     def holds(self, source: Source) -> bool:
         """Whether a file belongs to the project; its text is taken for that of the file from now on."""
         if source.path not in self.index.files:
             return False
         if self.index.overlay(source):
+            self._words.pop(source.path, None)
             self.forget()
         return True
 
@@ -120,6 +153,8 @@ class Program:
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
             partial(place_of, self.forest.order), depth=MAX_DEPTH, effort=self.effort
         )
+        self.edges: dict[Path, set[Path]] = {}
+        """For each file the others that its questions led to."""
         self._modules: dict[Path, Module | None] = {}
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
@@ -192,6 +227,9 @@ class Program:
         """The file of a module, or of a part of one."""
         return self._files[part.tree.rank]
 
+    def _note(self, file: Path, *others: Path) -> None:
+        self.edges.setdefault(file, set()).update(other for other in others if other != file)
+
     def imported(self, names: Names, binding: Binding) -> Target | None:
         """What an import brings from the project; None if it is of a library, or not found."""
         if binding not in self._imported:
@@ -207,12 +245,20 @@ class Program:
             level = len(statement.relative)
             base, _, name = path.rpartition(".") if path else ("", "", "")
             module = self.index.module(file, base, level)
-            return None if module is None else self.member(module, name)
-        return self.index.module(file, dotted)
+            if module is None:
+                return None
+            self._note(file, module)
+            return self.member(module, name)
+        module = self.index.module(file, dotted)
+        if module is not None:
+            self._note(file, module)
+        return module
 
     def member(self, file: Path, name: str) -> Target | None:
         """What a file or package of the project has under a name; None if nothing is known of it."""
-        found = self.index.lookup(file, name)
+        visited: set[Path] = set()
+        found = self.index.lookup(file, name, visited)
+        self._note(file, *visited)
         if not isinstance(found, Place):
             return found
         if found.definition is None:
@@ -230,6 +276,8 @@ class Program:
             if each.name != STAR:
                 continue
             module = self.index.module(file, each.module, each.level)
+            if module is not None:
+                self._note(file, module)
             if module is not None and self.index.exports(module, name):
                 found = self.member(module, name)
                 if found is not None:
@@ -241,13 +289,15 @@ class Program:
         file = self.file(part)
         if file not in self._users:
             self._users[file] = self._find_users(file)
+        self._note(file, *self._users[file])
         return [module for user in self._users[file] if (module := self.module(user)) is not None]
 
     def companions(self, part: Any) -> Sequence[Module]:
         """The other modules of the programs that a module is part of, in a fixed order."""
         file = self.file(part)
         if file not in self._companions:
-            self._companions[file] = tuple(sorted(self.index.programs(file, _MOST_COMPANIONS) - {file}))
+            self._companions[file] = tuple(sorted(self.index.programs(file, MOST_COMPANIONS) - {file}))
+        self._note(file, *self._companions[file])
         return [module for other in self._companions[file] if (module := self.module(other)) is not None]
 
     def _find_users(self, file: Path) -> tuple[Path, ...]:
