@@ -92,7 +92,7 @@ def kind_of(index: Index, file: Path) -> FileKind:
         return FileKind.UNREADABLE
     if file.suffix == NOTEBOOK:
         return FileKind.NOTEBOOK
-    if _is_test(file, index.folders.root):
+    if is_test(file, index.folders.root):
         return FileKind.TEST
     if file.name in _CONFIGURING or (
         _only_sets(record) and not any(link.places for link in index.links(file))
@@ -102,7 +102,7 @@ def kind_of(index: Index, file: Path) -> FileKind:
     return FileKind.PROGRAM if record.guards_main or started else FileKind.LIBRARY
 
 
-def _is_test(file: Path, root: Path) -> bool:
+def is_test(file: Path, root: Path) -> bool:
     name = file.stem
     if name == "conftest" or name.startswith("test_") or name.endswith("_test"):
         return True

@@ -14,6 +14,7 @@ from torchlint.conversion import NotOutlinedError
 from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
+from torchlint.project.graph import is_test
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR
 from torchlint.semantics import model
@@ -254,6 +255,14 @@ class Program:
             self._note(file, module)
         return module
 
+    def at(self, names: Names, name: str) -> Target | None:
+        """The file or package that a dotted name is for imports in a module."""
+        path = name.lstrip(".")
+        found = self.index.module(self.file(names), path, len(name) - len(path))
+        if found is not None:
+            self._note(self.file(names), found)
+        return found
+
     def member(self, file: Path, name: str) -> Target | None:
         """What a file or package of the project has under a name; None if nothing is known of it."""
         visited: set[Path] = set()
@@ -300,8 +309,13 @@ class Program:
         self._note(file, *self._companions[file])
         return [module for other in self._companions[file] if (module := self.module(other)) is not None]
 
+    def _is_test(self, file: Path) -> bool:
+        return is_test(file, self.index.folders.root)
+
     def _find_users(self, file: Path) -> tuple[Path, ...]:
         direct = self.index.users(file)
+        if not self._is_test(file):
+            direct = frozenset(user for user in direct if not self._is_test(user))
         if len(direct) > _MOST_USERS:
             return ()
         # An instance is handed on to what its maker imports.

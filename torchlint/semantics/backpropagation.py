@@ -21,7 +21,7 @@ from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.reach import Reach
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, item_of
 
@@ -94,7 +94,9 @@ class Flow:
 
 
 class Backpropagation(Part):
-    """The backward passes of one file, and what they reach."""
+    """The backward passes of one file, and what they reach, in other files as well."""
+
+    answers_for_all = frozenset({"reaches", "feeds"})
 
     # ------------------------------------------------------------------ backward passes
 
@@ -156,8 +158,8 @@ class Backpropagation(Part):
         return frozenset(backward.call for backward in self.passes)
 
     def steps(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` or a function of the file that it calls runs a backward pass."""
-        return self.of_passes.holds(node)
+        """Whether ``node`` or a function that it calls runs a backward pass."""
+        return self.of_passes.holds(node) or self._leads_elsewhere(node, "of_passes")
 
     @cached_property
     def of_passes(self) -> Reach:
@@ -167,8 +169,29 @@ class Backpropagation(Part):
     # ------------------------------------------------------------------ code that needs autograd
 
     def computes_gradients(self, node: cst.CSTNode) -> bool:
-        """Whether ``node``, or a function of the file that it calls, asks for gradients in any way."""
-        return self._of_gradients.holds(node)
+        """Whether ``node``, or a function that it calls, asks for gradients in any way."""
+        return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
+
+    def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
+        """Whether ``node`` calls a function that leads to what is looked for in another file."""
+        if self.link is None:
+            return False
+        callees = map(self.module.callee, self.tree.within(node, self.tree.nodes(cst.Call)))
+        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+
+    @solved(False)
+    def _leads(self, function: Function, reach: str) -> bool:
+        if getattr(self, reach).holds(function.body):
+            return True
+        callees = map(self.module.callee, self.tree.within(function.body, self.tree.nodes(cst.Call)))
+        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+
+    @cached_property
+    def _everywhere(self) -> list[Backpropagation]:
+        """What is known of the backward passes of all files of the programs that the file is part of."""
+        others = () if self.link is None else self.link.companions(self)
+        found = [self, *map(Backpropagation.of, others)]
+        return [each for each in found if each is self or each.passes]
 
     @cached_property
     def _of_gradients(self) -> Reach:
@@ -258,7 +281,8 @@ class Backpropagation(Part):
 
     def feeds(self, place: cst.BaseExpression) -> bool:
         """Whether what is kept under this name or attribute may take part in a backward pass."""
-        return any(key in self._reached.places for key in self._kept_in(place))
+        kept = set(self._kept_in(place))
+        return any(not kept.isdisjoint(each._reached.places) for each in self._everywhere)
 
     def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
         """The definitions that a name may have where something is put into what it holds, or the attribute.
@@ -419,12 +443,15 @@ class Backpropagation(Part):
         Unlike ``feeds`` this is about one assignment, not about all that a name is ever given.
         """
         if isinstance(target, cst.Call):
-            return target in self._reached.calls
+            return any(target in each._reached.calls for each in self._everywhere)
+        place: Place
         if isinstance(target, cst.Attribute):
-            return target.attr.value in self._reached.places
-        if isinstance(target, (cst.FunctionDef, cst.Lambda)):
-            return target in self._reached.places
-        return self.module.names.by_node.get(target, target) in self._reached.places
+            place = target.attr.value
+        elif isinstance(target, (cst.FunctionDef, cst.Lambda)):
+            place = target
+        else:
+            place = self.module.binding_of(target) or target
+        return any(place in each._reached.places for each in self._everywhere)
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
         """Whether the value of an expression holds a tensor with its graph, as far as the file shows."""

@@ -83,7 +83,10 @@ class CallGraph:
         overridden = self._overridden(function)
         graphs = [self]
         if self.link is not None:
-            graphs += [self.counterpart(module) for module in self.link.users(self)]
+            others = [*self.link.users(self), *map(self.link.home, overridden)]
+            graphs += [
+                self.counterpart(module) for module in dict.fromkeys(others) if module.tree is not self.tree
+            ]
         found = [
             call
             for graph in graphs

@@ -277,7 +277,7 @@ class Inference:
         constant = _CONSTANT_NAMES.get(node.value)
         if constant is not None:
             return constant
-        bindings = self.names.bindings(node)
+        bindings = self._of_project(self.names.bindings(node))
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
@@ -318,6 +318,12 @@ class Inference:
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
+        """Of imports that stand for one another, those that lead to files of the project, if any do."""
+        if self.link is None or len(bindings) < 2 or any(b.kind is not BindingKind.IMPORT for b in bindings):
+            return bindings
+        return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
         """The join of several definitions of one name; of all that there are it is asked for many reads."""

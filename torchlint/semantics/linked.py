@@ -35,6 +35,9 @@ class Link(Protocol):
     def imported(self, module: Any, binding: Any) -> Target | None:
         """What an import of a module brings from the project; None if it is of a library, or not found."""
 
+    def at(self, module: Any, name: str) -> Target | None:
+        """The file or package that a dotted name is for imports in a module."""
+
     def member(self, file: Path, name: str) -> Target | None:
         """What a file or package of the project has under a name; None if nothing is known of it."""
 

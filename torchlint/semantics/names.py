@@ -684,7 +684,17 @@ class Names:
         bindings = self.bindings(node)
         if len(bindings) == 1 and bindings[0].kind is BindingKind.IMPORT:
             return self.imported_by(bindings[0])
+        if len(bindings) == 1 and isinstance(bindings[0].value, cst.Call):
+            return self._imported_by_name(bindings[0].value)
         return bindings if bindings and self.tree.is_elsewhere(bindings[0].node) else None
+
+    def _imported_by_name(self, call: cst.Call) -> Target | None:
+        """The file that ``importlib.import_module("utils.meters")`` imports."""
+        match call.args:
+            case [cst.Arg(value=cst.SimpleString(evaluated_value=str(name)), keyword=None)]:
+                if self.link is not None and self.qualified(call.func) in _IMPORTERS:
+                    return self.link.at(self, name)
+        return None
 
     def _starred(self, name: str) -> Target | None:
         """What the star imports of the file bring under a name from other files of the project."""
@@ -760,6 +770,7 @@ def _gives_dotted(binding: Binding) -> bool:
     return binding.kind is BindingKind.ASSIGN and not binding.path and binding.value.__class__ in _DOTTED
 
 
+_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _INSIDE = frozenset({ScopeKind.CLASS, ScopeKind.COMPREHENSION})
 _UNMOVED = frozenset(
     {
