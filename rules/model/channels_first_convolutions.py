@@ -12,7 +12,7 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.convolutions import convolutional, needs_channels_first
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision, Program, Trained
+from torchlint.semantics.program import Precision, Program, Trained, Training
 
 _LAST = "torch.channels_last"
 
@@ -97,7 +97,10 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
 
 
 def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
-    moves = _moves(module)
+    training = Program.of(module).training
+    if training is None or module.tree.is_elsewhere(training.loop):
+        return None
+    moves = _moves(module, training)
     if not moves or needs_channels_first(module, model):
         return None
     spelling = spell(module, _LAST, placed)
@@ -107,10 +110,8 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
     return unsafe(module, "Keep the channels last", *edits, spelling.edits)
 
 
-def _moves(module: Module) -> list[cst.Call]:
+def _moves(module: Module, training: Training) -> list[cst.Call]:
     """The calls that move what the model is given to the device; empty if some are out of sight."""
-    training = Program.of(module).training
-    assert training is not None
     found: list[cst.Call] = []
     spelt: set[str] = set()
     for call in Program.of(module).forward_passes(training.loop):

@@ -70,7 +70,8 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     - [Transformers, efficient training on a single GPU: mixed precision](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
     program = Program.of(module)
-    if program.training is None or program.precision is not Precision.SINGLE:
+    training = program.steps
+    if training is None or program.precision is not Precision.SINGLE:
         return
     if not program.profits_from_tensor_cores:
         return
@@ -81,7 +82,7 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     else:
         how = "run the model and the loss under `torch.cuda.amp.autocast()`, and scale it with a `GradScaler`"
     yield Finding(
-        _head(program.training.loop),
+        _head(training.loop),
         f"the steps are trained in float32 all through; {how}",
         remedy=f"R{how[1:]}",
     )

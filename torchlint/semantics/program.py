@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -169,7 +169,49 @@ class Program(Part):
 
     @cached_property
     def training(self) -> Training | None:
-        """The training of models on an accelerator by this very file; None if it is no such program."""
+        """The training of models on an accelerator that this very file makes; None if there is none.
+
+        The loop may stand in another file of the program.
+        """
+        if self.link is None:
+            return self.steps
+        for each in self._companions:
+            if each.steps is not None:
+                models = [self._known_here(owned) for owned in each._owned(each.steps)]
+                own = [model for model in models if model is not None]
+                if own and len(own) == len(models):
+                    return replace(each.steps, models=tuple(own))
+        return None
+
+    @cached_property
+    def _companions(self) -> list[Program]:
+        """What is known of all files of the programs that the file is part of, first of itself."""
+        others = () if self.link is None else self.link.companions(self)
+        return [self, *map(Program.of, others)]
+
+    def _owned(self, training: Training) -> list[tuple[Trained, cst.CSTNode]]:
+        """The models that are trained, each with what makes it; with the file's own call of it if unknown."""
+        return [(model, next(iter(self.makers(model)), model.node)) for model in training.models]
+
+    def _known_here(self, owned: tuple[Trained, cst.CSTNode]) -> Trained | None:
+        """A model by the name that it gets where the file makes it; None if another file does."""
+        model, maker = owned
+        if self.tree.is_elsewhere(maker):
+            return None
+        if not self.tree.is_elsewhere(model.node):
+            return model
+        holder = self.tree.parent(maker)
+        while isinstance(holder, (cst.Attribute, cst.Call, cst.Arg)):
+            holder = self.tree.parent(holder)
+        match holder:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as named)]):
+                return Trained(named, model.value)
+            case _:
+                return None
+
+    @cached_property
+    def steps(self) -> Training | None:
+        """The training whose loop stands in this file."""
         passes = Backpropagation.of(self.module).passes
         if not passes or not self._on_gpu:
             return None
@@ -221,6 +263,10 @@ class Program(Part):
     @property
     def waits_for_environment(self) -> bool:
         """Whether it learns from an environment, whose steps take longer than those of its networks."""
+        return any(each._waits_here for each in self._companions)
+
+    @cached_property
+    def _waits_here(self) -> bool:
         if imports(self.module, _ENVIRONMENTS):
             return True
         return (
@@ -235,16 +281,20 @@ class Program(Part):
     @cached_property
     def framework(self) -> bool:
         """Whether a framework runs the loop, or is told outside of the file how to."""
-        return imports(self.module, _FRAMEWORKS)
+        return any(imports(each.module, _FRAMEWORKS) for each in self._companions)
 
     @cached_property
     def hooks_into_models(self) -> bool:
         """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
-        return imports(self.module, _HOOKING)
+        return any(imports(each.module, _HOOKING) for each in self._companions)
 
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
+        return any(each._compiles_here for each in self._companions)
+
+    @cached_property
+    def _compiles_here(self) -> bool:
         lowered = self.tree.lowered
         if not any(word in lowered for word in _MENTIONED):
             return False
@@ -479,20 +529,23 @@ class Program(Part):
     def precision(self) -> Precision:
         """In which precision it computes, as far as the file shows."""
         chosen = "half" in self._words or self.speaks_of(Role.REDUCED_PRECISION)
-        if self.framework or chosen or self._leaves_precision_open:
+        if self.framework or chosen or any(each._leaves_precision_open for each in self._companions):
             return Precision.CHOSEN
-        if self._is_exacting:
+        if any(each._is_exacting for each in self._companions):
             return Precision.EXACTING
         return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
 
     @cached_property
     def profits_from_tensor_cores(self) -> bool:
         """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
-        if self.training is None or self.waits_for_environment or imports(self.module, _SPARSE):
+        training = self.training or self.steps
+        if training is None or self.waits_for_environment:
+            return False
+        if any(imports(each.module, _SPARSE) for each in self._companions):
             return False
         if self.speaks_of(Role.SPARSE_GRAPH):
             return False
-        return not all(self._is_small(model) for model in self.training.models)
+        return not all(self._is_small(model) for model in training.models)
 
     def mentions(self, words: re.Pattern[str]) -> bool:
         """Whether a name, or a string of one word, in the code has one of these words in it."""
@@ -504,6 +557,11 @@ class Program(Part):
 
     @cached_property
     def _words(self) -> frozenset[str]:
+        """The words of all files of the program."""
+        return frozenset().union(*(each._own_words for each in self._companions))
+
+    @cached_property
+    def _own_words(self) -> frozenset[str]:
         """Names and strings of one word, those in other trainings that nobody calls left out."""
         aside = self._other_trainings
         found: set[str] = set()
@@ -519,9 +577,9 @@ class Program(Part):
     @cached_property
     def _other_trainings(self) -> list[cst.FunctionDef]:
         """The functions with training loops of their own that nothing in the file gets to."""
-        if self.training is None:
+        if self.steps is None:
             return []
-        own = self.module.function(self.training.loop)
+        own = self.module.function(self.steps.loop)
         found: list[cst.FunctionDef] = []
         for backward in Backpropagation.of(self.module).passes:
             function = self.module.function(backward.call)
