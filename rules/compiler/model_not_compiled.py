@@ -69,9 +69,11 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Module.compile leaves the state dict alone](https://github.com/meta-pytorch/tnt/pull/441)
     """
     program = Program.of(module)
+    training = program.training if module.target.admits("2.0") else None
+    if training is None and program.inference is None:
+        return
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
-    training = program.training
     if training is not None:
         function = module.function(training.loop)
         if not training.started and function is not None and module.classes.owner(function) is not None:

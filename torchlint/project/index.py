@@ -47,6 +47,7 @@ class Index:
         self.folders = folders
         self.files = frozenset(files)
         self._sources: dict[Path, Source] = {}
+        self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[tuple[Path, str], Path | None] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
@@ -67,6 +68,15 @@ class Index:
         """
         return self._sources[file] if file in self._sources else read(file)
 
+    def text(self, file: Path) -> str:
+        """The text of a file; empty if it cannot be read."""
+        if file not in self._texts:
+            try:
+                self._texts[file] = self.source(file).text
+            except SourceError:
+                self._texts[file] = ""
+        return self._texts[file]
+
     def overlay(self, source: Source) -> bool:
         """Take a text for that of its file, from wherever it comes; whether that is another than before."""
         try:
@@ -75,6 +85,7 @@ class Index:
         except SourceError:
             pass
         self._sources[source.path] = source
+        self._texts.pop(source.path, None)
         self._records.pop(source.path, None)
         self._links.clear()
         vars(self).pop("_importers", None)

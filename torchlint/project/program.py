@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,10 +28,11 @@ from torchlint.source import Source, SourceError
 from torchlint.syntax import Forest, SyntaxTree
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
-_MOST = 3_000_000
+_MOST = 800_000
 """Characters of the files that are kept as models at a time."""
-_MOST_USERS = 24
-"""Of a file that more files than these may use, the calls in other files are not looked for."""
+_MOST_IMPORTERS = 40
+_MOST_USERS = 8
+"""Of what more files than these may use, or of a file that more import, no calls in other files are looked for."""
 MOST_COMPANIONS = 40
 """Of programs of more files than these, what the others of them do is not asked."""
 
@@ -160,7 +162,8 @@ class Program:
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
         self._imported: dict[Binding, Target | None] = {}
-        self._users: dict[Path, tuple[Path, ...]] = {}
+        self._users: dict[tuple[Path, re.Pattern[str], bool], tuple[Path, ...]] = {}
+        self._direct: dict[Path, Collection[Path]] = {}
         self._companions: dict[Path, tuple[Path, ...]] = {}
 
     # ------------------------------------------------------------------ modules
@@ -293,36 +296,69 @@ class Program:
                     return found
         return None
 
-    def users(self, part: Any) -> Sequence[Module]:
-        """The modules that may call what a module defines, in a fixed order, without itself."""
-        file = self.file(part)
-        if file not in self._users:
-            self._users[file] = self._find_users(file)
-        self._note(file, *self._users[file])
-        return [module for user in self._users[file] if (module := self.module(user)) is not None]
+    def users(self, part: Any, pattern: re.Pattern[str], *, instances: bool = False) -> Sequence[Module]:
+        """The modules that may use what a module defines, in a fixed order, without itself.
 
-    def companions(self, part: Any) -> Sequence[Module]:
-        """The other modules of the programs that a module is part of, in a fixed order."""
+        Those whose text matches: of what imports it, and of ``instances`` also of what that imports, to which
+        they may be handed.
+        """
+        key = self.file(part), pattern, instances
+        if key not in self._users:
+            self._users[key] = self._find_users(*key)
+        self._note(key[0], *self._users[key])
+        return [module for user in self._users[key] if (module := self.module(user)) is not None]
+
+    def names(self, part: Any, word: str) -> bool:
+        """Whether the text of a module that may use another has a word."""
+        file = self.file(part)
+        found = self._speaking_of(self._direct_users(file), (word,))
+        self._note(file, *found)
+        return bool(found)
+
+    def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
+        return [file for file in files if any(word in self.index.text(file) for word in words)]
+
+    def companions(self, part: Any, words: Collection[str] = ()) -> Sequence[Module]:
+        """The other modules of the programs that a module is part of, in a fixed order.
+
+        With ``words``, those that have one of them in their text.
+        """
         file = self.file(part)
         if file not in self._companions:
             self._companions[file] = tuple(sorted(self.index.programs(file, MOST_COMPANIONS) - {file}))
         self._note(file, *self._companions[file])
-        return [module for other in self._companions[file] if (module := self.module(other)) is not None]
+        others = self._speaking_of(self._companions[file], words) if words else self._companions[file]
+        return [module for other in others if (module := self.module(other)) is not None]
 
     def _is_test(self, file: Path) -> bool:
         return is_test(file, self.index.folders.root)
 
-    def _find_users(self, file: Path) -> tuple[Path, ...]:
-        direct = self.index.users(file)
-        if not self._is_test(file):
-            direct = frozenset(user for user in direct if not self._is_test(user))
-        if len(direct) > _MOST_USERS:
+    def _direct_users(self, file: Path) -> Collection[Path]:
+        """The files that may name what a file defines; tests only if it is one."""
+        if file not in self._direct:
+            users = self.index.users(file)
+            if not self._is_test(file):
+                users = frozenset(user for user in users if not self._is_test(user))
+            self._direct[file] = users
+        return self._direct[file]
+
+    def _find_users(self, file: Path, pattern: re.Pattern[str], instances: bool) -> tuple[Path, ...]:
+        direct = self._direct_users(file)
+        if len(direct) > _MOST_IMPORTERS:
             return ()
+        found = self._matching(direct, pattern)
+        if len(found) > _MOST_USERS:
+            return ()
+        if not instances:
+            return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
         handed = {place.file for user in direct for link in self.index.links(user) for place in link.places}
-        every = (direct | (handed & self.index.files)) - {file}
-        found = every if len(every) <= _MOST_USERS else direct
-        return tuple(sorted(found))
+        others = self._matching(handed & self.index.files - {file}, pattern)
+        every = {*found, *others}
+        return tuple(sorted(every if len(every) <= _MOST_USERS else found))
+
+    def _matching(self, files: Collection[Path], pattern: re.Pattern[str]) -> list[Path]:
+        return [file for file in files if pattern.search(self.index.text(file)) is not None]
 
 
 def name_of(place: Place) -> str:

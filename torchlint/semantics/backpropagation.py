@@ -189,7 +189,7 @@ class Backpropagation(Part):
     @cached_property
     def _everywhere(self) -> list[Backpropagation]:
         """What is known of the backward passes of all files of the programs that the file is part of."""
-        others = () if self.link is None else self.link.companions(self)
+        others = () if self.link is None else self.link.companions(self, _MENTIONED)
         found = [self, *map(Backpropagation.of, others)]
         return [each for each in found if each is self or each.passes]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
@@ -83,7 +85,7 @@ class CallGraph:
         overridden = self._overridden(function)
         graphs = [self]
         if self.link is not None:
-            others = [*self.link.users(self), *map(self.link.home, overridden)]
+            others = [*self._users(function), *map(self.link.home, overridden)]
             graphs += [
                 self.counterpart(module) for module in dict.fromkeys(others) if module.tree is not self.tree
             ]
@@ -95,6 +97,25 @@ class CallGraph:
             if graph.callee(call) is function or (overridden and graph.dispatches(call, overridden))
         ]
         return sorted(found, key=self.tree.order.__getitem__)
+
+    def _users(self, function: cst.CSTNode) -> Sequence[Any]:
+        """The modules of other files that may run a function."""
+        if self.link is None or not isinstance(function, cst.FunctionDef):
+            return ()
+        owner = self.classes.owner(function)
+        if owner is None:
+            # What is defined in a function leaves it by other names.
+            inner = self.names.scope(function).kind is ScopeKind.FUNCTION
+            return () if inner else self.link.users(self, _calling(function.name.value))
+        name = function.name.value
+        if name in ("__init__", "forward", "__call__") and self.classes.info(owner).kind is Kind.MODULE:
+            return ()  # frameworks run them, and many files make and call layers
+        if name == "__init__":
+            heirs = (heir.name.value for heir in self.classes.heirs(owner))
+            return self.link.users(self, _calling(*sorted(heirs)))
+        if name == "__call__":
+            return self.link.users(self, _calling(owner.name.value), instances=True)
+        return self.link.users(self, _calling(name), instances=True)
 
     @cached_property
     def _instance_calls(self) -> _Pool:
@@ -263,6 +284,12 @@ class CallGraph:
 
     def _binds_self(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
+
+
+@cache
+def _calling(*names: str) -> re.Pattern[str]:
+    """What is in every text that names one of these, to call it, or to hand it on."""
+    return re.compile(rf"\b(?:{'|'.join(names)})\b")
 
 
 class _Pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -250,9 +251,10 @@ class Classes:
         Those of this file, and of files that import from it.
         """
         found = self._heirs.get(node, [node])
-        if self.link is None:
-            return found
-        others = [self.counterpart(module) for module in self.link.users(self)]
+        if self.link is None or self.info(node).kind is Kind.MODULE:
+            return found  # few layers are made to be inherited from, and many files import them
+        pattern = re.compile(rf"^[ \t]*class\b[^:]*\b{re.escape(node.name.value)}\b", re.MULTILINE)
+        others = [self.counterpart(module) for module in self.link.users(self, pattern)]
         return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
 
     @cached_property

@@ -6,7 +6,8 @@ node need not know: the parts of a linked module hand such a question on to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from types import FunctionType
@@ -44,11 +45,21 @@ class Link(Protocol):
     def starred(self, module: Any, name: str) -> Target | None:
         """What a star import of a module brings from the project under a name."""
 
-    def companions(self, module: Any) -> Sequence[Any]:
-        """The other modules of the programs that a module is part of, in a fixed order."""
+    def companions(self, module: Any, words: Collection[str] = ()) -> Sequence[Any]:
+        """The other modules of the programs that a module is part of, in a fixed order.
 
-    def users(self, module: Any) -> Sequence[Any]:
-        """The modules that may call what a module defines, in a fixed order, without itself."""
+        With ``words``, those that have one of them in their text.
+        """
+
+    def users(self, module: Any, pattern: re.Pattern[str], *, instances: bool = False) -> Sequence[Any]:
+        """The modules that may use what a module defines, in a fixed order, without itself.
+
+        Those whose text matches: of what imports it, and of ``instances`` also of what that imports, to which
+        they may be handed.
+        """
+
+    def names(self, module: Any, word: str) -> bool:
+        """Whether the text of a module that may use another has a word."""
 
 
 def handing_on(kind: type[Class]) -> type[Class]:

@@ -175,7 +175,10 @@ class Program(Part):
         """
         if self.link is None:
             return self.steps
-        for each in self._companions:
+        if is_test(self.module):
+            return None
+        others = self.link.companions(self, ("backward",))
+        for each in [self, *map(Program.of, others)]:
             if each.steps is not None:
                 models = [self._known_here(owned) for owned in each._owned(each.steps)]
                 own = [model for model in models if model is not None]

@@ -169,8 +169,7 @@ class Repetition(Part):
     @remembered
     def _named_elsewhere(self, name: str) -> bool:
         """Whether another file of the project may call something of this name that the file defines."""
-        others = () if self.link is None else self.link.users(self)
-        return any(name in other.names.reads or name in other.tree.calls_by_name for other in others)
+        return self.link is not None and self.link.names(self, name)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
         """Whether what uses a function as a value may run it again and again, out of sight.
