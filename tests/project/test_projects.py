@@ -60,6 +60,7 @@ WAITING: frozenset[str] = frozenset(
         "inheritance/good_hooks_once",
         "loader_factory/bad_factories",
         "loader_factory/bad_options_elsewhere",
+        "meters/bad_average_meter",
         "meters/bad_metric_logger",
         "model_forward/bad_called_in_a_loop",
         "model_forward/bad_softmax_last",
