@@ -185,7 +185,7 @@ def torchlint(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def findings(directory: Path) -> dict[str, Counter[str]]:
     """The findings in the programs of a folder: how many of each code, by file name."""
-    run = torchlint("--output-format", "json", directory)
+    run = torchlint("--output-format", "json", *sorted(directory.glob("*.py")))
     assert run.returncode in (0, 1), run.stderr
     found: dict[str, Counter[str]] = {path.name: Counter() for path in directory.glob("*.py")}
     for item in json.loads(run.stdout):
