@@ -347,8 +347,8 @@ def prose(sources: Sources) -> Measured:
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or
     spell prose: a string of three words or more, the parts of an f-string taken together, one of them an
     article, a preposition or the like ("the", "of"; no keyword of Python, which code has, too).
-    Documentation, patterns, keys of the fixpoint, lists over several lines and what is raised or asserted
-    are no prose.
+    Documentation, patterns, keys of the fixpoint, values of the members of an enumeration (the words of the
+    lexicon among them), lists over several lines and what is raised or asserted are no prose.
     """
     places: list[Place] = []
     modules = 0
@@ -404,6 +404,9 @@ def _sentences(code: Code) -> Iterator[Place]:
                 silent |= set(ast.walk(annotation))
             case ast.JoinedStr():
                 silent |= {part for part in node.values if isinstance(part, ast.Constant)}
+            case ast.ClassDef(bases=bases) if any(ast.unparse(base).endswith("Enum") for base in bases):
+                members = [part.value for part in node.body if isinstance(part, ast.Assign)]
+                silent |= {inner for value in members for inner in ast.walk(value)}
     for node in ast.walk(code.tree):
         if node in silent:
             continue
