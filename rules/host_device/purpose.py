@@ -18,7 +18,8 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, handed_to, writes_out
 from torchlint.semantics.values import Kind
@@ -266,7 +267,7 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     current = phase(module, copy)
     if current is Phase.FORWARD and grad(module, copy) is not Grad.OFF and not _detached(module, copy):
         return False
-    return current is not Phase.TRAINING and _iterated(module, copy)
+    return current is not Phase.TRAINING and True in verdicts(module, copy, _gone_through)
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
@@ -312,46 +313,37 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
-@solved(False)
-def _iterated(module: Module, node: cst.BaseExpression) -> bool:
-    child: cst.CSTNode = node
-    for parent in module.tree.ancestors(node):
-        match parent:
-            case cst.Attribute() | cst.Arg() | cst.Element():
-                pass
-            case cst.Subscript() if child is parent.value:
-                pass
-            case cst.ListComp() if child is parent.elt:
-                pass
-            case cst.Call() if (module.qualified(parent.func) or "").startswith(("torch.", "numpy.")):
-                pass
-            case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
-                pass
-            case cst.Call() if child is parent.func:
-                pass
-            case cst.Call() if last_name(parent.func) == "zip" and _filled_in(module, parent):
+def _gone_through(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use goes through what was copied, item by item, or yields it."""
+    match use.kind:
+        case UseKind.ITERATED | UseKind.YIELDED:
+            return True
+        case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM:
+            return ONWARD
+        case UseKind.ARGUMENT:
+            if last_name(use.call.func) == "zip" and _filled_in(module, use.call):
                 return True
-            case cst.Call() if last_name(parent.func) in _HANDING_ON:
-                pass
-            case cst.For() | cst.CompFor():
-                return child is parent.iter
-            case cst.Yield():
-                return True
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]):
-                loops = module.flow.loops(parent)
-                return any(
-                    _iterated(module, use) or _picked_apart(module, use, loops)
-                    for name in module.tree.descendants(target)
-                    if (bound := module.binding_of(name)) is not None
-                    for use in module.uses(bound)
-                    if not loops or module.tree.contains(loops[0], use)
-                )
-            case cst.Return():
-                function = module.function(parent)
-                return isinstance(function, cst.FunctionDef) and any(
-                    _iterated(module, call) for call in module.callers(function)
-                )
-            case _:
-                return False
-        child = parent
-    return False
+            of_arrays = (module.qualified(use.call.func) or "").startswith(("torch.", "numpy."))
+            handed_on = of_arrays or last_name(use.call.func) in _HANDING_ON
+            return Standing(use.call) if handed_on else ()
+        case UseKind.ELEMENT if isinstance(use.by, cst.ListComp):
+            return Standing(use.by)
+        case UseKind.ELEMENT if isinstance(use.by, cst.Tuple):
+            handed_out = isinstance(module.tree.parent(use.by), (cst.Yield, cst.Return))
+            return Standing(use.by) if handed_out else ()
+        case UseKind.ASSIGNED:
+            return _gone_through_by_name(module, use)
+        case UseKind.UNPACKED:
+            return ONWARD
+        case UseKind.RETURNED if isinstance(use.by, cst.Return):
+            return ONWARD
+    return ()
+
+
+def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
+    """The reads of a variable in the same round of the loops around its assignment."""
+    bound = module.binding_of(use.by)
+    loops = module.flow.loops(use.by)
+    reads = module.uses(bound) if bound is not None else ()
+    same = [read for read in reads if not loops or module.tree.contains(loops[0], read)]
+    return True if any(_picked_apart(module, read, loops) for read in same) else tuple(map(Standing, same))
