@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.architecture.sources import (
     API,
+    COMMENTS,
     FACADE,
     LEXICON,
     Code,
@@ -135,6 +136,8 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 def patterns(sources: Sources) -> Measured:
     """Patterns that guess from users' names, in the model and the rules, but for the lexicon and ``api``.
 
+    The module for comments is no such place either: what it reads is prose, and never a name.
+
     Regular expressions whose text has an English word: three or more letters that are no syntax of patterns,
     no keyword or built-in of Python, and belong to no dotted name of a library (``torch\\.nn``). Those that
     are only ever applied to ``qualified(…)`` names ask for libraries, and do not count.
@@ -147,7 +150,7 @@ def patterns(sources: Sources) -> Measured:
     places: list[Place] = []
     evaluations = sets = 0
     for code in sources.model_and_rules:
-        if _exempt(code):
+        if _exempt(code) or below(code.name, COMMENTS):
             continue
         for node, text in _regexes(sources, code):
             words = _words(text)

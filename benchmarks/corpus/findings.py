@@ -13,9 +13,6 @@ from typing import Any
 
 from benchmarks.corpus.packages import Package
 
-# Nothing around the corpus may change what is found: no config, no .gitignore, no installed torch.
-_ISOLATED = ("--isolated", "--no-respect-gitignore", "--target-torch", "unknown")
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -6,16 +6,15 @@ A copy that the author needs is no mistake, however often it is made. What tells
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.comments import Topic, says
+from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.lexicon import Role, begins, has
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
@@ -40,20 +39,13 @@ def offloads(module: Module, copy: cst.Call) -> bool:
     return _clears(module, copy) or _deletes(module, copy)
 
 
-_SPARES_MEMORY = re.compile(
-    r"\b(accelerator|device|gpu|cuda|save|saves|saving|spare|limit|reduce|avoid|free)\W+(\w+\W+)?(memory|OOM)\b"
-    r"|\boff-?load",
-    re.IGNORECASE,
-)
-
-
 def _documented(module: Module, copy: cst.Call) -> bool:
     """Whether the docstring of the function says that it saves memory of the device."""
     function = module.function(copy)
     if not isinstance(function, cst.FunctionDef):
         return False
     text = function.get_docstring(clean=False)
-    return text is not None and _SPARES_MEMORY.search(text) is not None
+    return text is not None and speaks_of(text, Topic.SPARING)
 
 
 def _deletes(module: Module, copy: cst.Call) -> bool:
@@ -112,12 +104,9 @@ def _clearing(module: Module) -> list[cst.Call]:
     return [
         call
         for call in module.tree.nodes(cst.Call)
-        if module.qualified(call.func) == "gc.collect" or _CLEARS.search(last_name(call.func) or "")
+        if module.qualified(call.func) == "gc.collect" or has(last_name(call.func), Role.EMPTYING)
         if not places.throttled(module, call)
     ]
-
-
-_CLEARS = re.compile(r"empty_(\w+_)?cache$")
 
 
 # --- to write results -------------------------------------------------------------------------------
@@ -141,17 +130,20 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
     switched = not places.over_loader(module, loop)
     return any(
         writes_out(module, call)
-        and not _to_the_terminal(call)
+        and not _to_the_terminal(module, call)
         and (switched or not _behind_switch(module, call, loop))
         and not places.throttled(module, call)
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
 
 
-def _to_the_terminal(call: cst.Call) -> bool:
+def _to_the_terminal(module: Module, call: cst.Call) -> bool:
     """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
-    owner = last_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
-    return owner is not None and re.search(r"tqdm|bar$|^std(out|err)$|writer$|logger$", owner) is not None
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if owner is None:
+        return False
+    on_screen = module.qualified(owner) in ("sys.stdout", "sys.stderr")
+    return on_screen or ends(last_name(owner), Role.PROGRESS, Role.LOGGER)
 
 
 def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:

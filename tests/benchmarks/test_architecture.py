@@ -440,8 +440,10 @@ def test_patterns(tree: Tree, text: str, count: int) -> None:
     if count:
         assert measured.parts["eval"] == ("eval" in text)
     assert knowledge.patterns(tree({f"{MODEL}/guess.py": "", "rules/memory/guess.py": text})).value == count
-    lexicon = {"rules/memory/guess.py": "", f"{MODEL}/lexicon.py": text}
-    assert knowledge.patterns(tree(lexicon)).value == 0
+    for exempt in ("lexicon", "comments"):
+        sources = tree({"rules/memory/guess.py": "", f"{MODEL}/{exempt}.py": text})
+        assert knowledge.patterns(sources).value == 0
+        tree({f"{MODEL}/{exempt}.py": ""})
 
 
 def test_regular_expressions_of_the_model(tree: Tree) -> None:

@@ -24,6 +24,13 @@ class Topic(Enum):
     MEMORY = "memory, mem, vram, ram, oom, offload*, off load*, fragment*"
     """The memory of a device, and how to spare it."""
 
+    SPARING = (
+        "accelerator memory, device memory, gpu memory, cuda memory, save memory, saves memory, saving memory"
+        ", spare memory, limit memory, reduce memory, avoid memory, free memory, the memory, peak memory"
+        ", gpu oom, cuda oom, avoid oom, offload*, off load*"
+    )
+    """Less memory of the device is used than might be."""
+
     WAITING = "sync, syncs, synced, syncing, synchroni*, unsync, unsynced, unsynchroni*"
     """The host waits for a device."""
 

@@ -1152,7 +1152,6 @@ class Inference:
         return result
 
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _PAIR_FIELDS = ("values", "indices")
