@@ -42,6 +42,7 @@ def torchlint(
     Raises:
         RuntimeError: torchlint broke (exit code other than 0 and 1) without reporting a rule's crash.
     """
+    # Nothing around the corpus may change what is found: no config, no .gitignore, no installed torch.
     command = [
         python,
         "-m",
