@@ -17,6 +17,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.checkpoints import is_stored_weights
+from torchlint.semantics.comments import Topic, documents, says_inside
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
 from torchlint.semantics.identifiers import identifiers, imports, named, speaks_of
@@ -132,8 +133,10 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
 
 
 def _loads_weights(module: Module) -> bool:
-    """Whether stored weights or word vectors are loaded, which come with their sizes."""
+    """Whether stored weights or word vectors are loaded, or spoken of, which come with their sizes."""
     if imports(module, _STORING) or not _LOADING.isdisjoint(identifiers(module)):
+        return True
+    if says_inside(module, module.tree.root, Topic.PRETRAINED) or documents(module, Topic.PRETRAINED):
         return True
     return speaks_of(module, Role.PRETRAINED) or any(
         is_stored_weights(string.raw_value) for string in module.tree.nodes(cst.SimpleString)
