@@ -55,7 +55,7 @@ _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _SIZES) | {"DataLoad
 
 # Who loads stored weights by one of these, or by what these give.
 _STORING = ("safetensors", "torch.hub", "torch.utils.model_zoo", "fasttext")
-_LOADING = frozenset({"hub", "load_state_dict_from_url", "model_zoo"})
+_LOADING = frozenset({"load_state_dict_from_url", "model_zoo"})
 
 
 class What(IdentityEnum):
@@ -136,10 +136,14 @@ def _loads_weights(module: Module) -> bool:
     """Whether stored weights or word vectors are loaded, or spoken of, which come with their sizes."""
     if imports(module, _STORING) or not _LOADING.isdisjoint(identifiers(module)):
         return True
+    if any(module.qualified(each) == "torch.hub" for each in module.tree.attributes_by_name.get("hub", ())):
+        return True
     if says_inside(module, module.tree.root, Topic.PRETRAINED) or documents(module, Topic.PRETRAINED):
         return True
-    return speaks_of(module, Role.PRETRAINED) or any(
-        is_stored_weights(string.raw_value) for string in module.tree.nodes(cst.SimpleString)
+    texts = [string.raw_value for string in module.tree.nodes(cst.SimpleString)]
+    paths = [text for text in texts if " " not in text]
+    return any(has(name, Role.PRETRAINED) for name in (*identifiers(module), *paths)) or any(
+        map(is_stored_weights, texts)
     )
 
 
