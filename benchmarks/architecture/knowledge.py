@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.architecture.sources import (
     API,
+    COMMENTS,
     FACADE,
     LEXICON,
     Code,
@@ -135,6 +136,8 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 def patterns(sources: Sources) -> Measured:
     """Patterns that guess from users' names, in the model and the rules, but for the lexicon and ``api``.
 
+    The module for comments is no such place either: what it reads is prose, and never a name.
+
     Regular expressions whose text has an English word: three or more letters that are no syntax of patterns,
     no keyword or built-in of Python, and belong to no dotted name of a library (``torch\\.nn``). Those that
     are only ever applied to ``qualified(…)`` names ask for libraries, and do not count.
@@ -147,7 +150,7 @@ def patterns(sources: Sources) -> Measured:
     places: list[Place] = []
     evaluations = sets = 0
     for code in sources.model_and_rules:
-        if _exempt(code):
+        if _exempt(code) or below(code.name, COMMENTS):
             continue
         for node, text in _regexes(sources, code):
             words = _words(text)
@@ -347,8 +350,8 @@ def prose(sources: Sources) -> Measured:
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or
     spell prose: a string of three words or more, the parts of an f-string taken together, one of them an
     article, a preposition or the like ("the", "of"; no keyword of Python, which code has, too).
-    Documentation, patterns, keys of the fixpoint, lists over several lines and what is raised or asserted
-    are no prose.
+    Documentation, patterns, keys of the fixpoint, values of the members of an enumeration (the words of the
+    lexicon among them), lists over several lines and what is raised or asserted are no prose.
     """
     places: list[Place] = []
     modules = 0
@@ -404,6 +407,9 @@ def _sentences(code: Code) -> Iterator[Place]:
                 silent |= set(ast.walk(annotation))
             case ast.JoinedStr():
                 silent |= {part for part in node.values if isinstance(part, ast.Constant)}
+            case ast.ClassDef(bases=bases) if any(ast.unparse(base).endswith("Enum") for base in bases):
+                members = [part.value for part in node.body if isinstance(part, ast.Assign)]
+                silent |= {inner for value in members for inner in ast.walk(value)}
     for node in ast.walk(code.tree):
         if node in silent:
             continue

@@ -14,6 +14,7 @@ MODEL = "torchlint.semantics"
 FACADE = "torchlint.semantics.module"
 KERNEL = "torchlint.semantics.flow"
 LEXICON = "torchlint.semantics.lexicon"
+COMMENTS = "torchlint.semantics.comments"
 API = "torchlint.semantics.api"
 RULES = "rules"
 

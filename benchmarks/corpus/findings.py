@@ -13,9 +13,6 @@ from typing import Any
 
 from benchmarks.corpus.packages import Package
 
-# Nothing around the corpus may change what is found: no config, no .gitignore, no installed torch.
-_ISOLATED = ("--isolated", "--no-respect-gitignore", "--target-torch", "unknown")
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -45,6 +42,7 @@ def torchlint(
     Raises:
         RuntimeError: torchlint broke (exit code other than 0 and 1) without reporting a rule's crash.
     """
+    # Nothing around the corpus may change what is found: no config, no .gitignore, no installed torch.
     command = [
         python,
         "-m",

@@ -20,7 +20,6 @@ from torchlint.semantics.values import MISSING
 _OTHER_DATA = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
 # Functions of other files that may backpropagate what they are given.
 _TRAINS = (Role.TRAINING, Role.LEARNING, Role.STEP, Role.BACKPROPAGATION, Role.PENALTY)
-_BRANCHES = (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else)
 
 
 class MonitoringPasses(Part):

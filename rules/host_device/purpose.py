@@ -6,19 +6,19 @@ A copy that the author needs is no mistake, however often it is made. What tells
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.comments import Topic, says
+from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.lexicon import Role, begins, has
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, handed_to, writes_out
 from torchlint.semantics.values import Kind
@@ -39,20 +39,13 @@ def offloads(module: Module, copy: cst.Call) -> bool:
     return _clears(module, copy) or _deletes(module, copy)
 
 
-_SPARES_MEMORY = re.compile(
-    r"\b(accelerator|device|gpu|cuda|save|saves|saving|spare|limit|reduce|avoid|free)\W+(\w+\W+)?(memory|OOM)\b"
-    r"|\boff-?load",
-    re.IGNORECASE,
-)
-
-
 def _documented(module: Module, copy: cst.Call) -> bool:
     """Whether the docstring of the function says that it saves memory of the device."""
     function = module.function(copy)
     if not isinstance(function, cst.FunctionDef):
         return False
     text = function.get_docstring(clean=False)
-    return text is not None and _SPARES_MEMORY.search(text) is not None
+    return text is not None and speaks_of(text, Topic.SPARING)
 
 
 def _deletes(module: Module, copy: cst.Call) -> bool:
@@ -111,12 +104,9 @@ def _clearing(module: Module) -> list[cst.Call]:
     return [
         call
         for call in module.tree.nodes(cst.Call)
-        if module.qualified(call.func) == "gc.collect" or _CLEARS.search(last_name(call.func) or "")
+        if module.qualified(call.func) == "gc.collect" or has(last_name(call.func), Role.EMPTYING)
         if not places.throttled(module, call)
     ]
-
-
-_CLEARS = re.compile(r"empty_(\w+_)?cache$")
 
 
 # --- to write results -------------------------------------------------------------------------------
@@ -140,17 +130,20 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
     switched = not places.over_loader(module, loop)
     return any(
         writes_out(module, call)
-        and not _to_the_terminal(call)
+        and not _to_the_terminal(module, call)
         and (switched or not _behind_switch(module, call, loop))
         and not places.throttled(module, call)
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
 
 
-def _to_the_terminal(call: cst.Call) -> bool:
+def _to_the_terminal(module: Module, call: cst.Call) -> bool:
     """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
-    owner = last_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
-    return owner is not None and re.search(r"tqdm|bar$|^std(out|err)$|writer$|logger$", owner) is not None
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if owner is None:
+        return False
+    on_screen = module.qualified(owner) in ("sys.stdout", "sys.stderr")
+    return on_screen or ends(last_name(owner), Role.PROGRESS, Role.LOGGER)
 
 
 def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
@@ -266,7 +259,7 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     current = phase(module, copy)
     if current is Phase.FORWARD and grad(module, copy) is not Grad.OFF and not _detached(module, copy):
         return False
-    return current is not Phase.TRAINING and _iterated(module, copy)
+    return current is not Phase.TRAINING and True in verdicts(module, copy, _gone_through)
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
@@ -312,46 +305,37 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
-@solved(False)
-def _iterated(module: Module, node: cst.BaseExpression) -> bool:
-    child: cst.CSTNode = node
-    for parent in module.tree.ancestors(node):
-        match parent:
-            case cst.Attribute() | cst.Arg() | cst.Element():
-                pass
-            case cst.Subscript() if child is parent.value:
-                pass
-            case cst.ListComp() if child is parent.elt:
-                pass
-            case cst.Call() if (module.qualified(parent.func) or "").startswith(("torch.", "numpy.")):
-                pass
-            case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
-                pass
-            case cst.Call() if child is parent.func:
-                pass
-            case cst.Call() if last_name(parent.func) == "zip" and _filled_in(module, parent):
+def _gone_through(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use goes through what was copied, item by item, or yields it."""
+    match use.kind:
+        case UseKind.ITERATED | UseKind.YIELDED:
+            return True
+        case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM:
+            return ONWARD
+        case UseKind.ARGUMENT:
+            if last_name(use.call.func) == "zip" and _filled_in(module, use.call):
                 return True
-            case cst.Call() if last_name(parent.func) in _HANDING_ON:
-                pass
-            case cst.For() | cst.CompFor():
-                return child is parent.iter
-            case cst.Yield():
-                return True
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]):
-                loops = module.flow.loops(parent)
-                return any(
-                    _iterated(module, use) or _picked_apart(module, use, loops)
-                    for name in module.tree.descendants(target)
-                    if (bound := module.binding_of(name)) is not None
-                    for use in module.uses(bound)
-                    if not loops or module.tree.contains(loops[0], use)
-                )
-            case cst.Return():
-                function = module.function(parent)
-                return isinstance(function, cst.FunctionDef) and any(
-                    _iterated(module, call) for call in module.callers(function)
-                )
-            case _:
-                return False
-        child = parent
-    return False
+            of_arrays = (module.qualified(use.call.func) or "").startswith(("torch.", "numpy."))
+            handed_on = of_arrays or last_name(use.call.func) in _HANDING_ON
+            return Standing(use.call) if handed_on else ()
+        case UseKind.ELEMENT if isinstance(use.by, cst.ListComp):
+            return Standing(use.by)
+        case UseKind.ELEMENT if isinstance(use.by, cst.Tuple):
+            handed_out = isinstance(module.tree.parent(use.by), (cst.Yield, cst.Return))
+            return Standing(use.by) if handed_out else ()
+        case UseKind.ASSIGNED:
+            return _gone_through_by_name(module, use)
+        case UseKind.UNPACKED:
+            return ONWARD
+        case UseKind.RETURNED if isinstance(use.by, cst.Return):
+            return ONWARD
+    return ()
+
+
+def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
+    """The reads of a variable in the same round of the loops around its assignment."""
+    bound = module.binding_of(use.by)
+    loops = module.flow.loops(use.by)
+    reads = module.uses(bound) if bound is not None else ()
+    same = [read for read in reads if not loops or module.tree.contains(loops[0], read)]
+    return True if any(_picked_apart(module, read, loops) for read in same) else tuple(map(Standing, same))

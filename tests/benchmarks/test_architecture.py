@@ -440,8 +440,10 @@ def test_patterns(tree: Tree, text: str, count: int) -> None:
     if count:
         assert measured.parts["eval"] == ("eval" in text)
     assert knowledge.patterns(tree({f"{MODEL}/guess.py": "", "rules/memory/guess.py": text})).value == count
-    lexicon = {"rules/memory/guess.py": "", f"{MODEL}/lexicon.py": text}
-    assert knowledge.patterns(tree(lexicon)).value == 0
+    for exempt in ("lexicon", "comments"):
+        sources = tree({"rules/memory/guess.py": "", f"{MODEL}/{exempt}.py": text})
+        assert knowledge.patterns(sources).value == 0
+        tree({f"{MODEL}/{exempt}.py": ""})
 
 
 def test_regular_expressions_of_the_model(tree: Tree) -> None:
@@ -474,6 +476,9 @@ def test_regular_expressions_of_the_model(tree: Tree) -> None:
         pytest.param("NAMES = listed('amax amin the_sum')\n", False, id="list of names"),
         pytest.param("P = re.compile('in the loop')\n", False, id="pattern"),
         pytest.param("CODE = 'x if y else z'\n", False, id="code"),
+        pytest.param("class Role(IdentityEnum):\n    STEP = 'it iter the_step'\n", False, id="words"),
+        pytest.param("class Portion(enum.Enum):\n    PART = 'part of a batch'\n", False, id="member"),
+        pytest.param("class Rule:\n    said = 'part of a batch'\n", True, id="attribute"),
         pytest.param(
             "def f(m, n):\n    return m.fixpoint.ask(('filled by all', n), g, A)\n", False, id="key"
         ),

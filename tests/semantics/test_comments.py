@@ -112,9 +112,27 @@ def test_comments_inside_a_node(module: Module) -> None:
         (Topic.REASON, "# needed by the loss; # because of it; # requires a graph", "# see above"),
         (Topic.REPEATING, "# reproducible; # for determinism; # seeded above", "# receding; # product"),
         (Topic.SYSTEM, "# Windows has no other; # no NCCL there", "# a window"),
+        (
+            Topic.SPARING,
+            "# saves memory; # offloaded; # to avoid OOM; # spare the memory; # GPU memory is short",
+            "# the memory bank; # memory",
+        ),
+        (
+            Topic.PRETRAINED,
+            "# a pretrained model; # of pre-trained BERT; # GloVe",
+            "# trained; # pretraining",
+        ),
         (Topic.UNUSED, "# some parameters; # not all heads; # dynamic depth", "# all of them"),
     ],
 )
 def test_what_a_comment_speaks_of(topic: Topic, spoken: str, silent: str) -> None:
     assert [text for text in spoken.split("; ") if not speaks_of(text, topic)] == []
     assert [text for text in silent.split("; ") if text != "" and speaks_of(text, topic)] == []
+
+
+@pytest.mark.parametrize("tree", [SyntaxTree, Outline])
+def test_docstrings_are_read_and_other_texts_are_not(tree: type[SyntaxTree]) -> None:
+    program = 'def f():\n    """Spares GPU memory."""\n    print("pretrained")\n'
+    module = build(tree(program), LintSettings())
+    assert comments.documents(module, Topic.SPARING)
+    assert not comments.documents(module, Topic.PRETRAINED)

@@ -1115,6 +1115,26 @@ PROGRAMS = {
             return use(items)  #: use(items) => phase=dataset
 
 
+        def collate_trimmed(batch):
+            samples = batch
+            longest = max(len(sample["x"]) for sample in samples)
+            return use(longest)  #: use(longest) => phase=dataset
+
+
+        def data_collator(outputs, length):
+            padding = length - outputs.shape[1]
+            return use(padding)  #: use(padding) => phase=unknown
+
+
+        def collate_inputs(batch):
+            longest = batch["mask"].sum(1).max()
+            return use(longest)  #: use(longest) => phase=unknown
+
+
+        def make_collator():
+            return use(1)  #: use(1) => phase=unknown
+
+
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -30,7 +29,7 @@ _LOADING = frozenset(
     }
 )
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
-_STORED = re.compile(r"https?://\S+\.(pth|pt|ckpt|bin|safetensors|tar|pkl)$")
+_STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 
 
 @remembered
@@ -49,7 +48,12 @@ def loads_weights(module: Module) -> bool:
         dotted = names.qualified(call.func)
         if dotted is not None and (dotted in _LOADING_FUNCTIONS or dotted.startswith("torch.hub.load")):
             return True
-    return any(_STORED.search(string.value.strip("rRbBuU'\"")) for string in tree.nodes(cst.SimpleString))
+    return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
+
+
+def is_stored_weights(text: str) -> bool:
+    """Whether a text is, or ends with, the address of stored weights."""
+    return text.endswith(_STORED) and ("http://" in text or "https://" in text)
 
 
 def fills_from(module: Module, load: cst.Call) -> cst.Call | None:

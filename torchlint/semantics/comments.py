@@ -24,6 +24,14 @@ class Topic(Enum):
     MEMORY = "memory, mem, vram, ram, oom, offload*, off load*, fragment*"
     """The memory of a device, and how to spare it."""
 
+    SPARING = (
+        "accelerator memory, device memory, gpu memory, cuda memory, save memory, saves memory, saving memory"
+        ", spare memory, limit memory, reduce memory, avoid memory, free memory, save the memory"
+        ", saves the memory, spare the memory, limit the memory, reduce the memory, free the memory"
+        ", limit peak memory, reduce peak memory, gpu oom, cuda oom, avoid oom, offload*, off load*"
+    )
+    """Less memory of the device is used than might be."""
+
     WAITING = "sync, syncs, synced, syncing, synchroni*, unsync, unsynced, unsynchroni*"
     """The host waits for a device."""
 
@@ -48,6 +56,9 @@ class Topic(Enum):
     SYSTEM = "windows, win32, macos, darwin, mac, nccl"
     """What some machines lack, and others have."""
 
+    PRETRAINED = "pretrained, pre trained, glove, word2vec, fasttext, word vectors"
+    """Weights that somebody else has trained."""
+
     SPARSE = "sparse"
     """Most elements are zero, and are not stored."""
 
@@ -65,6 +76,15 @@ def says(module: Module, node: cst.CSTNode, *topics: Topic) -> bool:
 def says_inside(module: Module, node: cst.CSTNode, *topics: Topic) -> bool:
     """Return whether a comment inside a node, such as a function, speaks of one of these topics."""
     return any(speaks_of(comment, *topics) for comment in inside(module, node))
+
+
+def documents(module: Module, *topics: Topic) -> bool:
+    """Return whether a docstring of the file speaks of one of these topics."""
+    return any(
+        speaks_of(string.raw_value, *topics)
+        for string in module.tree.nodes(cst.SimpleString)
+        if isinstance(module.tree.parent(string), cst.Expr)
+    )
 
 
 @lru_cache(1 << 12)

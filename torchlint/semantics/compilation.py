@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -25,7 +26,8 @@ from torchlint.semantics.values import Kind, Value
 
 Maker: TypeAlias = "cst.Call | cst.Decorator"
 
-_KEPT_OUT = re.compile(r"dynamo|compil|custom_op|in_graph|lru_cache|^cache$", re.IGNORECASE)
+# Decorators of torch and functools that the compiler does not look behind.
+_KEPT_OUT = frozenset({"custom_op", "allow_in_graph", "lru_cache", "cache"})
 _COMPILING = frozenset({"compile", "optimize"})
 _RENAMED = re.compile(r"torch\.compile *$", re.MULTILINE)
 # Lightning unwraps a compiled module and compiles these methods of it.
@@ -97,7 +99,8 @@ class Compilation(Part):
             made = made.func if isinstance(made, cst.Call) else made
             qualified = self.module.qualified(made) or ""
             if isinstance(holder, cst.FunctionDef) and qualified not in COMPILERS:
-                if DISABLERS.search(qualified) or _KEPT_OUT.search(last_name(made) or ""):
+                name = last_name(made)
+                if DISABLERS.search(qualified) or name in _KEPT_OUT or has(name, Role.COMPILATION):
                     found.add(holder)
         for call in self.tree.nodes(cst.Call):
             if call.args and DISABLERS.search(self.module.qualified(call.func) or ""):

@@ -19,6 +19,7 @@ from torchlint.semantics.flow.graph import COMPREHENSIONS
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import Fate, fate
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def _writes(module: Module, leader: Variable) -> list[Change]:
     found: list[Change] = []
     for other in _groups(module).get(leader, [leader]):
         for read in _reads_of(module, other):
-            by = _written_by(module, read)
+            by = next(sinks(module, read, _written_by), None)
             if by is not None:
                 found.append(Change(_moment(module, by), by))
     return sorted(found, key=_after)
@@ -300,65 +301,43 @@ def _reads_of(module: Module, variable: Variable) -> Iterator[cst.BaseExpression
             yield node
 
 
-def _written_by(module: Module, read: cst.BaseExpression) -> cst.CSTNode | None:
-    """What may write to the object that is read, right where it is read; None if nothing does."""
-    tree = module.tree
-    child: cst.BaseExpression = read
-    while True:
-        parent = tree.parent(child)
-        match parent:
-            case cst.AugAssign() if parent.target is child:
-                return parent
-            case cst.AssignTarget() | cst.Del() if child is not read:
-                return tree.parent(parent) if isinstance(parent, cst.AssignTarget) else parent
-            case cst.AnnAssign() | cst.For() if parent.target is child and child is not read:
-                return parent
-            case cst.Attribute(attr=cst.Name(value=name)) if parent.value is child:
-                call = tree.parent(parent)
-                if not isinstance(call, cst.Call) or call.func is not parent:
-                    child = parent
-                    continue
-                if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
-                    return call
-                if name in TENSOR_METHODS or name in READING_METHODS or name == "astype":
-                    # In the memory of ``x`` writes also what is done to ``x.view(-1)``.
-                    if name in READING_METHODS:
-                        return None
-                    child = call
-                    continue
-                kind = module.value(child).kind
-                if kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.DTYPE, Kind.DEVICE):
-                    return None
-                return call if kind is not Kind.MODULE else None
-            case cst.Subscript() if parent.value is child:
-                child = parent
-            case cst.StarredElement() | cst.Element() | cst.DictElement():
-                display = tree.parent(parent)
-                if not isinstance(display, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
-                    return None
-                child = display
-            case cst.IfExp() if parent.test is not child:
-                child = parent
-            case cst.BooleanOperation():
-                child = parent
-            case cst.Arg():
-                call = tree.parent(parent)
-                return call if isinstance(call, cst.Call) and _may_write(module, call, parent) else None
-            case _:
-                return None
+_WITHOUT_MEMORY = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.DTYPE, Kind.DEVICE)
+
+
+def _written_by(module: Module, use: Use) -> Verdict[cst.CSTNode]:
+    """What may write to the object that is used, right where it is; what is of its memory counts, too."""
+    match use.kind:
+        case UseKind.AUGMENTED:
+            return use.by
+        case UseKind.SET:
+            return module.tree.statement(use.by)
+        case UseKind.ATTRIBUTE | UseKind.ITEM | UseKind.CHOICE:
+            return ONWARD
+        case UseKind.METHOD:
+            return _written_by_method(module, use)
+        case UseKind.ELEMENT if isinstance(use.by, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
+            return Standing(use.by)
+        case UseKind.ARGUMENT if _may_write(module, use.call, use.argument):
+            return use.call
+    return ()
+
+
+def _written_by_method(module: Module, use: Use) -> Verdict[cst.CSTNode]:
+    name = use.name
+    if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+        return use.call
+    if name in READING_METHODS:
+        return ()
+    if name in TENSOR_METHODS or name == "astype":
+        return ONWARD  # ``x.view(-1)`` is of the memory of ``x``
+    kind = module.value(use.node).kind
+    return () if kind in _WITHOUT_MEMORY or kind is Kind.MODULE else use.call
 
 
 def _may_write(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
     """Whether a call may write to what it is given."""
     func = call.func
-    if module.value(arg.value).kind in (
-        Kind.NUMBER,
-        Kind.STRING,
-        Kind.BOOL,
-        Kind.SHAPE,
-        Kind.DTYPE,
-        Kind.DEVICE,
-    ):
+    if module.value(arg.value).kind in _WITHOUT_MEMORY:
         return False
     name = module.qualified(func)
     if name is not None and not name.startswith("."):

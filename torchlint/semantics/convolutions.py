@@ -6,7 +6,6 @@ for networks that are mostly convolutions, and the first only where the shapes s
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -22,64 +21,21 @@ from torchlint.semantics.api.families import (
     has_one_size,
 )
 from torchlint.semantics.expansion import adds_dimension
+from torchlint.semantics.identifiers import identifiers, imports, named, speaks_of
+from torchlint.semantics.lexicon import Role, asks, has
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.program import Program, Trained
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import MISSING
+from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_ATTENTION_NAME = re.compile(r"attention|attn|transformer|patch", re.IGNORECASE)
-# What libraries, and files that are not shown, call convolutional networks; weights and encoders included.
-_NETWORK = re.compile(
-    r"(?:^|_)(?:wide_?)?(?:res_?net|res_?next|vgg|dense_?net|mobile_?net|efficient_?net|u_?net|inception"
-    r"|google_?net|alex_?net|squeeze_?net|shuffle_?net|reg_?net|conv_?ne(?:x)?t|mnas_?net|dcgan|deeplab|fcn"
-    r"|seg_?net|dark_?net|pre_?act_?res_?net|le_?net|dpn|dla|se_?net|hr_?net|cnn|xception|pyramid_?net"
-    r"|conv_?net|pix2pix|cycle_?gan|srcnn|edsr|vdsr|rdn|rcan|lenet5|stylegan)\w*$",
-    re.IGNORECASE,
-)
-_NO_NETWORK = re.compile(
-    r"vit|swin|transformer|mixer|bert|gpt|text|1d|audio|wav|speech|rnn|lstm|faster|mask_?rcnn|retina|ssd|gcn|graph",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEGMENTATION = "segmentation_models_pytorch."
 # Libraries whose networks work with channels last.
 _KNOWN = ("torchvision.models.", "timm.", _SEGMENTATION, "torch.nn.")
-# Texts, sounds and point clouds are as long as they are; detectors are given images as large as they are.
-_LENGTHS = re.compile(
-    r"vocab|token(?!_)|sentence|utterance|spectrogram|\bmel|wave?form|\bwav\b|torchaudio|librosa|torchtext|pad_sequence"
-    r"|bucket|multi_?scale|bounding|\bbbox|boxes|anchors|\bcoco|detection|point_?cloud|collate_fn=(?!None)",
-    re.IGNORECASE,
-)
-# One of these stands in whatever that pattern finds, and is looked for first: most files have none.
-_LENGTH_WORDS = (
-    *("vocab", "token", "sentence", "utterance", "spectrogram", "mel", "wav", "torchaudio", "librosa"),
-    *("torchtext", "pad_sequence", "bucket", "multiscale", "multi_scale", "bounding", "bbox", "boxes"),
-    *("anchors", "coco", "detection", "pointcloud", "point_cloud", "collate_fn="),
-)
-_SIZE_NAME = re.compile(
-    r"^(?:args_)?(?:image|img|im|input|crop|train_crop|patch|load|fine|image_patch|frame|tile|train)_?(?:size|res|resolution|dim)s?$"
-    r"|^(?:img|image|input)_?(?:h|w|height|width|rows|cols)$|^resolution$|^img_shape$",
-    re.IGNORECASE,
-)
-# Networks that convolve all the way to one last layer.
-_ALL_THE_WAY = re.compile(
-    r"(?:^|_)(?:(?:wide_?|pre_?act_?)?res_?ne[xs]?t|dense_?net|squeeze_?net|google_?net|inception|shuffle_?net"
-    r"|mobile_?net|mnas_?net|efficient_?net|reg_?net|fcn|deeplab|u_?net|dla|dpn|xception|seg_?net)(?!\w*rcnn)\w*$",
-    re.IGNORECASE,
-)
-_IMAGES = re.compile(
-    r"(?:^|_)(?:torchvision|images?|imgs?)(?:$|_)|cifar|image_?net|image_?folder", re.IGNORECASE
-)
-_PRODUCTS = re.compile(
-    r"transformer|attention|attn|bert|gpt|vit(?:$|_|\d)|swin|mixer|^clip$|clip_(?:model|vit|text)|open_?clip|mlp|lstm"
-    r"|gru(?:$|_)|token|embed|(?:^|_)text(?:$|_)|vocab|llm|caption|latent",
-    re.IGNORECASE,
-)
-# The network of style transfer is called a transformer, and convolves.
-_STYLE = re.compile(r"(?:^|_|-)style_?(?:image|weight|size|loss)", re.IGNORECASE)
+# Libraries for what is as long as it is.
+_OF_LENGTHS = ("torchaudio", "librosa", "torchtext")
 _RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty"})
 
 
@@ -103,7 +59,7 @@ def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bo
 
 def _attends(module: Module, model: Trained) -> bool:
     definition = model.value.definition
-    return definition is not None and _ATTENTION_NAME.search(module.source(definition)) is not None
+    return definition is not None and any(has(name, Role.ATTENTION) for name in named(module, definition))
 
 
 def _is_network(module: Module, call: cst.Call) -> bool:
@@ -121,17 +77,15 @@ def _is_network(module: Module, call: cst.Call) -> bool:
 
 
 def _names_of_network(module: Module, call: cst.Call) -> list[str]:
-    """The words by which a call says which network it makes, in the form ``res_net18``."""
+    """The names by which a call says which network it makes."""
     if module.qualified(call.func) in MODELS_BY_NAME:
         constants = [module.value(arg.value).constant for arg in call.args[:2]]
-        words = [text.partition(".")[0] for text in constants if isinstance(text, str)]
-    else:
-        words = [last_name(call.func) or ""]
-    return [_CAMEL.sub("_", word) for word in words]
+        return [text.partition(".")[0] for text in constants if isinstance(text, str)]
+    return [last_name(call.func) or ""]
 
 
 def _sounds_convolutional(name: str) -> bool:
-    return _NETWORK.search(name) is not None and _NO_NETWORK.search(name) is None
+    return has(name, Role.FULLY_CONVOLUTIONAL, Role.CONVOLUTIONAL) and not has(name, Role.NOT_CONVOLUTIONAL)
 
 
 def multiplies_matrices(module: Module) -> bool:
@@ -149,13 +103,20 @@ def _only_convolves(module: Module, model: Trained) -> bool:
     if not CONVOLUTION_LAYERS.keys().isdisjoint(names):
         return Program.of(module).in_sight(model) and not multiplies
     makers = Program.of(module).makers(model)
-    if makers and all(any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers):
+    if makers and all(any(map(_convolves_to_the_end, _names_of_network(module, call))) for call in makers):
         return True
     # Nothing tells what a network of another file does to images; most convolve.
     if Program.of(module).in_sight(model) or multiplies:
         return False
     program = Program.of(module)
-    return program.mentions(_IMAGES) and (program.mentions(_STYLE) or not program.mentions(_PRODUCTS))
+    if not program.speaks_of(Role.PICTURE):
+        return False
+    multiplies = program.speaks_of(Role.MULTIPLYING) or imports(module, ("clip",))
+    return program.speaks_of(Role.STYLE_TRANSFER) or not multiplies
+
+
+def _convolves_to_the_end(name: str) -> bool:
+    return has(name, Role.FULLY_CONVOLUTIONAL) and not has(name, Role.DETECTION)
 
 
 def one_size(module: Module) -> bool:
@@ -164,8 +125,7 @@ def one_size(module: Module) -> bool:
     What shows it are data sets and crops of one size, an option for the size, or batches that the default
     collation stacks; what speaks against it are sequences, detection and training at several scales.
     """
-    lowered = module.tree.lowered
-    if any(word in lowered for word in _LENGTH_WORDS) and module.tree.matches(_LENGTHS):
+    if speaks_of(module, Role.VARIABLE_SHAPE) or imports(module, _OF_LENGTHS) or _collates(module):
         return False
     for call in module.tree.nodes(cst.Call):
         name = module.qualified(call.func) or last_name(call.func) or ""
@@ -178,7 +138,17 @@ def one_size(module: Module) -> bool:
             return True
         if Loaders.of(module).makes_loader(call) and _stacks(module, call):
             return True
-    return any(_SIZE_NAME.match(name.value) for name in module.tree.nodes(cst.Name))
+    return any(asks(name, Role.PICTURE_SIZE) for name in identifiers(module))
+
+
+def _collates(module: Module) -> bool:
+    """Whether anything is given a function that makes batches of samples."""
+    return any(
+        argument.keyword is not None
+        and argument.keyword.value == "collate_fn"
+        and module.value(argument.value).kind is not Kind.NONE
+        for argument in module.tree.nodes(cst.Arg)
+    )
 
 
 def _names_both_sides(module: Module, call: cst.Call) -> bool:

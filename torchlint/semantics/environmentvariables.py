@@ -6,14 +6,14 @@ nothing says so. What runs before a line is told by the blocks of the file and t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.identifiers import identifiers
+from torchlint.semantics.identifiers import identifiers, named
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.values import Device, Kind
 
@@ -39,7 +39,6 @@ _STARTING = frozenset(
 
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_OF_DEVICES = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
 _TORCH = frozenset({"torch", "torchvision", "torchaudio"})
 _NUMPY = frozenset({"numpy", "scipy", "pandas", "sklearn"})
 
@@ -176,7 +175,7 @@ def _first(
         return None
     if wanted(module, node):
         return node
-    if isinstance(node, cst.If) and not (is_main_guard(node) or _OF_DEVICES.search(module.source(node.test))):
+    if isinstance(node, cst.If) and not (is_main_guard(node) or _is_about_devices(module, node.test)):
         return None
     for part in module.tree.parts(node):
         found = _first(module, part, wanted)
@@ -187,6 +186,10 @@ def _first(
         if isinstance(callee, cst.FunctionDef) and _comes_to(module, callee, wanted):
             return node
     return None
+
+
+def _is_about_devices(module: Module, test: cst.BaseExpression) -> bool:
+    return any(has(name, Role.HARDWARE) for name in named(module, test))
 
 
 @solved(False)

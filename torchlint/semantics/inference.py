@@ -1208,7 +1208,6 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
     return place, f"{label}{more}" if more else label
 
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _PAIR_FIELDS = ("values", "indices")

@@ -529,6 +529,108 @@ class Role(IdentityEnum):
     SENDING = "to_device to_cuda to_gpu"
     """Moves something to a device."""
 
+    HARDWARE = "cuda gpu device accelerator"
+    """What a program runs on."""
+
+    EMPTYING = "empty_cache empty_cuda_cache empty_gpu_cache empty_device_cache empty_memory_cache"
+    """Gives the memory back that an allocator keeps."""
+
+    LOGGER = "logger writer stdout stderr"
+    """Is told how a program goes."""
+
+    NORMALIZATION = "norm bn"
+    """Normalises what a layer makes, or is a layer that does."""
+
+    LAYER = (
+        "layer block conv convolution linear attention encoder decoder net head lstm gru embedding mlp norm"
+        " cell module branch stage ffn network model unit"
+    )
+    """A layer of a model, or a part of several."""
+
+    VOCABULARY = (
+        "vocab vocabulary num_token num_word n_token n_word lm_head word_emb word_embedding token_emb"
+        " token_embedding tok_emb tok_embedding embed_token wte"
+    )
+    """The words that a model knows, or what it looks them up in."""
+
+    PADDED_VOCABULARY = "padded_vocab pad_vocab vocab_size_padded make_vocab_size_divisible"
+    """A vocabulary that is larger than it has to be, for the sake of speed."""
+
+    PRETRAINED = "pretrained glove word2vec fasttext word_vector"
+    """Weights that somebody else has trained, or what is made with them."""
+
+    WRAPPER = "wrap wrapper wrapped proxy export exporter exported"
+    """Stands around a model."""
+
+    STAND_IN = (
+        "hook patch patched monkeypatch wrap wrapper wrapped new_forward old_forward orig_forward"
+        " original_forward forward_new forward_old forward_orig forward_original"
+    )
+    """Takes the place of another function, and calls it."""
+
+    COMPILATION = "dynamo torchdynamo compile compiled compiler compiling compilable compilation"
+    """Makes fast code of a function, or keeps away from that."""
+
+    LENGTH_GROUPING = (
+        "bucket* group_by_length max_tokens largest_batch length_grouped by_length of_length length_sampler"
+        " length_based dynamic_batch"
+    )
+    """Makes batches of items of like length, or tries the largest batch first."""
+
+    PER_PARAMETER = "param parameter grad gradient state_dict"
+    """Has as many parts as a model has parameters."""
+
+    ATTENTION = "attention attn transformer patch"
+    """Looks at all parts of a sequence, or of a picture in patches."""
+
+    FULLY_CONVOLUTIONAL = (
+        "res_net resnet* res_next resnext* resnest* wide_resnet wideresnet* preact_resnet preactresnet*"
+        " dense_net densenet* squeeze_net squeezenet* google_net googlenet* inception inceptionv"
+        " shuffle_net shufflenet* mobile_net mobilenet* mnas_net mnasnet* efficient_net efficientnet*"
+        " reg_net regnet* fcn deeplab deeplabv u_net dla dpn xception seg_net segnet*"
+    )
+    """A network that convolves all the way to one last layer."""
+
+    CONVOLUTIONAL = (
+        "vgg conv_net conv_next convnext* dcgan dark_net darknet* le_net se_net senet* hr_net hrnet* cnn"
+        " pyramid_net alex_net pix2pix cycle_gan srcnn edsr vdsr rdn rcan stylegan"
+    )
+    """Another network that mostly convolves."""
+
+    NOT_CONVOLUTIONAL = (
+        "vi_t swin transformer mixer bert gpt text 1d audio wav speech rnn lstm fasterrcnn faster_rcnn"
+        " mask_rcnn retina retina_net ssd ssdlite gcn graph"
+    )
+    """A network of another kind, or over other things than images of one size."""
+
+    MULTIPLYING = (
+        "transformer attention attn bert roberta albert distilbert gpt vi_t swin mixer clip_model clip_vi_t"
+        " clip_text open_clip mlp lstm gru token tokenizer embed embedding embedder text vocab vocabulary llm"
+        " caption latent"
+    )
+    """Is about networks, or their inputs, whose work is products of matrices."""
+
+    PICTURE = "torchvision image img cifar imagenet image_net imagefolder image_folder"
+    """Pictures, or where they come from."""
+
+    PICTURE_SIZE = (
+        "image_size image_res image_resolution image_dim image_h image_w image_height image_width image_rows"
+        " image_cols img_size img_res img_resolution img_dim img_h img_w img_height img_width img_rows"
+        " img_cols img_shape input_size input_res input_resolution input_dim input_h input_w input_height"
+        " input_width im_size crop_size train_crop_size patch_size load_size fine_size frame_size tile_size"
+        " train_size resolution"
+    )
+    """How large the pictures of a program are, all of them."""
+
+    STYLE_TRANSFER = "style_image style_weight style_size style_loss"
+    """Gives one picture the style of another; the network for that is called a transformer."""
+
+    VARIABLE_SHAPE = (
+        "vocab vocabulary token tokenizer tokenize sentence utterance spectrogram mel waveform wav wave"
+        " pad_sequence bucket* multi_scale bounding bbox boxes anchors coco detection point_cloud"
+    )
+    """Texts, sounds and point clouds are as long as they are; detectors get pictures as large as they are."""
+
 
 _MOST_REMEMBERED: Final = 1 << 16
 """So many identifiers are remembered in a process."""
@@ -545,7 +647,7 @@ _NO_PLURALS: Final = ("ss", "us", "is", "as", "os")
 _QUALIFIERS: Final = frozenset({"seq", "num"})
 """Words that suggest nothing and are run together with those of the lexicon: ``seqlen``."""
 
-_WHOLE: Final = frozenset({"argmax", "argmin", "parametric"})
+_WHOLE: Final = frozenset({"argmax", "argmin", "parametric", "unittest"})
 """Words that look as if two were run together."""
 _IRREGULAR: Final = {
     "ids": "id",

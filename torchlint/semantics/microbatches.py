@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
@@ -13,7 +12,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations
-from torchlint.semantics.lexicon import Role, has, names_criterion
+from torchlint.semantics.lexicon import Role, has, names_criterion, names_loss
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
@@ -31,7 +30,7 @@ _DIVISORS = (
     *(Role.ACCUMULATION, Role.RATIO, Role.CLIPPING, Role.STEP, Role.ITERATION, Role.BATCH, Role.COUNT),
 )
 # What is counted in steps is divided by their number for other reasons.
-_COUNTS = re.compile(r"len\(|ceil|steps|total|num_|batches|epoch|iters|samples|size", re.IGNORECASE)
+_COUNTS = (*(Role.LENGTH, Role.ITERATION, Role.NUMBER, Role.COUNT, Role.EPOCH, Role.MAGNITUDE, Role.LOADER),)
 # What tells an engine to divide losses.
 _ACCUMULATING = frozenset(
     {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", "megatron_lm_plugin"}
@@ -333,11 +332,16 @@ class _Search:
             if isinstance(node.operator, cst.DivideAssign)
         ]
         return any(
-            name in self._words(divisor)
-            and not _COUNTS.search(self._text(dividend))
-            and not self._is_reported(dividend)
+            name in self._words(divisor) and not self._is_count(dividend) and not self._is_reported(dividend)
             for dividend, divisor in divisions
         )
+
+    def _is_count(self, dividend: cst.BaseExpression) -> bool:
+        """Whether what is divided counts batches or samples, and is no loss."""
+        if self.module.value(dividend).kind is Kind.NUMBER:
+            return True
+        words = self._words(dividend)
+        return not any(map(names_loss, words)) and any(has(word, *_COUNTS) for word in words)
 
     def _is_reported(self, dividend: cst.BaseExpression) -> bool:
         """Whether what is divided is for a report, and not for the backward pass."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.lexicon import Role, ends
+from torchlint.semantics.identifiers import identifiers, named, speaks_of
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -25,16 +25,22 @@ _COLLATORS = frozenset(
 )
 _FILLING = frozenset({"zeros", "ones", "full", "empty", "pad", "new_zeros", "new_full", "zeros_like"})
 _FIXED = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
-_SPARED = re.compile(
-    r"expandable_segments|bucket|group_by_length|pad_to_multiple|max_tokens|largest_batch|LengthGrouped"
-    r"|sort\w*\([^)\n]*len|(by|of)_length|length_sampler|LengthBased|dynamic_batch|empty_cache",
-    re.IGNORECASE,
-)
 
 
 def spares_fragments(module: Module) -> bool:
     """Whether the file sorts by length, pads to few lengths, or configures the allocator for such batches."""
-    return module.tree.matches(_SPARED)
+    if module.tree.mentions("expandable_segments") or not _FIXED.isdisjoint(identifiers(module)):
+        return True
+    if speaks_of(module, Role.LENGTH_GROUPING, Role.EMPTYING):
+        return True
+    return any(_sorts_by_length(module, call) for call in module.tree.nodes(cst.Call))
+
+
+def _sorts_by_length(module: Module, call: cst.Call) -> bool:
+    """``sorted(texts, key=len)``, ``items.sort(key=lambda item: len(item["ids"]))``."""
+    if last_name(call.func) not in ("sort", "sorted", "argsort"):
+        return False
+    return any(has(name, Role.LENGTH) for arg in call.args for name in named(module, arg.value))
 
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:

@@ -7,12 +7,13 @@ is not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.identifiers import named
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Through, onward, traced
@@ -216,7 +217,7 @@ def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
 @traced(Through.NOTHING)
 def _goes_along(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Whether what is zipped with parameters comes from parameters, one each; by its name it should fit."""
-    if re.search(r"param|grad|state_dict", module.source(node)):
+    if any(has(name, Role.PER_PARAMETER) for name in named(module, node)):
         return True
     if isinstance(node, cst.Name):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,15 +10,17 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Decision, Function
 from torchlint.semantics.flow.guards import Guard, concluded
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import dotted_text
+from torchlint.semantics.names import all_parameters, dotted_text
 from torchlint.semantics.reach import components
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -91,9 +92,9 @@ _LIGHTNING = {
     "optimizer_step": Phase.TRAINING,
     "backward": Phase.TRAINING,
 }
-_LIGHTNING_EVALUATES = re.compile(r"^(?:on_)?(?:validation|test|predict)_")
-_LIGHTNING_TRAINS = re.compile(
-    r"^(?:on_)?(?:train|training|before_optimizer|before_zero|after_backward|before_backward)_"
+_LIGHTNING_EVALUATES = ("validation_", "test_", "predict_")
+_LIGHTNING_TRAINS = (
+    *("train_", "training_", "before_optimizer_", "before_zero_", "after_backward_", "before_backward_"),
 )
 _HOOKS = {
     ("transformers.Trainer", "compute_loss"): Phase.UNKNOWN,
@@ -482,9 +483,7 @@ class Phases(Part):
         name = function.name.value
         owner = self.module.classes.owner(function)
         if owner is None:
-            if function in self._collate_functions or _collates(name):
-                return Phase.DATASET
-            return None
+            return Phase.DATASET if self._collates(function) else None
         info = self.module.classes.info(owner)
         if name == "__init__":
             return Phase.SETUP
@@ -495,9 +494,9 @@ class Phases(Part):
         if info.lightning:
             if name in _LIGHTNING:
                 return _LIGHTNING[name]
-            if _LIGHTNING_EVALUATES.match(name):
+            if name.removeprefix("on_").startswith(_LIGHTNING_EVALUATES):
                 return Phase.EVALUATION
-            if _LIGHTNING_TRAINS.match(name):
+            if name.removeprefix("on_").startswith(_LIGHTNING_TRAINS):
                 return Phase.TRAINING
         if info.kind is Kind.MODULE and name == "forward" and self._trains(function) is None:
             return Phase.FORWARD
@@ -506,11 +505,26 @@ class Phases(Part):
                 return Phase.DATASET
             if info.opaque and name == "__getitem__" and "__len__" in info.methods:
                 return Phase.DATASET
-        if _collates(name) or function in self._collate_functions:
+        if self._collates(function):
             return Phase.DATASET
         if name == "__call__" and has(owner.name.value, Role.COLLATION):
             return Phase.DATASET
         return None
+
+    def _collates(self, function: cst.FunctionDef) -> bool:
+        """Whether a function runs in the workers of a loader: it is given to one, or called after that.
+
+        What is only called after it has to take something that may be a list of samples, or the number of
+        a worker.
+        """
+        if function in self._collate_functions:
+            return True
+        if not _collates(function.name.value):
+            return False
+        receiver = self.module.classes.self_name(function)
+        given = next((each for each in all_parameters(function.params) if each.name.value != receiver), None)
+        bound = self.module.names.by_node.get(given) if given is not None else None
+        return bound is not None and not any(sinks(self.module, bound, _is_no_list))
 
     @cached_property
     def _collate_functions(self) -> set[cst.CSTNode]:
@@ -525,6 +539,22 @@ class Phases(Part):
                 if definition is not None:
                     found.add(definition)
         return found
+
+
+_NO_METHODS_OF_LISTS = frozenset({*dir(dict), *TENSOR_METHODS, *TENSOR_ATTRIBUTES} - {*dir(list)})
+
+
+def _is_no_list(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use shows that something is a tensor or a dictionary."""
+    match use.kind:
+        case UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.ATTRIBUTE | UseKind.METHOD:
+            return use.name in _NO_METHODS_OF_LISTS
+        case UseKind.ITEM if isinstance(use.by, cst.Subscript):
+            indices = (each.slice for each in use.by.slice)
+            return any(isinstance(each, cst.Index) and _text(each.value) is not None for each in indices)
+    return False
 
 
 def is_training_step(module: Module, call: cst.Call) -> bool:

@@ -550,10 +550,6 @@ class Program(Part):
             return False
         return not all(self._is_small(model) for model in training.models)
 
-    def mentions(self, words: re.Pattern[str]) -> bool:
-        """Whether a name, or a string of one word, in the code has one of these words in it."""
-        return any(words.search(text) for text in self._words)
-
     def speaks_of(self, *roles: Role) -> bool:
         """Whether a name, or a string of one word, has one of these roles where that matters to training."""
         return any(has(text, *roles) for text in self._words)

@@ -20,6 +20,7 @@ from torchlint.semantics.flow.guards import Guard, concluded
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, all_parameters
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import Use, UseKind, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
 
@@ -34,6 +35,7 @@ _PARTS = frozenset(
     | {"group", "kwonlyargs", "kwonly", "co_varnames", "index", "__dict__", "__code__"}
 )
 _LISTINGS = frozenset({"dir", "vars", "signature", "getfullargspec", "getargspec"})
+_IN_ORDER = (cst.Tuple, cst.List, cst.ListComp, cst.GeneratorExp)
 _CONVERSIONS = frozenset({"bool", "int", "all", "any"})
 _MISSING_PART = frozenset({"AttributeError", "TypeError", "NameError"})
 _MISSING_NAME = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -121,7 +123,8 @@ class ReleaseChecks(Part):
                 continue
             if says is not _Says.FUNCTION:
                 found.setdefault(family, set()).add(node)
-            waiting.extend((onward, family, now) for onward, now in self._onward(node, says))
+            if isinstance(node, cst.BaseExpression):
+                waiting.extend((onward, family, now) for onward, now in self._onward(node, says))
         return found
 
     def _sources(self) -> Iterator[tuple[_Part, str, _Says]]:
@@ -239,53 +242,47 @@ class ReleaseChecks(Part):
                 found.add(text)
         return frozenset(found)
 
-    def _onward(self, node: cst.CSTNode, says: _Says) -> Iterator[tuple[_Part, _Says]]:
-        """Where else an expression tells what it tells: the reads of what it is assigned to, and so on."""
-        child = node
-        for above in self.tree.ancestors(node):
-            match above:
-                case cst.Comparison() | cst.BooleanOperation() | cst.UnaryOperation():
-                    says = _Says.ANSWER
-                case cst.Call(func=func) if func is child:
-                    if says is _Says.FUNCTION:
-                        says = _Says.ANSWER
-                        yield above, says
-                    elif says is _Says.ANSWER:
-                        return
-                case cst.Call(func=func):
-                    yield from ((read, says) for read in self._received(above, child))
-                    converted = last_name(func) in _CONVERSIONS
-                    if self.module.callee(above) is not None or (says is not _Says.RELEASE and not converted):
-                        return
-                case cst.Attribute(attr=cst.Name(name)) if name in _PARTS and says is _Says.RELEASE:
-                    pass
-                case cst.Arg() | cst.ComparisonTarget() | cst.Subscript() | cst.IfExp() | cst.Lambda():
-                    pass
-                case cst.Tuple() | cst.List() | cst.Element() | cst.GeneratorExp() | cst.ListComp():
-                    pass
-                case cst.CompFor(iter=source) if source is child:
-                    pass
-                case cst.NamedExpr(target=cst.Name() as target) | cst.AnnAssign(target=target):
-                    yield from self._reads((target,), says)
-                    if isinstance(above, cst.AnnAssign):
-                        return
-                case cst.Assign(targets=targets):
-                    parts = (part for each in targets for part in self.tree.descendants(each.target))
-                    lambdas = isinstance(above.value, cst.Lambda)
-                    yield from self._reads(parts, _Says.FUNCTION if lambdas else says)
-                    return
-                case cst.Return():
-                    function = self.tree.enclosing(above, cst.FunctionDef)
-                    if function is not None:
-                        yield from self._named(function)
-                    return
-                case cst.If(test=test) if test is child:
-                    orelse = above.orelse.body if isinstance(above.orelse, cst.Else) else None
-                    yield from self._set_in([above.body] if orelse is None else [above.body, orelse])
-                    return
-                case _:
-                    return
-            child = above
+    def _onward(self, node: cst.BaseExpression, says: _Says) -> Iterator[tuple[_Part, _Says]]:
+        """What else says something because an expression does: what uses it, and what it is assigned to."""
+        return sinks(self.module, node, lambda module, use: tuple(self._told(use, says)))
+
+    def _told(self, use: Use, says: _Says) -> Iterator[tuple[_Part, _Says]]:
+        match use.kind:
+            case UseKind.COMPARED | UseKind.CHOICE:
+                yield use.by, _Says.ANSWER
+            case UseKind.TESTED | UseKind.OPERAND if isinstance(use.by, cst.UnaryOperation):
+                yield use.by, _Says.ANSWER
+            case UseKind.CALLED if says is not _Says.ANSWER:
+                yield use.by, _Says.ANSWER if says is _Says.FUNCTION else says
+            case UseKind.ARGUMENT:
+                yield from ((read, says) for read in self._received(use.call, use.argument))
+                converted = says is _Says.RELEASE or last_name(use.call.func) in _CONVERSIONS
+                if converted and self.module.callee(use.call) is None:
+                    yield use.call, says
+            case UseKind.ATTRIBUTE | UseKind.METHOD if use.name in _PARTS and says is _Says.RELEASE:
+                yield use.by, says
+            case UseKind.ITEM:
+                yield use.by, says
+            case UseKind.ELEMENT if isinstance(use.by, _IN_ORDER):
+                yield use.by, says
+            case UseKind.ITERATED if isinstance(whole := self.tree.parents[use.by], _IN_ORDER):
+                yield whole, says
+            case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.STORED:
+                lambdas = isinstance(use.node, cst.Lambda)
+                parts = self.tree.descendants(use.by)
+                yield from self._reads(parts, _Says.FUNCTION if lambdas else says)
+            case UseKind.RETURNED if isinstance(use.by, cst.Lambda):
+                yield use.by, says
+            case UseKind.RETURNED:
+                function = self.tree.enclosing(use.by, cst.FunctionDef)
+                if function is not None:
+                    yield from self._named(function)
+            case UseKind.TESTED if isinstance(use.by, cst.IfExp):
+                yield use.by, says
+            case UseKind.TESTED if isinstance(use.by, cst.If):
+                orelse = use.by.orelse
+                suites = [use.by.body, *([orelse.body] if isinstance(orelse, cst.Else) else [])]
+                yield from self._set_in(suites)
 
     def _set_in(self, suites: Iterable[cst.BaseSuite]) -> Iterator[tuple[_Part, _Says]]:
         """What is set to True, False or None under a check, and what functions return there."""

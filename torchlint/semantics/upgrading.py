@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_words
 
 if TYPE_CHECKING:
@@ -45,20 +46,25 @@ def _beside_stand_in(module: Module, name: cst.Name | cst.Attribute) -> str | No
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a name is only mentioned, in an annotation, a comparison or a question for types."""
-    child: cst.CSTNode = node
-    for above in module.tree.ancestors(node):
-        match above:
-            case cst.Annotation() | cst.Index() | cst.Comparison() | cst.BooleanOperation():
-                return True
-            case cst.UnaryOperation() | cst.If() | cst.IfExp() if child is getattr(above, "test", child):
-                return True
-            case cst.Call(func=cst.Name("isinstance" | "issubclass" | "hasattr" | "getattr")):
-                return child is not above.func
-            case cst.Arg() | cst.Element() | cst.Tuple() | cst.BinaryOperation():
-                child = above
-            case _:
-                return False
-    return False
+    found = set(sinks(module, node, _is_mention))
+    return True in found and False not in found
+
+
+_ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
+
+
+def _is_mention(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use asks which class or function something is, and does not use it as such."""
+    match use.kind:
+        case UseKind.INDEX | UseKind.COMPARED | UseKind.CHOICE | UseKind.TESTED:
+            return True
+        case UseKind.ARGUMENT:
+            return isinstance(use.call.func, cst.Name) and use.call.func.value in _ASKING
+        case UseKind.OPERAND if isinstance(use.by, cst.BinaryOperation):
+            return Standing(use.by)
+        case UseKind.ELEMENT if isinstance(use.by, cst.Tuple):
+            return Standing(use.by)
+    return isinstance(use.by, (cst.Annotation, cst.UnaryOperation))
 
 
 def root_of(node: cst.BaseExpression) -> cst.Name:

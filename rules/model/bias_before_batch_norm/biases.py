@@ -11,6 +11,8 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.flow.guards import Guard, guards, unchanged
+from torchlint.semantics.identifiers import named
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
@@ -112,8 +114,8 @@ class Biases(Part):
         if not self._is_about(test, owner):
             return True
         text = self.tree.source(test)
-        named = "__name__" in text or "type(" in text or re.search(r"['\"]", text)
-        return not named or _denies(test) is guard.holds or _may_name(text, word)
+        by_name = "__name__" in text or "type(" in text or re.search(r"['\"]", text)
+        return not by_name or _denies(test) is guard.holds or _may_name(text, word)
 
     def _is_about(self, test: cst.BaseExpression, owner: cst.Name) -> bool:
         """Whether a test asks about a layer, about its name, or about the name that it was found under."""
@@ -141,13 +143,10 @@ class Biases(Part):
             func = call.func
             if not isinstance(func, cst.Attribute) or func.attr.value != "eval" or call.args:
                 continue
-            owner = self.tree.source(func.value)
-            if re.search(r"(^|\.|_)(bn|norm|batch_?norm)\w*$", owner, re.IGNORECASE):
+            if has(last_name(func.value), Role.NORMALIZATION):
                 return True
-            if any(
-                guard.holds and re.search(r"norm|\bbn", self.tree.source(guard.test), re.IGNORECASE)
-                for guard in guards(self.module, call)
-            ):
+            tests = (guard.test for guard in guards(self.module, call) if guard.holds)
+            if any(has(name, Role.NORMALIZATION) for test in tests for name in named(self.module, test)):
                 return True
         return False
 
@@ -254,9 +253,13 @@ def _found_under(name: Binding, layer: Binding) -> bool:
     return isinstance(pairs, cst.Call) and (method.startswith("named_") or method == "items")
 
 
+_KINDS = ("Norm", "Conv", "Linear", "Embedding", "LSTM", "GRU")
+"""What stands in the names of the layers of torch."""
+
+
 def _may_name(text: str, word: str) -> bool:
     """Whether what names classes may name this one: unless it names others only."""
-    return word in text or not re.search(r"Norm|Conv|Linear|Embedding|LSTM|GRU", text)
+    return word in text or not any(kind in text for kind in _KINDS)
 
 
 def _denies(test: cst.BaseExpression) -> bool:

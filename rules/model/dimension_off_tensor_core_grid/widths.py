@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.checkpoints import is_stored_weights
+from torchlint.semantics.comments import Topic, documents, says_inside
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
+from torchlint.semantics.identifiers import identifiers, imports, named, speaks_of
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 
@@ -48,16 +52,10 @@ _SIZES: dict[str, tuple[str | None, str | None]] = {
 _EMBEDDINGS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag"})
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _SIZES) | {"DataLoader"}
 
-_VOCABULARY_NAME = re.compile(
-    r"vocab|n_?tokens?$|num_tokens?$|n_?words$|num_words$|lm_head|word_?emb|tok(en)?s?_?emb|embed_tokens|\bwte\b"
-)
-# Stored weights and word vectors come with their sizes; who pads a vocabulary knows of the grid.
-_GIVEN = re.compile(
-    r"pretrained|load_state_dict_from_url|model_zoo|torch\.hub|safetensors|glove|word2vec|fasttext|word_vectors"
-    r"|https?://\S+\.(pth|pt|ckpt|bin|tar|pkl)\b",
-    re.IGNORECASE,
-)
-_KNOWN = re.compile(r"padded_vocab|pad_vocab|vocab_size_padded|make_vocab_size_divisible", re.IGNORECASE)
+
+# Who loads stored weights by one of these, or by what these give.
+_STORING = ("safetensors", "torch.hub", "torch.utils.model_zoo", "fasttext")
+_LOADING = frozenset({"load_state_dict_from_url", "model_zoo"})
 
 
 class What(IdentityEnum):
@@ -123,7 +121,7 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
     if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
-    if not calls or is_test(module) or module.tree.matches(_GIVEN) or not accelerated(module):
+    if not calls or is_test(module) or _loads_weights(module) or not accelerated(module):
         return
     layers = [layer for call in calls for layer in _layers(module, call)]
     passed = _Passed(layers)
@@ -132,6 +130,21 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
         for one in (*_vocabularies(module, layer, layers), *_hidden(layer, passed), *_batches(module, layer)):
             found.setdefault(one.number, one)
     yield from sorted(found.values(), key=lambda one: module.tree.order[one.number])
+
+
+def _loads_weights(module: Module) -> bool:
+    """Whether stored weights or word vectors are loaded, or spoken of, which come with their sizes."""
+    if imports(module, _STORING) or not _LOADING.isdisjoint(identifiers(module)):
+        return True
+    if any(module.qualified(each) == "torch.hub" for each in module.tree.attributes_by_name.get("hub", ())):
+        return True
+    if says_inside(module, module.tree.root, Topic.PRETRAINED) or documents(module, Topic.PRETRAINED):
+        return True
+    texts = [string.raw_value for string in module.tree.nodes(cst.SimpleString)]
+    paths = [text for text in texts if " " not in text]
+    return any(has(name, Role.PRETRAINED) for name in (*identifiers(module), *paths)) or any(
+        map(is_stored_weights, texts)
+    )
 
 
 def _is_off(size: int) -> bool:
@@ -239,7 +252,6 @@ _SET_OR_NAMED = (
     re.compile(r"[(,]\s*(\w+)\s*="),
     re.compile(r"[\"'](\w+)(?=[\"'])"),
 )
-_WEIGHT = re.compile(r"\.(\w+)(?=\.weight\b(?!\.(?:data|requires_grad|device|dtype)))")
 
 
 # --- which of them can be chosen --------------------------------------------------------------------
@@ -247,7 +259,7 @@ _WEIGHT = re.compile(r"\.(\w+)(?=\.weight\b(?!\.(?:data|requires_grad|device|dty
 
 def _vocabularies(module: Module, layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
     """The vocabulary that a layer scores, or that it embeds and another one scores."""
-    if module.tree.matches(_KNOWN):
+    if speaks_of(module, Role.PADDED_VOCABULARY):
         return
     if layer.name in _EMBEDDINGS:
         size = _size(module, layer.call, "num_embeddings")
@@ -288,18 +300,29 @@ def _is_tied(module: Module, embedding: cst.Call) -> bool:
     return name in _with_weights(module)
 
 
+_ABOUT_TENSOR = frozenset({"data", "requires_grad", "device", "dtype"})
+
+
 @remembered
 def _with_weights(module: Module) -> set[str]:
     """The attributes whose weight is used."""
-    return set(_WEIGHT.findall(module.tree.text))
+    return {
+        weight.value.attr.value
+        for weight in module.tree.attributes_by_name.get("weight", ())
+        if isinstance(weight.value, cst.Attribute) and not _asks_about(module.tree.parent(weight))
+    }
+
+
+def _asks_about(around: cst.CSTNode | None) -> bool:
+    return isinstance(around, cst.Attribute) and around.attr.value in _ABOUT_TENSOR
 
 
 def _is_named_vocabulary(module: Module, size: _Size) -> bool:
-    texts = [module.source(size.argument)]
+    told: list[cst.CSTNode] = [size.argument]
     statement = module.tree.parent(size.call)
     if isinstance(statement, cst.Assign):
-        texts.append(module.source(statement.targets[0].target))
-    return any(_VOCABULARY_NAME.search(text) for text in texts)
+        told.append(statement.targets[0].target)
+    return any(has(name, Role.VOCABULARY) for node in told for name in named(module, node))
 
 
 class _Passed:

@@ -6,7 +6,6 @@ through what replaces ``__call__``. Code that stands in for ``__call__`` itself 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import libcst as cst
 
 from torchlint.semantics.comments import Topic, says
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MODULE, Kind, Value
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Libraries whose models are no modules of torch, or compute something else when they are called.
 _OTHER_CALL = OTHER_FRAMEWORKS | {"gpytorch", "botorch", "pyro", "skorch"}
-_WRAPPER_CLASS = re.compile(r"Wrap|Proxy|Export")
-_STANDING_IN = re.compile(r"hook|patch|wrap|(^|_)(new|old|orig\w*)_?forward|forward_?(new|old|orig)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def _stands_in(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> 
     while function is not None:
         if isinstance(function, cst.FunctionDef):
             name = function.name.value
-            if name == "__call__" or _STANDING_IN.search(name) or _for_torchscript(module, function):
+            if name == "__call__" or has(name, Role.STAND_IN) or _for_torchscript(module, function):
                 return True
         if _hands_on(module, function, call, receiver):
             return True
@@ -121,7 +119,7 @@ def _wraps(module: Module, receiver: cst.Attribute) -> bool:
     owner = module.classes.instance_class(receiver.value)
     if owner is None:
         return False
-    if _WRAPPER_CLASS.search(owner.name.value):
+    if has(owner.name.value, Role.WRAPPER):
         return True
     info = module.classes.info(owner)
     given = _assigned(module, info, receiver.attr.value)

@@ -7,7 +7,6 @@ registered.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
-from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.lexicon import Role, denotes, has
 from torchlint.semantics.names import AttributeBinding, BindingKind, ScopeKind, unpacked
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.sources import (
@@ -49,10 +48,6 @@ _WITH_STATE = LAYERS_WITH_PARAMETERS | DROPOUTS | {"torch.nn.RReLU"}
 _LIBRARIES_WITH_STATE = (
     *("torch_geometric.nn.", "dgl.nn.", "torchvision.models.", "timm.", "transformers.", "torchmetrics."),
     *("torch.nn.quantized.", "torch.nn.qat.", "torch.nn.intrinsic."),
-)
-_LAYER_NAME = re.compile(
-    r"^[A-Z]\w*(Layer|Block|Conv\w*|Linear|Attention|Encoder|Decoder|Net|Head|LSTM|GRU|Embedding|MLP|Mlp|Norm"
-    r"|Cell|Module|Branch|Stage|FFN|Network|Model|Unit)(\dd)?$"
 )
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
 _DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
@@ -276,8 +271,10 @@ class _Attribute:
     def _looks_like_layer(self, call: cst.Call) -> bool:
         """Whether a class of another file is named as layers are, and its instances called in ``forward``."""
         word = last_name(call.func) or ""
-        return _LAYER_NAME.match(word) is not None and any(
-            self._is_called(element) for read in self.reads for element in self._elements(read)
+        return (
+            word[:1].isupper()
+            and denotes(word, Role.LAYER)
+            and any(self._is_called(element) for read in self.reads for element in self._elements(read))
         )
 
     def _is_called(self, element: cst.BaseExpression) -> bool:

@@ -35,7 +35,6 @@ _SAME = frozenset(
     {"zip", "list", "tuple", "dict", "enumerate", "filter", "reversed", "chain", "sorted", "tqdm"}
 )
 _SOURCES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})
-_KEYED = frozenset({"named_parameters", "named_buffers", "items"})
 # What leaves the tensor that it is asked for as it is.
 _VIEWS = frozenset({"data", "detach", "clone", "to", "cpu", "cuda", "float", "double", "half", "type_as"})
 # What is asked of a tensor without a look at its numbers.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import NAMESPACES
 from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, unpacked
 from torchlint.semantics.remembered import remembered
@@ -41,7 +42,6 @@ _PLAIN_CLASSES = frozenset(
 )
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "collections.OrderedDict"})
-_NAMESPACES = frozenset({"parse_args", "parse_known_args", "parse_args_into_dataclasses", "Namespace"})
 # What tensors, numbers, texts and containers have, beside what only tensors have.
 _PLAIN_ATTRIBUTES = (
     frozenset(name for kind in (dict, list, tuple, set, str, int, float, complex) for name in dir(kind))
@@ -122,7 +122,7 @@ def _is_instance(module: Module, node: cst.BaseExpression) -> bool:
 
 def _makes_instance(module: Module, func: cst.BaseExpression) -> bool:
     name = last_name(func) or ""
-    if name in _NAMESPACES:
+    if name in NAMESPACES:
         return True
     dotted = module.qualified(func)
     if dotted in ("collections.defaultdict", "collections.deque", "builtins.range"):

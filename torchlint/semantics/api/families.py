@@ -169,6 +169,9 @@ CROPS: Final = _listed(
 )
 """The last names of transforms whose results have one size, in torchvision and in what imitates it."""
 
+NAMESPACES: Final = _listed("", "parse_args parse_known_args parse_args_into_dataclasses Namespace")
+"""The last names of what makes the options of a program in argparse, and in transformers on top of it."""
+
 RESIZES: Final = frozenset({"Resize", "Scale", "resize"})
 """The last names of transforms whose results have one size if both sides of it are given."""
 
