@@ -8,7 +8,6 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-import sys
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, partial, reduce
@@ -17,6 +16,7 @@ from typing import Any
 import libcst as cst
 
 from torchlint.effort import ExhaustedError
+from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -65,11 +65,6 @@ from torchlint.semantics.values import (
 )
 from torchlint.syntax import SyntaxTree
 
-# The evaluator recurses through definitions. No program that people write comes near this depth; a lower
-# limit that some do reach makes the answers depend on which question was asked first, and deeper chains are
-# solved in steps of this length. The first releases of Python 3.12 allow 1,500 calls within one another that
-# go through C, such as ``any()`` of a generator, whatever the recursion limit is.
-_MAX_DEPTH = 500 if sys.version_info[:2] == (3, 12) else 3000
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
@@ -89,7 +84,9 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH, effort=self.effort)
+        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
+            self._place_of, depth=DEEPEST_QUESTIONS, effort=self.effort
+        )
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
