@@ -7,7 +7,6 @@ A copy that the author needs is no mistake, however often it is made. What tells
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -84,14 +83,10 @@ def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
     """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
     tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
-    if any(has(word, Role.SPARING) for test in tests for word in _words(module, test)):
+    if any(has(word, Role.SPARING) for test in tests for word in module.tree.names_in(test)):
         return True
     function = module.function(node)
     return isinstance(function, cst.FunctionDef) and has(function.name.value, Role.SPARING)
-
-
-def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
-    return (part.value for part in module.tree.descendants(node) if isinstance(part, cst.Name))
 
 
 def _clears(module: Module, node: cst.CSTNode) -> bool:
@@ -141,7 +136,7 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
     return any(
         writes_out(module, call)
         and not _to_the_terminal(call)
-        and (switched or not _behind_switch(module, call, loop))
+        and (switched or not module.flow.is_conditional(call, within=loop))
         and not places.throttled(module, call)
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
@@ -151,10 +146,6 @@ def _to_the_terminal(call: cst.Call) -> bool:
     """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
     owner = last_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
     return owner is not None and re.search(r"tqdm|bar$|^std(out|err)$|writer$|logger$", owner) is not None
-
-
-def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    return next(module.flow.branches(node, within=loop), None) is not None
 
 
 def in_writer(module: Module, node: cst.CSTNode) -> bool:

@@ -730,7 +730,7 @@ class Inference:
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
                 return DTYPE
-            if attr == "grad" and base.kind is Kind.UNKNOWN and not self._is_called(node):
+            if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
                 return TENSOR.attached(Graph.DETACHED)
             if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
@@ -745,10 +745,6 @@ class Inference:
             and asked.value is node
             and asked.attr.value in ("item", "cpu", "cuda", "detach", "clone", "copy_", "fill_", "zero_")
         )
-
-    def _is_called(self, node: cst.Attribute) -> bool:
-        call = self.tree.parent(node)
-        return isinstance(call, cst.Call) and call.func is node
 
     @cached_property
     def _defines_shapes(self) -> bool:

@@ -333,7 +333,7 @@ class _Search:
             if isinstance(node.operator, cst.DivideAssign)
         ]
         return any(
-            name in self._words(divisor)
+            name in self.tree.names_in(divisor)
             and not _COUNTS.search(self._text(dividend))
             and not self._is_reported(dividend)
             for dividend, divisor in divisions
@@ -347,9 +347,6 @@ class _Search:
             or self.module.qualified(call.func) == "builtins.float"
             for call in calls
         )
-
-    def _words(self, node: cst.BaseExpression) -> set[str]:
-        return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
 
     def _handles_gradients(self) -> bool:
         """Whether the iteration changes gradients by hand, so that it may divide them."""

@@ -239,6 +239,10 @@ class ControlFlow:
                 return
             place = self.root(place)
 
+    def is_conditional(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
+        """Whether a branch holds a node, in its function; with ``within``, a branch in that statement."""
+        return next(self.branches(node, within), None) is not None
+
     def _stands_in(self, node: cst.CSTNode, kinds: frozenset[type]) -> bool:
         """Whether a node of one of these types is around another, in its function."""
         stops = self._stops.get(kinds)
