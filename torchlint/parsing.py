@@ -32,6 +32,14 @@ Result = TypeVar("Result")
 # Less is taken where so much may not be reserved.
 _STACK_SIZES = (512 << 20, 64 << 20, 0)
 _RECURSION_LIMIT = 100_000
+DEEPEST_QUESTIONS = 500 if sys.version_info[:2] == (3, 12) else 3000
+"""How many questions to the model may wait for one another, which takes some thirty calls for each.
+
+No program that people write comes near this depth; a lower limit that some do reach makes the answers depend
+on which question was asked first, and deeper chains are solved in steps of this length. The first releases of
+Python 3.12 allow 1,500 calls within one another that go through C, such as ``any()`` of a generator, whatever
+the recursion limit is.
+"""
 # Where no human being has written: LibCST takes time in the square of the nesting, ten seconds and more
 # beyond this sum of squares, and memory in the square of that of brackets. The interpreter takes 200.
 _MOST_WORK = 10_000_000

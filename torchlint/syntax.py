@@ -418,6 +418,15 @@ class SyntaxTree:
             found = self._lasts[node] = self.order[below]
         return found
 
+    def is_called(self, node: cst.CSTNode) -> bool:
+        """Whether a node is what a call calls."""
+        call = self.parents.get(node)
+        return isinstance(call, cst.Call) and call.func is node
+
+    def names_in(self, node: cst.CSTNode) -> set[str]:
+        """The names below a node, those of attributes included, as they are spelt."""
+        return {inner.value for inner in self.descendants(node) if isinstance(inner, cst.Name)}
+
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
         """Those of some nodes in source order that are ``outer`` or lie below it, found by bisection."""
         self._here(outer)

@@ -183,7 +183,7 @@ class _Search:
         seen: set[Binding] = set()
         while waiting:
             for node in self.tree.descendants(waiting.pop()):
-                if isinstance(node, cst.Attribute) and not self._is_called(node):
+                if isinstance(node, cst.Attribute) and not self.tree.is_called(node):
                     found.add(node.attr.value)
                 if not isinstance(node, cst.Name) or not self.module.names.is_read(node):
                     continue
@@ -195,10 +195,6 @@ class _Search:
                         seen.add(binding)
                         waiting.append(binding.value)
         return found - {"self"}
-
-    def _is_called(self, node: cst.BaseExpression) -> bool:
-        parent = self.tree.parent(node)
-        return isinstance(parent, cst.Call) and parent.func is node
 
     def _is_made_inside(self, optimizer: Subject) -> bool:
         """Whether the optimizer, or the model whose parameters it gets, is made anew in each iteration."""

@@ -93,7 +93,7 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     if name not in _MISSPELT:
         return
     assignment = _assignment(node, module)
-    if assignment is None and (name == "requires_grad_" or _is_called(node, module)):
+    if assignment is None and (name == "requires_grad_" or module.tree.is_called(node)):
         return
     owner = module.value(node.value)
     if not _takes_gradients(node.value, owner, assignment, module) or _is_own_name(name, owner, module):
@@ -115,11 +115,6 @@ def _assignment(node: cst.Attribute, module: Module) -> cst.Assign | None:
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     return statement if isinstance(statement, cst.Assign) else None
-
-
-def _is_called(node: cst.Attribute, module: Module) -> bool:
-    call = module.tree.parent(node)
-    return isinstance(call, cst.Call) and call.func is node
 
 
 def _takes_gradients(

@@ -17,9 +17,6 @@ from torchlint.semantics.values import MISSING, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_DEPTH = 3
-"""How many functions of the file deep a training is looked for."""
-
 # Options of trainers by which a run ends after few steps.
 _SHORT = frozenset(
     {"fast_dev_run", "limit_train_batches", "max_iter", "max_iters", "max_steps", "overfit_batches"}
@@ -32,27 +29,25 @@ def training_in(module: Module, block: cst.CSTNode, *, whole: bool = False) -> c
 
     The block may be one of the steps; with ``whole`` it has to hold the training, and more than a few steps.
     """
-    return _training_in(module, (block,), whole, None, set())
+    return _training_in(module, block, whole, None, set())
 
 
 def _training_in(
     module: Module,
-    blocks: tuple[cst.CSTNode, ...],
+    block: cst.CSTNode,
     whole: bool,
     around: cst.CSTNode | None,
-    searched: set[tuple[cst.CSTNode, cst.CSTNode | None, int]],
+    searched: set[tuple[cst.CSTNode, bool]],
 ) -> cst.CSTNode | None:
-    """``blocks`` are the one that is looked at, and behind it those from which it is called.
+    """As ``training_in``, for a block that calls lead to.
 
-    ``around`` is a loop around the calls that lead there. ``searched`` are the blocks in which nothing was
-    found, with the loop around them and the number of calls that led there.
+    ``around`` is a loop around those calls. ``searched`` are the blocks that have been looked at, each with
+    whether there was such a loop.
     """
-    for call in module.tree.descendants(blocks[0]):
+    for call in module.tree.descendants(block):
         if not isinstance(call, cst.Call) or (whole and ends_soon(module, call)):
             continue
-        inner = next(
-            (loop for loop in module.flow.loops(call) if module.tree.contains(blocks[0], loop)), None
-        )
+        inner = next((loop for loop in module.flow.loops(call) if module.tree.contains(block, loop)), None)
         loop: cst.CSTNode | None = inner if inner is not None else around
         if isinstance(call.func, cst.Attribute):
             method = call.func.attr.value
@@ -63,15 +58,13 @@ def _training_in(
                 hot = places.hot(module, call)
                 if hot is not None and (loop is not None or not whole):
                     return loop or hot.loop
-        callee = module.callee(call) if len(blocks) <= _DEPTH else None
-        if isinstance(callee, cst.FunctionDef) and callee.body not in blocks:
-            place = callee.body, loop, len(blocks)
-            if place in searched:
-                continue
-            found = _training_in(module, (callee.body, *blocks), whole, loop, searched)
+        callee = module.callee(call)
+        place = (callee.body, loop is not None) if isinstance(callee, cst.FunctionDef) else None
+        if place is not None and place not in searched:
+            searched.add(place)
+            found = _training_in(module, place[0], whole, loop, searched)
             if found is not None:
                 return found
-            searched.add(place)
     return None
 
 
@@ -90,7 +83,7 @@ def _is_short(module: Module, loop: cst.CSTNode) -> bool:
     if isinstance(loop, cst.For) and any(_counts(module, part) for part in _parts(loop.iter)):
         return True
     return any(
-        isinstance(node, _LEAVING) and _is_conditional(module, node, loop)
+        isinstance(node, _LEAVING) and module.flow.is_conditional(node, within=loop)
         for node in module.tree.descendants(loop.body)
     )
 
@@ -109,7 +102,3 @@ def _counts(module: Module, call: cst.Call) -> bool:
         return False
     counts = [module.value(argument.value) for argument in call.args if argument.keyword is None]
     return any(count.kind is Kind.NUMBER and count.constant is not MISSING for count in counts)
-
-
-def _is_conditional(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    return next(module.flow.branches(node, within=loop), None) is not None

@@ -15,7 +15,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, unpacked
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
@@ -252,7 +252,7 @@ def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
             and module.function(target) is function
             and tree.parent(target) is not holder
         ):
-            if any(module.source(part) in names for part in _parts(target.target)):
+            if any(module.source(part) in names for part, _ in unpacked(target.target)):
                 return True
     for call in tree.nodes(cst.Call):
         if tree.order[call] <= behind or module.function(call) is not function:
@@ -266,11 +266,3 @@ def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
         for attribute in tree.nodes(cst.Attribute)
         if attribute.attr.value == "param_groups" and tree.order[attribute] > behind
     )
-
-
-def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _parts(element.value)
-    else:
-        yield target

@@ -6,7 +6,6 @@ A copy that the author needs is no mistake, however often it is made. What tells
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -77,14 +76,10 @@ def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
     """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
     tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
-    if any(has(word, Role.SPARING) for test in tests for word in _words(module, test)):
+    if any(has(word, Role.SPARING) for test in tests for word in module.tree.names_in(test)):
         return True
     function = module.function(node)
     return isinstance(function, cst.FunctionDef) and has(function.name.value, Role.SPARING)
-
-
-def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
-    return (part.value for part in module.tree.descendants(node) if isinstance(part, cst.Name))
 
 
 def _clears(module: Module, node: cst.CSTNode) -> bool:
@@ -131,7 +126,7 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
     return any(
         writes_out(module, call)
         and not _to_the_terminal(module, call)
-        and (switched or not _behind_switch(module, call, loop))
+        and (switched or not module.flow.is_conditional(call, within=loop))
         and not places.throttled(module, call)
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
@@ -144,10 +139,6 @@ def _to_the_terminal(module: Module, call: cst.Call) -> bool:
         return False
     on_screen = module.qualified(owner) in ("sys.stdout", "sys.stderr")
     return on_screen or ends(last_name(owner), Role.PROGRESS, Role.LOGGER)
-
-
-def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    return next(module.flow.branches(node, within=loop), None) is not None
 
 
 def in_writer(module: Module, node: cst.CSTNode) -> bool:

@@ -15,12 +15,13 @@ from torchlint.conversion import NotOutlinedError
 from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
+from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.project.graph import is_test
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR
 from torchlint.semantics import model
 from torchlint.semantics.fixpoint import Fixpoint
-from torchlint.semantics.inference import MAX_DEPTH, place_of
+from torchlint.semantics.inference import place_of
 from torchlint.semantics.linked import Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
@@ -32,7 +33,7 @@ _MOST = 800_000
 """Characters of the files that are kept as models at a time."""
 _MOST_IMPORTERS = 40
 _MOST_USERS = 8
-"""Of what more files than these may use, or of a file that more import, no calls in other files are looked for."""
+"""Of what more files than these may use, or of a file that more import, only the calls in it are known."""
 MOST_COMPANIONS = 40
 """Of programs of more files than these, what the others of them do is not asked."""
 
@@ -154,7 +155,7 @@ class Program:
         self.forest = Forest()
         self.effort = Effort()
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
-            partial(place_of, self.forest.order), depth=MAX_DEPTH, effort=self.effort
+            partial(place_of, self.forest.order), depth=DEEPEST_QUESTIONS, effort=self.effort
         )
         self.edges: dict[Path, set[Path]] = {}
         """For each file the others that its questions led to."""

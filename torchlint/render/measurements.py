@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchlint.registry import catalogue
-from torchlint.render.report import paint, visible
+from torchlint.render.report import paint, plural, visible
 from torchlint.render.snippet import cells
 from torchlint.verify import words
 from torchlint.verify.results import (
@@ -107,7 +107,7 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
 
 def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
     """The lines that wait for the device: confirmed, predicted but not seen, seen but not predicted."""
-    out = f"\nSynchronising calls over {_plural(report.steps, 'step')}\n"
+    out = f"\nSynchronising calls over {plural(report.steps, 'step')}\n"
     for status, (title, hue) in _STATUSES.items():
         rows = [row for row in report.rows if row.status is status]
         if not rows:
@@ -122,7 +122,7 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
         out += "\nNo line is predicted to wait for the device, and none was seen to.\n"
     else:
         out += (
-            f"\n{_plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not seen, "
+            f"\n{plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not seen, "
             f"{counts[2]} seen but not predicted.\n"
         )
     for text in report.missing:
@@ -388,7 +388,3 @@ def _paragraph(head: str, text: str, width: int, *, color: bool = False) -> str:
 
 def _paint(text: str, color: bool, hue: str = "", *, bold: bool = False) -> str:
     return paint(text, hue, bold=bold) if color else text
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from math import prod
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.constancy import same_later, unwritten
-from torchlint.semantics.operations import Operation, operations_of
+from torchlint.semantics.fixpoint import MANY
+from torchlint.semantics.operations import Operation, Operations, operations_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
 
-_DEPTH = 12
-_MOST_FACTORS = 64
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 
 
@@ -28,52 +29,69 @@ class Product:
     factors: tuple[cst.BaseExpression, ...]
 
 
-def product(module: Module, node: cst.BaseExpression, names: list[cst.Name], depth: int = _DEPTH) -> Product:
+def product(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Product:
     """The number and the factors that an expression is the product of; names with one use are looked into.
 
-    Those names are added to ``names``, for `as_assigned`.
+    Those names are added to ``names``, for `as_assigned`. What is made of too many operations is one factor.
     """
     operations = operations_of(module)
-    number = operations.number(node)
-    if number is not None:
-        return Product(number, ())
+    total = divisor = 1.0
+    factors: list[cst.BaseExpression] = []
     through: list[cst.Name] = []
-    operation = only_here(module, node, through)
-    if operation is None or operation.in_place or not depth or operation.options:
-        return Product(1.0, (node,))
+    # Each with its exponent.
+    waiting = [(node, 1)]
+    taken_apart = 0
+    while waiting:
+        operand, exponent = waiting.pop()
+        number = operations.number(operand)
+        if number is not None:
+            total *= prod(repeat(number, exponent))
+            continue
+        looked_into: list[cst.Name] = []
+        operation = only_here(module, operand, looked_into)
+        inner = _multiplied(operations, operation) if operation is not None else None
+        if inner is None:
+            factors += [operand] * exponent
+        else:
+            taken_apart += 1
+            times, by, parts = inner
+            total *= prod(repeat(times, exponent))
+            divisor *= prod(repeat(by, exponent))
+            waiting += [(part, exponent * power) for part, power in reversed(parts)]
+            through += looked_into
+        if max(taken_apart, len(factors), exponent) > MANY:
+            return Product(1.0, (node,))
+    names += through
+    return Product(total / divisor, tuple(factors))
 
-    def inner(operand: cst.BaseExpression) -> Product:
-        return product(module, operand, through, depth - 1)
 
-    found: Product | None = None
+def _multiplied(
+    operations: Operations, operation: Operation
+) -> tuple[float, float, list[tuple[cst.BaseExpression, int]]] | None:
+    """The numbers by which a product is multiplied and divided, and its factors with their exponents.
+
+    None if an operation is no product.
+    """
+    if operation.in_place or operation.options:
+        return None
+    first, *others = operation.operands
     match operation.name:
         case "mul":
-            left, right = (inner(o) for o in operation.operands)
-            found = Product(left.number * right.number, (*left.factors, *right.factors))
+            return 1.0, 1.0, [(operand, 1) for operand in operation.operands]
         case "div":
-            divisor = operations.number(operation.operands[1])
-            if divisor:
-                left = inner(operation.operands[0])
-                found = Product(left.number / divisor, left.factors)
+            divisor = operations.number(others[0])
+            return (1.0, divisor, [(first, 1)]) if divisor else None
         case "neg":
-            left = inner(operation.operands[0])
-            found = Product(-left.number, left.factors)
+            return -1.0, 1.0, [(first, 1)]
         case "pow":
-            exponent = operations.integer(operation.operands[1])
-            if exponent is not None and 1 < exponent <= 4:
-                left = inner(operation.operands[0])
-                if len(left.factors) > _MOST_FACTORS:
-                    return Product(1.0, (node,))
-                found = Product(left.number**exponent, left.factors * exponent)
+            exponent = operations.integer(others[0])
+            if exponent is None or not 1 < exponent <= 4:
+                return None
+            return 1.0, 1.0, [(first, exponent)]
         case "square":
-            left = inner(operation.operands[0])
-            if len(left.factors) > _MOST_FACTORS:
-                return Product(1.0, (node,))
-            found = Product(left.number**2, left.factors * 2)
-    if found is None:
-        return Product(1.0, (node,))
-    names += through
-    return found
+            return 1.0, 1.0, [(first, 2)]
+        case _:
+            return None
 
 
 def plus_number(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import dtypes
+from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.identifiers import imports
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-def _listed(namespace: str, names: str) -> frozenset[str]:
-    return frozenset(f"{namespace}{name}" for name in names.split())
-
-
 # Functions whose result is an array whatever they are given, of the dtype of their data ...
-_MAKERS = _listed(
+_MAKERS = listed(
     "numpy.",
     """
     append arange argsort array asarray ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d
@@ -43,7 +40,7 @@ _MAKERS = _listed(
     """,
 )
 # Functions that are applied to each element: arrays give arrays, numbers give numbers.
-_ELEMENTWISE = _listed(
+_ELEMENTWISE = listed(
     "numpy.",
     """
     abs absolute add arccos arcsin arctan arctan2 ceil clip cos cosh divide equal exp expm1 fabs floor fmod
@@ -51,17 +48,17 @@ _ELEMENTWISE = _listed(
     multiply nan_to_num negative power real rint round sign sin sinh sqrt square subtract tan tanh where
     """,
 )
-_IMAGES = _listed(
+_IMAGES = listed(
     "cv2.",
     """
     blur copyMakeBorder cvtColor filter2D flip GaussianBlur getRotationMatrix2D imdecode imread medianBlur
     merge remap resize rotate warpAffine warpPerspective
     """,
 )
-_METHODS = _listed(
+_METHODS = listed(
     "", "argsort astype clip copy cumsum flatten ravel repeat reshape round swapaxes take transpose"
 )
-_REDUCTIONS = _listed("", "max mean min std sum var")
+_REDUCTIONS = listed("", "max mean min std sum var")
 # What takes something out of a list.
 _TAKING = frozenset({"clear", "pop", "popleft", "remove"})
 

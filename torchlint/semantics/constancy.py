@@ -8,7 +8,7 @@ whatever name. What may change each variable is worked out once for a file.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
@@ -489,7 +489,11 @@ def _handed_on(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
 @remembered
 def _opaque_calls(module: Module, function: Function | None) -> list[Change]:
     """The calls of a function that may run other functions of the file, or what it does not show."""
-    calls = (call for call in module.calls_in(function) if _is_opaque(module, call))
+    return _changes_by(module, (call for call in module.calls_in(function) if _is_opaque(module, call)))
+
+
+def _changes_by(module: Module, calls: Iterable[cst.Call]) -> list[Change]:
+    """What some calls may change, in the order of time."""
     return sorted((Change(_moment(module, call), call) for call in calls), key=_after)
 
 
@@ -510,8 +514,7 @@ def _is_opaque(module: Module, call: cst.Call) -> bool:
 @remembered
 def _actions(module: Module, function: Function | None) -> list[Change]:
     """The calls of a function that do more than to compute: that draw random numbers, or are not shown."""
-    calls = (call for call in module.calls_in(function) if _acts(module, call))
-    return sorted((Change(_moment(module, call), call) for call in calls), key=_after)
+    return _changes_by(module, (call for call in module.calls_in(function) if _acts(module, call)))
 
 
 def _acts(module: Module, call: cst.Call) -> bool:

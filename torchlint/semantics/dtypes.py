@@ -8,34 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from torchlint.semantics.api.families import listed
 from torchlint.semantics.values import MISSING, Kind, Value, item_of
 
-
-def _listed(namespace: str, names: str) -> frozenset[str]:
-    return frozenset(f"{namespace}{name}" for name in names.split())
-
-
-DOUBLE_MAKERS = _listed(
+DOUBLE_MAKERS = listed(
     "numpy.", "empty eye fromfile hamming hanning identity linspace loadtxt logspace ones zeros"
 )
 """Functions whose arrays are of double precision unless another dtype is asked for."""
 
-DTYPE_SECOND = _listed("numpy.", "array asarray ascontiguousarray empty frombuffer identity ones zeros")
+DTYPE_SECOND = listed("numpy.", "array asarray ascontiguousarray empty frombuffer identity ones zeros")
 """Functions that take the dtype as their second argument."""
 
 DRAWS: Mapping[str, int] = {
-    **dict.fromkeys(_listed("numpy.random.", "random random_sample standard_normal"), 0),
-    **dict.fromkeys(_listed("numpy.random.", "choice exponential poisson"), 1),
-    **dict.fromkeys(_listed("numpy.random.", "beta binomial gamma laplace normal randint uniform"), 2),
+    **dict.fromkeys(listed("numpy.random.", "random random_sample standard_normal"), 0),
+    **dict.fromkeys(listed("numpy.random.", "choice exponential poisson"), 1),
+    **dict.fromkeys(listed("numpy.random.", "beta binomial gamma laplace normal randint uniform"), 2),
 }
 """Functions that draw numbers: one by default, an array if they are asked for a size, which is this
 argument."""
 
-OTHER_DRAWS = _listed("numpy.random.", "binomial choice poisson randint")
+OTHER_DRAWS = listed("numpy.random.", "binomial choice poisson randint")
 """Those that do not draw numbers of double precision."""
 
 # Functions whose arrays have the dtype of what they are given first: an array, a list of arrays or numbers.
-_KEEPING = _listed(
+_KEEPING = listed(
     "numpy.",
     """
     array asarray ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d broadcast_to column_stack
@@ -45,26 +41,24 @@ _KEEPING = _listed(
     """,
 )
 # Functions of each element that give floating-point numbers, of double precision for integers ...
-_FLOATING = _listed(
+_FLOATING = listed(
     "numpy.",
     "arccos arcsin arctan cos cosh exp expm1 log log10 log1p log2 sin sinh sqrt tan tanh",
 )
 # ... and those that promote what they are given.
-_PROMOTING = _listed("numpy.", "add clip maximum minimum mod multiply subtract")
-_ROUNDING = _listed("numpy.", "abs absolute ceil floor negative rint round square")
+_PROMOTING = listed("numpy.", "add clip maximum minimum mod multiply subtract")
+_ROUNDING = listed("numpy.", "abs absolute ceil floor negative rint round square")
 
-_ACCUMULATING = _listed("numpy.", "cumprod cumsum outer power")
+_ACCUMULATING = listed("numpy.", "cumprod cumsum outer power")
 
-_KEEPING_METHODS = _listed(
+_KEEPING_METHODS = listed(
     "", "clip copy diagonal flatten ravel repeat reshape round squeeze swapaxes take transpose"
 )
 _AVERAGING_METHODS = frozenset({"mean", "std", "var"})
 _CHOOSING_METHODS = frozenset({"max", "min"})
 
 _DTYPES = {
-    **{
-        name: name for name in _listed("", "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 bool")
-    },
+    **{name: name for name in listed("", "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 bool")},
     "float": "float64",
     "double": "float64",
     "single": "float32",

@@ -52,9 +52,8 @@ def _counts_batches(name: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LeftEvaluating:
-    """A model that ``evaluation`` leaves in evaluation mode; ``step`` trains it on in the next iteration."""
+    """A model that is left in evaluation mode; ``step`` trains it on in the next iteration."""
 
-    evaluation: Event
     step: Event
     iteration: Iteration
 
@@ -71,7 +70,7 @@ def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
             if event.subject is not None:
                 step = _Search(iteration, module).trained_on(event, event.subject)
                 if step is not None:
-                    return LeftEvaluating(event, step, iteration)
+                    return LeftEvaluating(step, iteration)
     return None
 
 

@@ -17,10 +17,14 @@ from torchlint.effort import Effort
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
 
-_ROUNDS = 12
-"""How often a component is gone through before answers that still change are given up."""
-_RESTARTS = 8
-"""How often a component starts again because more questions turned out to belong to it."""
+MANY = 64
+"""How many of anything are told apart: the one bound of the model, which widens what would not end by itself.
+
+Where more definitions than these reach a read, one of them stands for all; a value with more parts is told
+without what is in them; a formula of more operations is none; an iteration goes into no more functions; and
+answers that go on changing for so many rounds are given up, since not all that is asked is monotone. What
+people write stays far below: the answers of a circle agree in five rounds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,11 @@ class Fixpoint(Generic[Q, A]):
         """Settle the open questions from a number on, if none of them leads back behind it."""
         members = self._gather(base)
         given_up: dict[Q, A] = {}
-        rounds = restarts = 0
+        left: dict[Q, list[A]] = {}
+        """The answers that gave way to others."""
+        told: set[Q] = set()
+        """The questions that were told that they are unknown, since nothing else tells anything of them."""
+        rounds = 0
         while True:
             rounds += 1
             self._go_through(members, given_up)
@@ -240,11 +248,12 @@ class Fixpoint(Generic[Q, A]):
                 self._forget(self._previous, members)
                 return
             if len(self._open) > base + len(members):
+                # More questions belong to it: it starts again, so that all have gone through the same.
                 members = self._gather(base)
-                if restarts < _RESTARTS:
-                    restarts, rounds = restarts + 1, 0
-                    given_up.clear()
+                if rounds <= MANY:
                     self._forget(self._previous, members)
+                    left.clear()
+                    told.clear()
                 continue
             current = self._current
             disputed = [q for q in members if self._leaned.get(q[0], current[q[0]]) != current[q[0]]]
@@ -253,11 +262,18 @@ class Fixpoint(Generic[Q, A]):
                 self._settle(base, members)
                 return
             self._previous.update((key, current[key]) for key, _, _ in members)
-            if rounds > _ROUNDS:
-                given_up.update((key, answers.unknown) for key, _, answers in (*disputed, *silent))
-            elif not disputed:
+            for key, _, answers in disputed:
+                # An answer that comes back after another would come and go for ever.
+                if rounds > MANY or current[key] in left.get(key, ()):
+                    given_up[key] = answers.unknown
+                elif self._leaned[key] is not answers.nothing:
+                    left.setdefault(key, []).append(self._leaned[key])
+            for key, _, answers in () if disputed else silent:
                 # What nothing outside of the component tells anything of is unknown in it, too.
-                self._previous.update((key, answers.unknown) for key, _, answers in silent)
+                if key in told:
+                    given_up[key] = answers.unknown
+                told.add(key)
+                self._previous[key] = answers.unknown
 
     def _gather(self, base: int) -> list[_Question]:
         """The open questions from a number on, as one component, in the order in which to go through them."""

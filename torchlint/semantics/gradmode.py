@@ -162,7 +162,7 @@ class GradModes(Part):
             if all(other.mode == mode for other in settings):
                 return Grad.UNKNOWN if mode is not Grad.ON else None
             # Of the loops around a statement it is taken that they have iterations.
-            return mode if next(flow.branches(call), None) is None else Grad.UNKNOWN
+            return Grad.UNKNOWN if flow.is_conditional(call) else mode
         # What comes later in a loop is in force when the loop comes round again.
         last = settings[-1]
         if any(self.tree.contains(loop, last.call) for loop in flow.statement_loops(node)[:1]):

@@ -240,7 +240,7 @@ def _below_condition(module: Module, node: cst.CSTNode) -> bool:
     """Whether a decision of its function may leave ``node`` out: the compiler follows what is taken."""
     if any(isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node)):
         return True
-    return next(module.flow.branches(node), None) is not None
+    return module.flow.is_conditional(node)
 
 
 _SETTINGS = {

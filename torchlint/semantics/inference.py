@@ -8,7 +8,6 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-import sys
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial, reduce
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from torchlint.effort import ExhaustedError
+from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -74,11 +74,6 @@ from torchlint.semantics.values import (
 )
 from torchlint.syntax import SyntaxTree
 
-# The evaluator recurses through definitions. No program that people write comes near this depth; a lower
-# limit that some do reach makes the answers depend on which question was asked first, and deeper chains are
-# solved in steps of this length. The first releases of Python 3.12 allow 1,500 calls within one another that
-# go through C, such as ``any()`` of a generator, whatever the recursion limit is.
-MAX_DEPTH = 500 if sys.version_info[:2] == (3, 12) else 3000
 Part = TypeVar("Part")
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
 # The join of more values than these is worked out once for all places that ask for it.
@@ -110,7 +105,7 @@ class Inference:
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         if fixpoint is None:
-            fixpoint = Fixpoint(partial(place_of, tree.order), depth=MAX_DEPTH, effort=self.effort)
+            fixpoint = Fixpoint(partial(place_of, tree.order), depth=DEEPEST_QUESTIONS, effort=self.effort)
         self.fixpoint = fixpoint
         self.library = Library(self)
         self.annotations = self._part(Annotations)(self, self.library)
@@ -775,7 +770,7 @@ class Inference:
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
                 return DTYPE
-            if attr == "grad" and base.kind is Kind.UNKNOWN and not self._is_called(node):
+            if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
                 return TENSOR.attached(Graph.DETACHED)
             if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
@@ -790,10 +785,6 @@ class Inference:
             and asked.value is node
             and asked.attr.value in ("item", "cpu", "cuda", "detach", "clone", "copy_", "fill_", "zero_")
         )
-
-    def _is_called(self, node: cst.Attribute) -> bool:
-        call = self.tree.parent(node)
-        return isinstance(call, cst.Call) and call.func is node
 
     @cached_property
     def _defines_shapes(self) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
 from torchlint.semantics.gradients import gradient_owner
 from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
@@ -25,9 +26,6 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind, Value
 
 Path = tuple[cst.Call, ...]
-
-_VISITS = 200
-"""How many functions are gone through for one iteration."""
 
 
 def _clears_gradients(name: str | None) -> bool:
@@ -108,7 +106,8 @@ class Iteration:
 
     ``loop`` is a function where other files, or a framework, call it again and again. ``foreign`` are the
     calls of functions that the file does not show, with the way to them. ``functions`` are the functions gone
-    through. ``complete`` is False if some were left out.
+    through. ``complete`` is False if some were left out: where each of ``n`` functions calls the next one
+    twice, there are more ways than can be gone.
     """
 
     loop: StatementLoop | cst.FunctionDef
@@ -291,7 +290,7 @@ class Iterations(Part):
         for function in bodies:
             if function not in self._of_interest:
                 continue
-            if self._visits >= _VISITS:
+            if self._visits >= MANY:
                 iteration.complete = False
             elif all(self.module.callee(step) is not function for step in path):
                 self._visits += 1

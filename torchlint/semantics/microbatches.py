@@ -332,7 +332,9 @@ class _Search:
             if isinstance(node.operator, cst.DivideAssign)
         ]
         return any(
-            name in self._words(divisor) and not self._is_count(dividend) and not self._is_reported(dividend)
+            name in self.tree.names_in(divisor)
+            and not self._is_count(dividend)
+            and not self._is_reported(dividend)
             for dividend, divisor in divisions
         )
 
@@ -340,7 +342,7 @@ class _Search:
         """Whether what is divided counts batches or samples, and is no loss."""
         if self.module.value(dividend).kind is Kind.NUMBER:
             return True
-        words = self._words(dividend)
+        words = self.tree.names_in(dividend)
         return not any(map(names_loss, words)) and any(has(word, *_COUNTS) for word in words)
 
     def _is_reported(self, dividend: cst.BaseExpression) -> bool:
@@ -351,9 +353,6 @@ class _Search:
             or self.module.qualified(call.func) == "builtins.float"
             for call in calls
         )
-
-    def _words(self, node: cst.BaseExpression) -> set[str]:
-        return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
 
     def _handles_gradients(self) -> bool:
         """Whether the iteration changes gradients by hand, so that it may divide them."""

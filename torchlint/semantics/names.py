@@ -23,6 +23,7 @@ from typing import Any
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
@@ -34,9 +35,6 @@ _BUILTINS = frozenset(dir(builtins))
 # file ask for exact types.
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
-MANY = 64
-"""How many definitions that reach a read are told apart; where there are more, one stands for all of them."""
-_LONGEST = 50
 
 
 class ScopeKind(IdentityEnum):
@@ -882,15 +880,13 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 
 def dotted_text(node: cst.CSTNode) -> str | None:
-    """``a.b.c`` for a chain of plain attributes of usual length; None for anything else."""
+    """``a.b.c`` for a chain of plain attributes; None for anything else."""
     if type(node) is cst.Name:  # most often
         return node.value
     parts: list[str] = []
     while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-        if len(parts) > _LONGEST:
-            return None
     if type(node) is not cst.Name:
         return None
     parts.append(node.value)

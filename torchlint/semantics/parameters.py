@@ -173,12 +173,9 @@ class _Parameters:
         """The names that stand for a parameter in a loop, and those that stand for its name."""
         match target:
             case cst.Tuple(elements=[first, second]):
-                return self._names(second.value), self._names(first.value)
+                return self.tree.names_in(second.value), self.tree.names_in(first.value)
             case _:
-                return self._names(target), set()
-
-    def _names(self, node: cst.BaseExpression) -> set[str]:
-        return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
+                return self.tree.names_in(target), set()
 
     def _comprehension_tells(self, loop: cst.CompFor) -> Verdict[bool]:
         whole = self.tree.parent(loop)

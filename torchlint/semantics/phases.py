@@ -115,7 +115,7 @@ def _collates(name: str | None) -> bool:
 
 # What such a function is for does not change with what it does in between.
 _SETTLED = frozenset({Phase.FORWARD, Phase.DATASET, Phase.SETUP})
-_BRANCHING = (cst.If, cst.IfExp)
+_BRANCHING: frozenset[type] = frozenset({cst.If, cst.IfExp})
 
 
 class _Switch(NamedTuple):
@@ -175,7 +175,7 @@ class Phases(Part):
     def _shown(self, node: cst.CSTNode) -> Phase | None:
         """What the branches and loops around a node show, and the modes that are switched in front of it."""
         flow, order = self.module.flow, self.tree.order
-        branch = next((each for each in flow.branches(node) if isinstance(each.construct, _BRANCHING)), None)
+        branch = next(flow.branches(node, kinds=_BRANCHING), None)
         loop = next(iter(flow.statement_loops(node)), None)
         around: cst.CSTNode | None = branch.construct if branch is not None else loop
         if branch is not None and loop is not None and order[loop] > order[branch.construct]:
@@ -380,7 +380,7 @@ class Phases(Part):
         seen: set[tuple[Function, bool]] = set()
         while waiting:
             call, certain = waiting.pop()
-            branches = (each for each in flow.branches(call) if isinstance(each.construct, _BRANCHING))
+            branches = flow.branches(call, kinds=_BRANCHING)
             modal = [each.construct for each in branches if self._implied(each) is not None]
             for loop in flow.loops(call):
                 sure = certain and not any(self.tree.contains(loop, branch) for branch in modal)

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
+from torchlint.semantics.names import unpacked
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
@@ -151,7 +152,7 @@ class _Reach:
                 return tuple(name for name in registered if name is not None and "*" not in name)
             case _:
                 return ()
-        made = [self._name(part, method) for whole in given for part in _parts(whole)]
+        made = [self._name(part, method) for whole in given for part, _ in unpacked(whole)]
         return tuple(name for name in made if name is not None) if None not in made else ()
 
     def _name(self, node: cst.CSTNode, method: str) -> str | None:
@@ -209,11 +210,3 @@ class _Reach:
 def _is_size(name: str) -> bool:
     """Whether an attribute of a layer is one of its sizes, by the names that torch gives them."""
     return name in _WIDTHS or name.startswith("num_") or name.endswith(("_size", "_dim"))
-
-
-def _parts(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _parts(element.value)
-    else:
-        yield target

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeA
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import MANY, AttributeBinding, Binding, BindingKind
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 

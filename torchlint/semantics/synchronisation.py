@@ -214,15 +214,17 @@ def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, 
     return found
 
 
+_BRANCHES: frozenset[type] = frozenset({cst.If, cst.IfExp})
+
+
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
 
     The host has waited for that value just before, and reads another one at little cost.
     """
     return any(
-        isinstance(branch.construct, (cst.If, cst.While, cst.IfExp))
-        and _decided_on_device(module, branch.test)
-        for branch in module.flow.branches(node, loops=True)
+        _decided_on_device(module, branch.test)
+        for branch in module.flow.branches(node, loops=True, kinds=_BRANCHES)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.fixpoint import MANY
 
 
 class Kind(IdentityEnum):
@@ -172,22 +173,18 @@ def solid(value: Value) -> Value:
     return UNKNOWN if value is BOTTOM else value
 
 
-_LARGEST = 256
-"""How many values one may be made of, what is in its parts included."""
-
-
 def bounded(value: Value) -> Value:
-    """The value itself; of one that holds too much, what is told without going into its parts.
+    """The value itself; of one that is made of too many, what is told without going into its parts.
 
     ``b = (a, a)``, ``c = (b, b)`` doubles with each line, and comparing goes through all of it.
     """
     if value.elements is None and value.item is None and value.receiver is None:
         return value
-    if not _is_larger(value, _LARGEST):
+    if not _is_larger(value, MANY):
         return value
     elements = value.elements
     if elements is not None:
-        elements = tuple(map(_alone, elements)) if len(elements) < _LARGEST else None
+        elements = tuple(map(_alone, elements)) if len(elements) < MANY else None
     return value._replace(
         elements=elements,
         item=None if value.item is None else _alone(value.item),

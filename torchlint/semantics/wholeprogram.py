@@ -229,7 +229,7 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
         place = pending.pop()
         function = module.function(place)
         if function is None:
-            if next(module.flow.branches(place), None) is None:
+            if not module.flow.is_conditional(place):
                 return True
         elif function not in seen:
             seen.add(function)

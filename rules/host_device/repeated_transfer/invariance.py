@@ -281,7 +281,7 @@ def _always_runs(module: Module, loop: StatementLoop, call: cst.Call) -> bool:
     """Whether each iteration of a loop comes to a call, and leaves no context behind it."""
     flow = module.flow
     around = (*flow.tries(call), *flow.alternatives(call), *flow.contexts(call))
-    return next(flow.branches(call, within=loop), None) is None and not any(
+    return not flow.is_conditional(call, within=loop) and not any(
         module.tree.contains(loop, holder) for holder in around
     )
 

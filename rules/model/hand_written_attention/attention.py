@@ -22,6 +22,7 @@ from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.sources import Through, every, traced
@@ -39,14 +40,12 @@ _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16", "doubl
 _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", "clone", "expand", "flatten"})
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
 _LARGEST = frozenset({"max", "amax"})
-_DEPTH = 24
 # What calls code of its own with what a layer is given and computes.
 _LISTENING = frozenset(
     {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
     | {"register_full_backward_pre_hook", "register_backward_hook", "register_module_forward_hook"}
     | {"register_module_forward_pre_hook", "create_feature_extractor", "IntermediateLayerGetter"}
 )
-_STEPS = 2_000
 # How fused attention is called, also by other libraries.
 _FUSED = (
     "scaled_dot_product_attention",
@@ -126,25 +125,17 @@ class _Walk:
     straight: bool = True
     depth: int = 0
     known: dict[tuple[cst.CSTNode, bool], _Chain | None] = field(default_factory=dict)
-    cut_short: int = 0
-    """How often a circle was left out, or it went too deep: what rests on that is not known for good."""
-    steps: int = 0
 
     # Softmax is looked for first (``weighted``), then the product of the scores.
 
     def chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
         if (node, weighted) in self.known:
             return self.known[node, weighted]
-        self.steps += 1
-        if self.depth > _DEPTH or self.steps > _STEPS:
-            self.cut_short += 1
+        if self.depth > MANY:
             return None
         self.depth += 1
-        before = self.cut_short
-        found = self._chain(node, weighted)
+        found = self.known[node, weighted] = self._chain(node, weighted)
         self.depth -= 1
-        if before == self.cut_short:
-            self.known[node, weighted] = found
         return found
 
     def _chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
@@ -232,8 +223,8 @@ class _Walk:
         bindings = self.module.bindings(name)
         chains = []
         for binding in bindings:
+            # What a variable is made of in a loop adds nothing of its own to what it begins with.
             if binding in self.visiting:
-                self.cut_short += 1
                 continue
             chain = self._through_binding(binding, weighted)
             if chain is None:

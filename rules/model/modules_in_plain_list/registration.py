@@ -274,12 +274,8 @@ class _Attribute:
         return (
             word[:1].isupper()
             and denotes(word, Role.LAYER)
-            and any(self._is_called(element) for read in self.reads for element in self._elements(read))
+            and any(self.tree.is_called(element) for read in self.reads for element in self._elements(read))
         )
-
-    def _is_called(self, element: cst.BaseExpression) -> bool:
-        call = self.tree.parent(element)
-        return isinstance(call, cst.Call) and call.func is element
 
     @traced(Through.RETURNS)
     def _has_state(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
@@ -336,7 +332,7 @@ class _Attribute:
             return True
         if self._is_wrapped_to_hide() or self._frozen(made):
             return True
-        called = [element for element in elements if self._is_called(element)]
+        called = [element for element in elements if self.tree.is_called(element)]
         return bool(called) and all(grad(self.module, element) is Grad.OFF for element in called)
 
     def _is_registered(self, node: cst.BaseExpression) -> bool:

@@ -51,6 +51,7 @@ _WARNINGS = frozenset({"warn", "warning", "error"})
 _NORMS = frozenset({"norm", "vector_norm"})
 _FEW_STEPS = 10
 """Target networks that are updated every so many steps are updated all the time."""
+_IF: frozenset[type] = frozenset({cst.If})
 # Functions of which nobody knows how often they run, but that set something up, going by their names.
 _ONCE = (Role.MAKING, Role.LOADING, Role.CLEARING, Role.SYNCHRONIZATION)
 
@@ -135,7 +136,7 @@ def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
 
     Target networks follow by a small share each time, which makes no sense once in a hundred steps.
     """
-    branches = [branch for branch in module.flow.branches(loop) if isinstance(branch.construct, cst.If)]
+    branches = list(module.flow.branches(loop, kinds=_IF))
     counted = [branch for branch in branches if _intervals(branch.test, module)]
     intervals = [interval for branch in counted for interval in _intervals(branch.test, module)]
     if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):

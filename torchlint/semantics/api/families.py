@@ -11,7 +11,8 @@ from functools import cache
 from typing import Final
 
 
-def _listed(prefix: str, names: str) -> frozenset[str]:
+def listed(prefix: str, names: str) -> frozenset[str]:
+    """The names in a text, each with the prefix: ``torch.nn.Linear``."""
     return frozenset(prefix + name for name in names.split())
 
 
@@ -40,34 +41,34 @@ CONVOLUTION_FUNCTIONS: Final = _by_dimensions(
 CONVOLUTIONS: Final[Mapping[str, int]] = {**CONVOLUTION_LAYERS, **CONVOLUTION_FUNCTIONS}
 """Layers and functions that convolve, with the number of dimensions that they do it over."""
 
-LINEAR_LAYERS: Final = _listed("torch.nn.", "Linear LazyLinear")
+LINEAR_LAYERS: Final = listed("torch.nn.", "Linear LazyLinear")
 """Layers that multiply with one matrix."""
 
-RECURRENT_LAYERS: Final = _listed("torch.nn.", "LSTM GRU RNN")
+RECURRENT_LAYERS: Final = listed("torch.nn.", "LSTM GRU RNN")
 """Layers that go through a sequence."""
 
-RECURRENT_CELLS: Final = _listed("torch.nn.", "LSTMCell GRUCell RNNCell")
+RECURRENT_CELLS: Final = listed("torch.nn.", "LSTMCell GRUCell RNNCell")
 """Layers that do one step of a recurrence."""
 
-TRANSFORMERS: Final = _listed(
+TRANSFORMERS: Final = listed(
     "torch.nn.",
     "Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer",
 )
 """The transformer of torch, and its parts."""
 
-ATTENTION: Final = TRANSFORMERS | _listed(
+ATTENTION: Final = TRANSFORMERS | listed(
     "torch.nn.",
     "MultiheadAttention functional.scaled_dot_product_attention functional.multi_head_attention_forward",
 )
 """Layers and functions that compute attention."""
 
-BATCH_NORMS: Final = _listed(
+BATCH_NORMS: Final = listed(
     "torch.nn.",
     "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d SyncBatchNorm",
 )
 """Layers that normalise over the batch."""
 
-INSTANCE_NORMS: Final = _listed(
+INSTANCE_NORMS: Final = listed(
     "torch.nn.",
     "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
 )
@@ -78,19 +79,19 @@ MATRIX_PRODUCTS: Final = (
     | RECURRENT_LAYERS
     | RECURRENT_CELLS
     | ATTENTION
-    | _listed("torch.nn.", "Bilinear functional.linear functional.bilinear")
-    | _listed("torch.", "matmul mm bmm einsum addmm baddbmm")
+    | listed("torch.nn.", "Bilinear functional.linear functional.bilinear")
+    | listed("torch.", "matmul mm bmm einsum addmm baddbmm")
 )
 """Layers and functions whose work is products of matrices."""
 
 LARGE_LAYERS: Final = (
     frozenset(CONVOLUTION_LAYERS)
     | TRANSFORMERS
-    | _listed("torch.nn.", "MultiheadAttention LazyLinear Bilinear LSTMCell GRUCell")
+    | listed("torch.nn.", "MultiheadAttention LazyLinear Bilinear LSTMCell GRUCell")
 )
 """Layers with weights whose number the sizes of `Linear` and of recurrent layers do not tell."""
 
-DROPOUTS: Final = _listed(
+DROPOUTS: Final = listed(
     "torch.nn.", "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout"
 )
 """Layers that leave something out at random while a model trains."""
@@ -103,12 +104,12 @@ LAYERS_WITH_PARAMETERS: Final = (
     | TRANSFORMERS
     | BATCH_NORMS
     | INSTANCE_NORMS
-    | _listed("torch.nn.", "AdaptiveLogSoftmaxWithLoss Bilinear Embedding EmbeddingBag GroupNorm LayerNorm")
-    | _listed("torch.nn.", "MultiheadAttention PReLU RMSNorm")
+    | listed("torch.nn.", "AdaptiveLogSoftmaxWithLoss Bilinear Embedding EmbeddingBag GroupNorm LayerNorm")
+    | listed("torch.nn.", "MultiheadAttention PReLU RMSNorm")
 )
 """Layers that have parameters, unless they are told not to, or buffers."""
 
-LAYERS_WITHOUT_PARAMETERS: Final = DROPOUTS | _listed(
+LAYERS_WITHOUT_PARAMETERS: Final = DROPOUTS | listed(
     "torch.nn.",
     """
     AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
@@ -134,20 +135,18 @@ DEPENDENT_ON_MODE: Final = (
     | TRANSFORMERS
     | BATCH_NORMS
     | INSTANCE_NORMS
-    | _listed("torch.nn.", "MultiheadAttention RReLU")
-    | _listed("torch.nn.functional.", "alpha_dropout batch_norm dropout dropout1d dropout2d dropout3d")
-    | _listed(
-        "torch.nn.functional.", "feature_alpha_dropout instance_norm multi_head_attention_forward rrelu"
-    )
-    | _listed("torch.nn.functional.", "scaled_dot_product_attention")
+    | listed("torch.nn.", "MultiheadAttention RReLU")
+    | listed("torch.nn.functional.", "alpha_dropout batch_norm dropout dropout1d dropout2d dropout3d")
+    | listed("torch.nn.functional.", "feature_alpha_dropout instance_norm multi_head_attention_forward rrelu")
+    | listed("torch.nn.functional.", "scaled_dot_product_attention")
 )
 """Layers and functions that compute something else in training mode than in evaluation mode, or may."""
 
 QUEUES: Final = (
-    _listed("torch.", "Stream Event")
-    | _listed("torch.cuda.", "Stream ExternalStream Event streams.Stream streams.Event")
-    | _listed("torch.xpu.", "Stream Event streams.Stream streams.Event")
-    | _listed("torch.mtia.", "Stream Event")
+    listed("torch.", "Stream Event")
+    | listed("torch.cuda.", "Stream ExternalStream Event streams.Stream streams.Event")
+    | listed("torch.xpu.", "Stream Event streams.Stream streams.Event")
+    | listed("torch.mtia.", "Stream Event")
     | frozenset({"torch.mps.event.Event"})
 )
 """Classes whose ``synchronize`` waits for what a device has to do."""
@@ -158,33 +157,33 @@ QUEUES: Final = (
 TEST_LIBRARIES: Final = frozenset({"unittest", "pytest", "hypothesis"})
 """What unit tests are written with."""
 
-_ONE_SIZE = _listed(
+_ONE_SIZE = listed(
     "",
     "CIFAR10 CIFAR100 MNIST FashionMNIST EMNIST KMNIST QMNIST MovingMNIST SVHN STL10 USPS Omniglot FakeData"
     " PCAM EuroSAT",
 )
-CROPS: Final = _listed(
+CROPS: Final = listed(
     "",
     "RandomResizedCrop RandomSizedCrop RandomCrop CenterCrop center_crop random_crop FiveCrop TenCrop",
 )
 """The last names of transforms whose results have one size, in torchvision and in what imitates it."""
 
-NAMESPACES: Final = _listed("", "parse_args parse_known_args parse_args_into_dataclasses Namespace")
+NAMESPACES: Final = listed("", "parse_args parse_known_args parse_args_into_dataclasses Namespace")
 """The last names of what makes the options of a program in argparse, and in transformers on top of it."""
 
 RESIZES: Final = frozenset({"Resize", "Scale", "resize"})
 """The last names of transforms whose results have one size if both sides of it are given."""
 
 _TRAINING_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
-    "transformers": _listed("", "TrainingArguments Seq2SeqTrainingArguments"),
-    "trl": _listed(
+    "transformers": listed("", "TrainingArguments Seq2SeqTrainingArguments"),
+    "trl": listed(
         "",
         """
         BCOConfig CPOConfig DPOConfig GKDConfig GRPOConfig KTOConfig NashMDConfig ORPOConfig OnlineDPOConfig
         PPOConfig PRMConfig RLOOConfig RewardConfig SFTConfig XPOConfig
         """,
     ),
-    "sentence_transformers": _listed(
+    "sentence_transformers": listed(
         "",
         """
         CrossEncoderTrainingArguments SentenceTransformerTrainingArguments SparseEncoderTrainingArguments
@@ -203,7 +202,7 @@ MODELS_BY_NAME: Final = frozenset(
 
 _HOLDERS_OF_MODELS = ("timm.models.", "torch_geometric.nn.", "dgl.nn.", "torchmetrics.")
 _PACKAGES_OF_LOADERS = ("torch_geometric.", "torchdata.", "monai.", "dgl.", "torchvision.")
-_OTHER_RUNTIMES = _listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
+_OTHER_RUNTIMES = listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
     "onnxruntime.InferenceSession",
     "faster_whisper.WhisperModel",
     "vllm.LLM",
@@ -212,7 +211,7 @@ _PACKAGES_OF_OTHER_RUNTIMES = frozenset({"openvino", "xgboost", "lightgbm"})
 _CLASSES_OF_OTHER_RUNTIMES = ("CoreML", "Flax", "Keras", "ONNX", "Onnx", "OpenVINO", "TRT", "TensorRT")
 _SHORT_FOR_OTHER_RUNTIMES = ("ORT", "OV", "TF")
 
-WRITERS: Final = _listed(
+WRITERS: Final = listed(
     "",
     """
     add_image add_images create_dataset draw dump export fromarray hist imsave imshow imwrite plot save
@@ -223,7 +222,7 @@ WRITERS: Final = _listed(
 )
 """What functions and methods are called, in many libraries, that save, draw or write what they are given."""
 
-HOST_ALGORITHMS: Final = _listed("", "fcluster lapjv linear_sum_assignment linkage")
+HOST_ALGORITHMS: Final = listed("", "fcluster lapjv linear_sum_assignment linkage")
 """Algorithms that have no counterpart on a device, by whatever import they are had."""
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.flow.dominance import NONE, DominatorTree
 from torchlint.semantics.flow.graph import (
+    COMPREHENSIONS,
     FUNCTIONS,
     LOOPS,
     Block,
@@ -30,6 +31,10 @@ _AROUND_LOOPS = _SUITES | _FUNCTIONS | _LOOPS | {cst.CompFor}
 _CONTEXTS: frozenset[type] = _FUNCTIONS | {cst.With}
 _TRIES: frozenset[type] = _FUNCTIONS | {cst.Try, cst.TryStar}
 _TESTING = STATEMENTS | {cst.IfExp, cst.CompIf}
+_CHOOSING: frozenset[type] = frozenset(
+    {cst.If, cst.IfExp, cst.BooleanOperation, cst.Assert, cst.MatchCase, *COMPREHENSIONS}
+)
+"""What makes decisions on its parts, ``while`` left out."""
 # Fields that are evaluated before those in front of them.
 _FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", cst.IfExp: "test"}
 
@@ -157,6 +162,7 @@ class ControlFlow:
         self._flows: dict[Root, FunctionFlow] = {}
         self._choices: dict[cst.CSTNode, frozenset[cst.CSTNode]] = {}
         self._loops_of_suites: dict[cst.CSTNode, list[Loop]] = {}
+        self._stops: dict[frozenset[type], frozenset[type]] = {}
 
     def _branching(self, tree: SyntaxTree) -> frozenset[cst.CSTNode]:
         found = self._choices.get(tree.root)
@@ -215,22 +221,43 @@ class ControlFlow:
         *,
         outward: bool = False,
         loops: bool = False,
+        kinds: frozenset[type] = _CHOOSING,
     ) -> Iterator[Decision]:
         """The decisions a branch of which holds a node, the nearest first.
 
         Others were made as well on every way to it, such as those behind which a function was left. With
         ``outward``, the branches around the definitions that hold the node count, too; with ``loops``, the
-        tests of ``while``, which say how often the node runs.
+        tests of ``while``, which say how often the node runs. ``kinds`` are the types of what else may make
+        the decisions.
         """
+        if loops:
+            kinds = kinds | {cst.While}
         place: cst.CSTNode = node
         while place.__class__ is not cst.Module:
-            for decision in self.decisions(place, within):
-                repeats = isinstance(decision.construct, cst.While)
-                if (loops or not repeats) and self.tree.contains(decision.construct, place):
+            # Most places stand in no branch, which is known without the graph.
+            for decision in self.decisions(place, within) if self._stands_in(place, kinds) else ():
+                construct = decision.construct
+                if construct.__class__ in kinds and self.tree.contains(construct, place):
                     yield decision
             if not outward:
                 return
             place = self.root(place)
+
+    def is_conditional(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
+        """Whether a branch holds a node, in its function; with ``within``, a branch in that statement."""
+        return next(self.branches(node, within), None) is not None
+
+    def _stands_in(self, node: cst.CSTNode, kinds: frozenset[type]) -> bool:
+        """Whether a node of one of these types is around another, in its function."""
+        stops = self._stops.get(kinds)
+        if stops is None:
+            stops = self._stops[kinds] = kinds | _FUNCTIONS
+        for child, around in self.tree.edges(node, stops):
+            if around.__class__ in kinds:
+                return True
+            if child is around.body:  # type: ignore[attr-defined]
+                return False
+        return False
 
     def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
         """The handlers and cases of a ``match`` that are chosen on every way to a node, the nearest first."""
