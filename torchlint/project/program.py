@@ -18,7 +18,7 @@ from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.project.graph import is_test
 from torchlint.project.index import Index, Place
-from torchlint.project.records import STAR
+from torchlint.project.records import STAR, DefinitionKind
 from torchlint.semantics import model
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import place_of
@@ -29,13 +29,15 @@ from torchlint.source import Source, SourceError
 from torchlint.syntax import Forest, SyntaxTree
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
-_MOST = 800_000
-"""Characters of the files that are kept as models at a time."""
-_MOST_IMPORTERS = 40
+_MOST_TEXT = 2_500_000
+"""Characters of the files whose trees are kept: some seventy bytes of memory for each."""
+_MOST_ANSWERS = 150_000
+"""Answers that are kept from one checked file to the next."""
+_MOST_IMPORTERS = 12
 _MOST_USERS = 8
 """Of what more files than these may use, or of a file that more import, only the calls in it are known."""
-MOST_COMPANIONS = 40
-"""Of programs of more files than these, what the others of them do is not asked."""
+MOST_COMPANIONS = 60
+"""Files of programs of more than these are checked alone."""
 
 
 class Trees:
@@ -88,10 +90,11 @@ class Project:
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
         """The files of the project as one model, with what was worked out so far unless it is made anew."""
         present = self._program
-        if present is not None and not anew and present.settings is settings and len(present) < _MOST:
-            return present
+        if present is not None and not anew and present.settings is settings:
+            if len(present) < _MOST_TEXT and len(present.fixpoint.settled) < _MOST_ANSWERS:
+                return present
         self.forget()
-        if len(self._trees) > _MOST:
+        if len(self._trees) > _MOST_TEXT:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings)
         return self._program
@@ -133,13 +136,16 @@ class Project:
         return found
 
     def holds(self, source: Source) -> bool:
-        """Whether a file belongs to the project; its text is taken for that of the file from now on."""
+        """Whether a file is to be checked together with others; its text is taken for that of the file.
+
+        A file that no other has to do with is not, nor is one of a program of very many files.
+        """
         if source.path not in self.index.files:
             return False
         if self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
-        return True
+        return len(self.index.programs(source.path, MOST_COMPANIONS)) > 1
 
 
 class Program:
@@ -163,7 +169,8 @@ class Program:
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
         self._imported: dict[Binding, Target | None] = {}
-        self._users: dict[tuple[Path, re.Pattern[str], bool], tuple[Path, ...]] = {}
+        self._places: dict[Binding, Place | Path | str | None] = {}
+        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], tuple[Path, ...]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
         self._companions: dict[Path, tuple[Path, ...]] = {}
 
@@ -235,13 +242,30 @@ class Program:
     def _note(self, file: Path, *others: Path) -> None:
         self.edges.setdefault(file, set()).update(other for other in others if other != file)
 
+    def defines(self, names: Names, binding: Binding) -> bool:
+        """Whether an import brings a function, a class or a file of the project, which is no other's name."""
+        found = self._look_up_import(binding)
+        if not isinstance(found, Place):
+            return isinstance(found, Path)
+        return found.definition is None or found.definition.kind is not DefinitionKind.VARIABLE
+
     def imported(self, names: Names, binding: Binding) -> Target | None:
         """What an import brings from the project; None if it is of a library, or not found."""
         if binding not in self._imported:
-            self._imported[binding] = self._find_imported(names, binding)
+            self._imported[binding] = self._find_imported(binding)
         return self._imported[binding]
 
-    def _find_imported(self, names: Names, binding: Binding) -> Target | None:
+    def _find_imported(self, binding: Binding) -> Target | None:
+        found = self._look_up_import(binding)
+        return self._target(found) if isinstance(found, Place) else found
+
+    def _look_up_import(self, binding: Binding) -> Place | Path | str | None:
+        """What the index knows of what an import brings."""
+        if binding not in self._places:
+            self._places[binding] = self._find_place(binding)
+        return self._places[binding]
+
+    def _find_place(self, binding: Binding) -> Place | Path | str | None:
         file = self._files[self.forest.rank(binding.node)]
         statement = self.forest.parents[binding.node]
         dotted = binding.imported or ""
@@ -253,7 +277,7 @@ class Program:
             if module is None:
                 return None
             self._note(file, module)
-            return self.member(module, name)
+            return self._look_up(module, name)
         module = self.index.module(file, dotted)
         if module is not None:
             self._note(file, module)
@@ -269,11 +293,16 @@ class Program:
 
     def member(self, file: Path, name: str) -> Target | None:
         """What a file or package of the project has under a name; None if nothing is known of it."""
+        found = self._look_up(file, name)
+        return self._target(found) if isinstance(found, Place) else found
+
+    def _look_up(self, file: Path, name: str) -> Place | str | None:
         visited: set[Path] = set()
         found = self.index.lookup(file, name, visited)
         self._note(file, *visited)
-        if not isinstance(found, Place):
-            return found
+        return found
+
+    def _target(self, found: Place) -> Target | None:
         if found.definition is None:
             return found.file
         module = self.module(found.file)
@@ -297,13 +326,15 @@ class Program:
                     return found
         return None
 
-    def users(self, part: Any, pattern: re.Pattern[str], *, instances: bool = False) -> Sequence[Module]:
+    def users(
+        self, part: Any, words: tuple[str, ...], *, instances: bool = False, heirs: bool = False
+    ) -> Sequence[Module]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those whose text matches: of what imports it, and of ``instances`` also of what that imports, to which
-        they may be handed.
+        Those with one of some words in their text: of what imports it, and of ``instances`` also of what that
+        imports, to which they may be handed. With ``heirs``, those that define a class with such a base.
         """
-        key = self.file(part), pattern, instances
+        key = self.file(part), words, instances, heirs
         if key not in self._users:
             self._users[key] = self._find_users(*key)
         self._note(key[0], *self._users[key])
@@ -343,23 +374,24 @@ class Program:
             self._direct[file] = users
         return self._direct[file]
 
-    def _find_users(self, file: Path, pattern: re.Pattern[str], instances: bool) -> tuple[Path, ...]:
+    def _find_users(
+        self, file: Path, words: tuple[str, ...], instances: bool, heirs: bool
+    ) -> tuple[Path, ...]:
         direct = self._direct_users(file)
         if len(direct) > _MOST_IMPORTERS:
             return ()
-        found = self._matching(direct, pattern)
+        found = self._speaking_of(direct, words)
+        if heirs:
+            bases = re.compile(rf"^[ \t]*class\b[^:]*\b(?:{'|'.join(words)})\b", re.MULTILINE)
+            found = [user for user in found if bases.search(self.index.text(user))]
         if len(found) > _MOST_USERS:
             return ()
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
         handed = {place.file for user in direct for link in self.index.links(user) for place in link.places}
-        others = self._matching(handed & self.index.files - {file}, pattern)
-        every = {*found, *others}
+        every = {*found, *self._speaking_of(handed & self.index.files - {file}, words)}
         return tuple(sorted(every if len(every) <= _MOST_USERS else found))
-
-    def _matching(self, files: Collection[Path], pattern: re.Pattern[str]) -> list[Path]:
-        return [file for file in files if pattern.search(self.index.text(file)) is not None]
 
 
 def name_of(place: Place) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def record(source: Source) -> Record:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(with_line_feeds(source.text))
-        return _Reader().record(tree)
+        return _Reader(_INNER.search(source.text) is not None).record(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Record(readable=False)
 
@@ -98,7 +99,8 @@ def record(source: Source) -> Record:
 class _Reader:
     """Reads the tree of one file, each node once."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports_inside: bool) -> None:
+        self._imports_inside = imports_inside
         self._imports: list[Import] = []
         self._definitions: list[Definition] = []
         self._exported: list[str] | None = None
@@ -196,6 +198,8 @@ class _Reader:
 
     def _inside(self, node: ast.AST) -> None:
         """Read the imports below a node, which run with the function that they stand in."""
+        if not self._imports_inside:
+            return
         pending = [node]
         while pending:
             node = pending.pop()
@@ -230,6 +234,10 @@ class _Reader:
             self._imports.append(made)
 
 
+# What is in the text of a file that imports anything elsewhere than in a line of its own at the left margin.
+_INNER = re.compile(
+    r"^[ \t]+(?:from|import)\b|[;:][ \t]*(?:from|import)\b|import_module|__import__", re.MULTILINE
+)
 # ``ast.TryStar`` is new in Python 3.11.
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -106,16 +105,15 @@ class CallGraph:
         if owner is None:
             # What is defined in a function leaves it by other names.
             inner = self.names.scope(function).kind is ScopeKind.FUNCTION
-            return () if inner else self.link.users(self, _calling(function.name.value))
+            return () if inner else self.link.users(self, (function.name.value,))
         name = function.name.value
         if name in ("__init__", "forward", "__call__") and self.classes.info(owner).kind is Kind.MODULE:
             return ()  # frameworks run them, and many files make and call layers
         if name == "__init__":
             heirs = (heir.name.value for heir in self.classes.heirs(owner))
-            return self.link.users(self, _calling(*sorted(heirs)))
-        if name == "__call__":
-            return self.link.users(self, _calling(owner.name.value), instances=True)
-        return self.link.users(self, _calling(name), instances=True)
+            return self.link.users(self, tuple(sorted(heirs)))
+        word = owner.name.value if name == "__call__" else name
+        return self.link.users(self, (word,), instances=True)
 
     @cached_property
     def _instance_calls(self) -> _Pool:
@@ -284,12 +282,6 @@ class CallGraph:
 
     def _binds_self(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
-
-
-@cache
-def _calling(*names: str) -> re.Pattern[str]:
-    """What is in every text that names one of these, to call it, or to hand it on."""
-    return re.compile(rf"\b(?:{'|'.join(names)})\b")
 
 
 class _Pool:

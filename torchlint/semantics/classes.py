@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -253,8 +252,8 @@ class Classes:
         found = self._heirs.get(node, [node])
         if self.link is None or self.info(node).kind is Kind.MODULE:
             return found  # few layers are made to be inherited from, and many files import them
-        pattern = re.compile(rf"^[ \t]*class\b[^:]*\b{re.escape(node.name.value)}\b", re.MULTILINE)
-        others = [self.counterpart(module) for module in self.link.users(self, pattern)]
+        name = node.name.value
+        others = [self.counterpart(module) for module in self.link.users(self, (name,), heirs=True)]
         return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
 
     @cached_property

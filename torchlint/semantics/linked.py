@@ -6,7 +6,6 @@ node need not know: the parts of a linked module hand such a question on to the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, wraps
 from pathlib import Path
@@ -30,6 +29,9 @@ class Link(Protocol):
     def home(self, node: cst.CSTNode) -> Any:
         """The module of the file that a node belongs to."""
 
+    def defines(self, module: Any, binding: Any) -> bool:
+        """Whether an import brings a function, a class or a file of the project, which is no other's name."""
+
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
 
@@ -51,11 +53,13 @@ class Link(Protocol):
         With ``words``, those that have one of them in their text.
         """
 
-    def users(self, module: Any, pattern: re.Pattern[str], *, instances: bool = False) -> Sequence[Any]:
+    def users(
+        self, module: Any, words: tuple[str, ...], *, instances: bool = False, heirs: bool = False
+    ) -> Sequence[Any]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those whose text matches: of what imports it, and of ``instances`` also of what that imports, to which
-        they may be handed.
+        Those with one of some words in their text: of what imports it, and of ``instances`` also of what that
+        imports, to which they may be handed. With ``heirs``, those that define a class with such a base.
         """
 
     def names(self, module: Any, word: str) -> bool:
@@ -92,8 +96,9 @@ def _handed_on(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def asked(self: Any, *arguments: Any, **options: Any) -> Any:
         for argument in arguments:
-            node = node_of(argument)
-            if node is not None:
+            way = _WAYS[argument.__class__]
+            if way is not None:
+                node = argument.node if way else argument
                 if self.tree.is_elsewhere(node):
                     home = self.counterpart(self.link.home(node))
                     return getattr(home, name)(*arguments, **options)
@@ -103,22 +108,27 @@ def _handed_on(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
-@cache
-def _is_node(kind: type) -> bool:
-    return issubclass(kind, cst.CSTNode)
+class _Ways(dict[type, "bool | None"]):
+    """How an argument of a type leads to a node: False if it is one, True if it has one, None if neither."""
+
+    def __missing__(self, kind: type) -> bool | None:
+        way = None
+        if issubclass(kind, cst.CSTNode):
+            way = False
+        elif kind.__name__ in _WITH_NODE and kind.__module__.startswith("torchlint.semantics."):
+            way = True
+        self[kind] = way
+        return way
 
 
-@cache
-def _has_node(kind: type) -> bool:
-    return kind.__name__ in _WITH_NODE and kind.__module__.startswith("torchlint.semantics.")
-
-
+_WAYS = _Ways()
 _WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
 
 
-def node_of(argument: object) -> cst.CSTNode | None:
+def node_of(argument: Any) -> cst.CSTNode | None:
     """The node that an argument is, or is about; None for any other."""
-    kind: Any = argument.__class__
-    if _is_node(kind):
-        return argument  # type: ignore[return-value]
-    return argument.node if _has_node(kind) else None  # type: ignore[attr-defined]
+    way = _WAYS[argument.__class__]
+    if way is None:
+        return None
+    node: cst.CSTNode = argument.node if way else argument
+    return node

@@ -660,6 +660,8 @@ class Names:
         if not _gives_dotted(binding):
             return None
         if binding.imported is not None:
+            if self.link is not None and self.link.defines(self, binding):
+                return None
             found = None if self.link is None else self.imported_by(binding)
             return canonical(binding.imported) if found is None else self._library_name(found)
         return self.qualified(binding.value) if binding.value is not None else None
