@@ -680,6 +680,12 @@ class NoGradRegions(Part):
 
     @cached_property
     def _frozen(self) -> set[str]:
+        """The names of models for whose parameters gradients are turned off, here or in the same program."""
+        others = () if self.link is None else self.link.companions(self, ("requires_grad",))
+        return set().union(*(each._frozen_here for each in (self, *map(type(self).counterpart, others))))
+
+    @cached_property
+    def _frozen_here(self) -> set[str]:
         found: set[str] = set()
         for call in self.tree.nodes(cst.Call):
             match call:

@@ -58,9 +58,17 @@ class BackendFlags(Part):
 
     @cached_property
     def writes(self) -> tuple[Write, ...]:
-        """All places that set a switch, in source order."""
-        found = [*self._assignments(), *self._calls()]
+        """All places that set a switch, in source order, and those in other files of the program."""
+        others = (
+            () if self.link is None else self.link.companions(self, ("backends", "determin", "benchmark"))
+        )
+        found = [write for each in (self, *map(BackendFlags.of, others)) for write in each.own_writes]
         return tuple(sorted(found, key=lambda write: self.tree.order[write.node]))
+
+    @cached_property
+    def own_writes(self) -> list[Write]:
+        """The places of this file that set a switch."""
+        return [*self._assignments(), *self._calls()]
 
     def writes_of(self, *switches: str) -> list[Write]:
         """The places that set one of these switches."""

@@ -86,7 +86,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
         asked = flags.writes_of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
         if others or asked or _is_repeatable(module) or says(module, off[0].node, Topic.REPEATING):
             return
-    elif program.speaks_of(Role.DETERMINISM) or "benchmark" in _spoken(module):
+    elif flags.writes_of(BENCHMARK) or program.speaks_of(Role.DETERMINISM) or "benchmark" in _spoken(module):
         return
     if not any(convolutional(module, model) for model in training.models) or not one_size(module):
         return

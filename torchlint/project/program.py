@@ -33,9 +33,8 @@ _MOST_TEXT = 2_500_000
 """Characters of the files whose trees are kept: some seventy bytes of memory for each."""
 _MOST_ANSWERS = 150_000
 """Answers that are kept from one checked file to the next."""
-_MOST_IMPORTERS = 12
-_MOST_USERS = 8
-"""Of what more files than these may use, or of a file that more import, only the calls in it are known."""
+_MOST_USERS = 24
+"""Of what more files than these may use only the calls in its own file are looked for."""
 MOST_COMPANIONS = 60
 """Files of programs of more than these are checked alone."""
 
@@ -348,6 +347,8 @@ class Program:
         return bool(found)
 
     def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
+        if not words:
+            return list(files)
         return [file for file in files if any(word in self.index.text(file) for word in words)]
 
     def companions(self, part: Any, words: Collection[str] = ()) -> Sequence[Module]:
@@ -378,8 +379,6 @@ class Program:
         self, file: Path, words: tuple[str, ...], instances: bool, heirs: bool
     ) -> tuple[Path, ...]:
         direct = self._direct_users(file)
-        if len(direct) > _MOST_IMPORTERS:
-            return ()
         found = self._speaking_of(direct, words)
         if heirs:
             bases = re.compile(rf"^[ \t]*class\b[^:]*\b(?:{'|'.join(words)})\b", re.MULTILINE)

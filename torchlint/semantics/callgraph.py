@@ -107,13 +107,12 @@ class CallGraph:
             inner = self.names.scope(function).kind is ScopeKind.FUNCTION
             return () if inner else self.link.users(self, (function.name.value,))
         name = function.name.value
-        if name in ("__init__", "forward", "__call__") and self.classes.info(owner).kind is Kind.MODULE:
-            return ()  # frameworks run them, and many files make and call layers
         if name == "__init__":
             heirs = (heir.name.value for heir in self.classes.heirs(owner))
             return self.link.users(self, tuple(sorted(heirs)))
-        word = owner.name.value if name == "__call__" else name
-        return self.link.users(self, (word,), instances=True)
+        if name in ("forward", "__call__"):
+            return self.link.users(self, (), instances=True)
+        return self.link.users(self, (name,), instances=True)
 
     @cached_property
     def _instance_calls(self) -> _Pool:
@@ -191,6 +190,8 @@ class CallGraph:
                 holder = self.tree.parent(call)
             if isinstance(holder, cst.Assign):
                 found.update(_assigned_names(holder))
+        if self.link is not None:
+            found.update(self.names.names_of_import(name))
         for word in makers:
             found.update(self._names_of_results(word))
         return frozenset(found)

@@ -250,8 +250,8 @@ class Classes:
         Those of this file, and of files that import from it.
         """
         found = self._heirs.get(node, [node])
-        if self.link is None or self.info(node).kind is Kind.MODULE:
-            return found  # few layers are made to be inherited from, and many files import them
+        if self.link is None:
+            return found
         name = node.name.value
         others = [self.counterpart(module) for module in self.link.users(self, (name,), heirs=True)]
         return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]

@@ -58,8 +58,9 @@ class Link(Protocol):
     ) -> Sequence[Any]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those with one of some words in their text: of what imports it, and of ``instances`` also of what that
-        imports, to which they may be handed. With ``heirs``, those that define a class with such a base.
+        Those with one of some words in their text, if there are any: of what imports it, and of ``instances``
+        also of what that imports, to which they may be handed. With ``heirs``, those that define a class with
+        such a base.
         """
 
     def names(self, module: Any, word: str) -> bool:

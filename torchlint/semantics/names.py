@@ -126,6 +126,8 @@ class Names:
     star import can have brought in.
     """
 
+    answers_for_all = frozenset({"reads_of_import"})
+
     def __init__(
         self,
         tree: SyntaxTree,
@@ -549,6 +551,43 @@ class Names:
             found = self._uses.setdefault(binding, [])
         self.tree.effort.spend(len(found))
         return found
+
+    def uses_elsewhere(self, binding: Binding) -> list[cst.BaseExpression]:
+        """The reads of a definition of the module level in other files: ``helper``, ``utils.helper``."""
+        if self.link is None or binding.scope is not self.module_scope:
+            return []
+        found: list[cst.BaseExpression] = []
+        for user in self.link.users(self, (binding.name,)):
+            found += self.counterpart(user).reads_of_import(binding)
+        return found
+
+    def reads_of_import(self, binding: Binding) -> list[cst.BaseExpression]:
+        """The reads in this file of what another one defines."""
+        found: list[cst.BaseExpression] = []
+        for own in self._imports_by_name.get(binding.name, ()):
+            target = self.imported_by(own)
+            if isinstance(target, tuple) and binding in target:
+                found += self.uses(own)
+        if self.star_modules:
+            found += (read for read in self.reads.get(binding.name, ()) if binding in self.bindings(read))
+        for attribute in self.tree.attributes_by_name.get(binding.name, ()):
+            target = self.imported(attribute)
+            if isinstance(target, tuple) and binding in target:
+                found.append(attribute)
+        return found
+
+    @cached_property
+    def _imports_by_name(self) -> dict[str, list[Binding]]:
+        """The imports of the file by the name that the other file has for what they bring."""
+        found: dict[str, list[Binding]] = {}
+        for binding in self.by_node.values():
+            if binding.imported is not None:
+                found.setdefault(binding.imported.rpartition(".")[2], []).append(binding)
+        return found
+
+    def names_of_import(self, name: str) -> set[str]:
+        """What ``from utils import note as record`` calls what another file calls ``note``."""
+        return {binding.name for binding in self._imports_by_name.get(name, ())}
 
     def _find_uses(self, scope: Scope, name: str) -> None:
         """Find the reads of all definitions of a name; what all of them reach is one list for all."""

@@ -170,7 +170,8 @@ def _look(module: Module, judge: Judge[Fact], standing: Standing) -> tuple[list[
     module.tree.effort.spend(1)
     where, path = standing.where, standing.path
     if isinstance(where, Binding):
-        return [], [Standing(read, path) for read in module.uses(where)]
+        reads = (*module.uses(where), *module.names.uses_elsewhere(where))
+        return [], [Standing(read, path) for read in reads]
     facts: list[Fact] = []
     following: list[Standing] = []
     waiting = [*_used(module, where, path)]
