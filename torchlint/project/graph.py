@@ -8,11 +8,10 @@ from pathlib import Path
 
 from torchlint.project.index import Index, Link
 from torchlint.project.records import STAR, DefinitionKind, Record, Standing
-from torchlint.project.roots import is_in_package
+from torchlint.project.roots import is_in_package, is_test
 from torchlint.source import NOTEBOOK
 
 _CONFIGURING = frozenset({"setup.py", "conf.py", "noxfile.py", "hubconf.py", "tasks.py"})
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
 class FileKind(str, enum.Enum):
@@ -100,13 +99,6 @@ def kind_of(index: Index, file: Path) -> FileKind:
         return FileKind.CONFIG
     started = record.acts and not is_in_package(file) and not index.importers(file)
     return FileKind.PROGRAM if record.guards_main or started else FileKind.LIBRARY
-
-
-def is_test(file: Path, root: Path) -> bool:
-    name = file.stem
-    if name == "conftest" or name.startswith("test_") or name.endswith("_test"):
-        return True
-    return not _TEST_FOLDERS.isdisjoint(file.relative_to(root).parts[:-1]) if root in file.parents else False
 
 
 def _only_sets(record: Record) -> bool:

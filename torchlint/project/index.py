@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
-from torchlint.project.roots import INIT, SourceFolders, module_at
+from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
 from torchlint.reading import read
 from torchlint.source import Source, SourceError
 
@@ -177,11 +177,12 @@ class Index:
     def programs(self, file: Path, most: int) -> frozenset[Path]:
         """The files that may run in one process with ``file``: what imports it, and what that imports.
 
-        No file at all if there are more of them.
+        Tests are left out. No file at all if there are more of them than ``most``.
         """
         above, waiting = {file}, [file]
         while waiting and len(above) <= most:
-            new: set[Path] = set(self.importers(waiting.pop()) - above)
+            users = self.importers(waiting.pop()) - above
+            new = {user for user in users if not is_test(user, self.folders.root)}
             above |= new
             waiting += new
         found, waiting = set(above), list(above)

@@ -16,9 +16,9 @@ from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
-from torchlint.project.graph import is_test
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
+from torchlint.project.roots import is_test
 from torchlint.semantics import model
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import place_of
@@ -137,9 +137,9 @@ class Project:
     def holds(self, source: Source) -> bool:
         """Whether a file is to be checked together with others; its text is taken for that of the file.
 
-        A file that no other has to do with is not, nor is one of a program of very many files.
+        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
         """
-        if source.path not in self.index.files:
+        if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
             return False
         if self.index.overlay(source):
             self._words.pop(source.path, None)
@@ -363,16 +363,11 @@ class Program:
         others = self._speaking_of(self._companions[file], words) if words else self._companions[file]
         return [module for other in others if (module := self.module(other)) is not None]
 
-    def _is_test(self, file: Path) -> bool:
-        return is_test(file, self.index.folders.root)
-
     def _direct_users(self, file: Path) -> Collection[Path]:
-        """The files that may name what a file defines; tests only if it is one."""
+        """The files that may name what a file defines, tests left out."""
         if file not in self._direct:
-            users = self.index.users(file)
-            if not self._is_test(file):
-                users = frozenset(user for user in users if not self._is_test(user))
-            self._direct[file] = users
+            root = self.index.folders.root
+            self._direct[file] = [user for user in self.index.users(file) if not is_test(user, root)]
         return self._direct[file]
 
     def _find_users(

@@ -17,6 +17,7 @@ from torchlint.source import NOTEBOOK, SourceError, exists, is_file, is_folder, 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _LARGEST = 1_000_000
 INIT = "__init__.py"
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
 def root_of(file: Path) -> Path:
@@ -41,6 +42,14 @@ def above_package(folder: Path) -> Path:
 def is_in_package(file: Path) -> bool:
     """Whether a file is a module of a regular package."""
     return is_file(file.parent / INIT)
+
+
+def is_test(file: Path, root: Path) -> bool:
+    """Whether a file of a project holds tests, as test runners go by its name and the folders around it."""
+    name = file.stem
+    if name == "conftest" or name.startswith("test_") or name.endswith("_test"):
+        return True
+    return not _TEST_FOLDERS.isdisjoint(file.relative_to(root).parts[:-1]) if root in file.parents else False
 
 
 @dataclass(frozen=True, slots=True)

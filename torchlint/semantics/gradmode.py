@@ -335,13 +335,21 @@ class GradModes(Part):
         for node in self.tree.descendants(decorator.body):
             match node:
                 case cst.Call(func=cst.Name() as called):
-                    if any(b.kind is BindingKind.PARAMETER for b in self.names.bindings(called)):
+                    if self._is_given(called):
                         found.add(self._inside(node)[0])
+                case cst.Call(func=cst.Call(func=made, args=[]), args=[cst.Arg(value=cst.Name() as wrapped)]):
+                    # ``return torch.no_grad()(function)``
+                    if self._is_given(wrapped):
+                        choices = (made.body, made.orelse) if isinstance(made, cst.IfExp) else (made,)
+                        found.update(_CONTEXTS.get(self.names.qualified(each) or "") for each in choices)
                 case _:
                     pass
         if not found:
             return None
         return found.pop() if len(found) == 1 else Grad.UNKNOWN
+
+    def _is_given(self, name: cst.Name) -> bool:
+        return any(binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(name))
 
     def _wrapped(self, function: cst.FunctionDef) -> Grad | None:
         """``evaluate = torch.no_grad()(evaluate)``."""
