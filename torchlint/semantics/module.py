@@ -100,7 +100,7 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
-    answers_for_all = frozenset({"value", "part"})
+    answers_for_all = frozenset({"home", "value", "part"})
 
     def __init__(
         self,
@@ -317,6 +317,13 @@ class Module:
         found: dict[Function | None, list[cst.Call]] = {}
         for call in self.tree.nodes(cst.Call):
             found.setdefault(self.function(call), []).append(call)
+        return found
+
+    def home(self, node: cst.CSTNode) -> Module:
+        """The module of the file that a node belongs to: this one, unless files know one another."""
+        if self.link is None or not self.tree.is_elsewhere(node):
+            return self
+        found: Module = self.link.home(node)
         return found
 
     def function(self, node: cst.CSTNode) -> Function | None:

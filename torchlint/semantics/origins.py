@@ -129,7 +129,9 @@ def _called(module: Module, call: cst.Call) -> list[Source]:
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "builtins":
         return onward(*given) if name in _PASSING_BUILTINS else []
-    if package.partition(".")[0] in _HOST_PACKAGES or module.callee(call) is not None:
+    callee = module.callee(call)
+    here = callee is not None and not module.tree.is_elsewhere(callee)
+    if here or package.partition(".")[0] in _HOST_PACKAGES:
         return []
     passed: list[Source] = []
     if isinstance(call.func, cst.Attribute):

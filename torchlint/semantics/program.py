@@ -193,8 +193,20 @@ class Program(Part):
         return [self, *map(Program.of, others)]
 
     def _owned(self, training: Training) -> list[tuple[Trained, cst.CSTNode]]:
-        """The models that are trained, each with what makes it; with the file's own call of it if unknown."""
-        return [(model, next(iter(self.makers(model)), model.node)) for model in training.models]
+        """The models that are trained, each with the call that gives it to the program, if that is known."""
+        return [(model, next(iter(self._gotten_from(model)), model.node)) for model in training.models]
+
+    def _gotten_from(self, model: Trained) -> list[cst.Call]:
+        """The calls that a model comes from, followed through parameters but not into what they call."""
+        calls = (call for call in self._given(model.node) if call is not None)
+        return sorted(calls, key=self.tree.order.__getitem__)
+
+    @traced(Through.PARAMETERS)
+    def _given(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
+        if not isinstance(node, cst.Call):
+            return None
+        method = self.module.method_call(node)
+        return onward(method[0], path=path) if method is not None and method[1] in RETURNS_SELF else node
 
     def _known_here(self, owned: tuple[Trained, cst.CSTNode]) -> Trained | None:
         """A model by the name that it gets where the file makes it; None if another file does."""

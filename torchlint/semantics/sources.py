@@ -237,7 +237,7 @@ def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...
     """The expressions that a function of the file returns, or yields; a bare ``return`` is left out."""
     if isinstance(function, cst.Lambda):
         return (function.body,)
-    return _exits(module).get(function, ())
+    return _exits(module.home(function)).get(function, ())
 
 
 @remembered
@@ -258,6 +258,9 @@ def _instance(module: Module, node: cst.BaseExpression) -> cst.ClassDef | None:
 def _defined(module: Module, binding: Binding, path: Path, through: Through) -> list[Source] | None:
     """What one definition of a name gives it, and what is put into that."""
     match binding.kind:
+        case BindingKind.IMPORT if module.link is not None:
+            target = module.names.imported_by(binding)
+            return [Source(one, path) for one in target] if isinstance(target, tuple) else None
         case BindingKind.PARAMETER if through & Through.PARAMETERS:
             return _passed(module, binding, path)
         case BindingKind.MANY:
