@@ -50,6 +50,7 @@ class Index:
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[tuple[Path, str], Path | None] = {}
+        self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
 
     @cached_property
@@ -107,11 +108,18 @@ class Index:
         """
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
-        for folder in self.folders.seen_from(file):
+        for folder in self._seen_from(file):
             # A folder that only has the name of a library holds no file of it.
             if (found := self._at(folder, name)) is not None:
                 return found
         return None
+
+    def _seen_from(self, file: Path) -> tuple[Path, ...]:
+        """The folders that imports in a file begin from: the same for all modules of a folder."""
+        key = file.parent, file.suffix
+        if key not in self._seen:
+            self._seen[key] = tuple(self.folders.seen_from(file))
+        return self._seen[key]
 
     def definition(self, file: Path, name: str) -> Place | None:
         """Where a name of the top level of ``file`` is defined, through any number of imports.
