@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
+from torchlint.project.traces import Contents, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
@@ -152,7 +154,7 @@ class _Outcome:
     """A result on its way to this process; with the bytes before and after fixing.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs.
+    key the result is not theirs. It may rest on the files of the project that were ``consulted``.
     """
 
     result: Result
@@ -160,6 +162,7 @@ class _Outcome:
     after: bytes | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
+    consulted: frozenset[Path] = frozenset()
 
 
 def run(
@@ -180,8 +183,10 @@ def run(
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
     layouts: dict[Path, Layout] = {}
-    work = _items(paths, settings, mode, known, layout_for, layouts)
-    results = [_known(item, mode, known) for item in work]
+    # Read before anything is checked: what changes from now on is another text to the next run.
+    contents = Contents(mode.contents)
+    work = _items(paths, settings, mode, known, layout_for, layouts, contents)
+    results = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, result in zip(work, results, strict=True) if result is None]
     outcomes = _outcomes(missing, mode, jobs, layouts)
     # What the files that are written by now held before.
@@ -194,7 +199,7 @@ def run(
             if result is None:
                 outcome = next(outcomes)
                 if known is not None and outcome.key:
-                    known.put(outcome.key, outcome.found)
+                    known.put(outcome.key, outcome.found, _trace(outcome, item, layouts, contents))
                 result = _write(outcome, item, mode, layouts, before)
             yield result
             if progress is not None:
@@ -248,7 +253,7 @@ def _of_text(
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
-        found = None if known is None else _recalled(known, known.salt(settings), path, data)
+        found = None if known is None else _recalled_text(known, data, item, around)
         if found is None:
             found = _found(source, settings, around.project(item.root))
         return _about(source, found, mode), source
@@ -274,6 +279,17 @@ def _of_text(
         settled=fixed.settled,
     )
     return result, fixed.source
+
+
+def _recalled_text(
+    known: Cache, data: bytes, item: _Item, around: Surroundings
+) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a text that counts as a file's."""
+    salt, layout = known.salt(item.settings), around.layout(item.root)
+    if layout is None:
+        return _recalled_alone(known, salt, item.path, data)
+    contents = Contents({item.path: data})
+    return _recalled(known, contents.salt(salt, layout, item.path), item.path, layout, contents)
 
 
 def _source(data: bytes, path: Path, most: int) -> Source:
@@ -361,6 +377,7 @@ def _items(
     known: Cache | None,
     layout_for: LayoutFor | None,
     layouts: dict[Path, Layout],
+    contents: Contents,
 ) -> list[_Item]:
     """The work on the files; the layouts of their projects are added to ``layouts`` by root."""
     if mode.noqa is not None:
@@ -375,24 +392,30 @@ def _items(
         layout = None if layout_for is None else layout_for(path)
         if layout is not None:
             layouts[layout.root] = layout
-        root = None if layout is None else layout.root
-        items.append(_Item(path, chosen, salts.get(id(chosen), b""), root))
+        salt = salts.get(id(chosen), b"")
+        if salt and layout is not None:
+            salt = contents.salt(salt, layout, path)
+        items.append(_Item(path, chosen, salt, None if layout is None else layout.root))
     return items
 
 
-def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
+def _known(
+    item: _Item, mode: Mode, known: Cache | None, layouts: Mapping[Path, Layout], contents: Contents
+) -> Result | None:
     """The result of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
     try:
-        data = _content(item, mode)
-        diagnostics = _recalled(known, item.salt, item.path, data)
+        if item.root is None:
+            diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
+        else:
+            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents)
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
         if diagnostics and item.path in mode.scopes:
             # What counts of a file changes from run to run; what is remembered is all that was found in it.
-            result = _about(reading.from_bytes(data, item.path), diagnostics, mode)
+            result = _about(reading.from_bytes(_content(item, mode), item.path), diagnostics, mode)
     except SourceError:
         return None
     if mode.fix or mode.diff:
@@ -403,9 +426,31 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
     return result
 
 
-def _recalled(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a file that holds ``data``."""
-    return known.get(cache.key(salt, path, data), path, len(data))
+def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file that holds ``data`` and is judged alone."""
+    return known.get(cache.key(salt, path, sha256(data).digest()), path, len(data))
+
+
+def _recalled(
+    known: Cache, salt: bytes, path: Path, layout: Layout, contents: Contents
+) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file of a project, if all that it rests on is as it was."""
+    own = contents.of(path)
+    if own is None:
+        return None
+    return known.get(
+        cache.key(salt, path, own.digest),
+        path,
+        own.size,
+        lambda ranks, digest: contents.holds(layout, Trace(ranks, digest)),
+    )
+
+
+def _trace(
+    outcome: _Outcome, item: _Item, layouts: Mapping[Path, Layout], contents: Contents
+) -> Trace | None:
+    """What a result rests on beside its file; None for one of a file alone."""
+    return None if item.root is None else contents.trace(layouts[item.root], outcome.consulted)
 
 
 def _content(item: _Item, mode: Mode) -> bytes:
@@ -435,15 +480,17 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
     path, settings = item.path, item.settings
     try:
         data = _content(item, mode)
-        key = cache.key(item.salt, path, data) if item.salt else ""
+        key = cache.key(item.salt, path, sha256(data).digest()) if item.salt else ""
         if mode.only_looks:
             source = _source(data, path, settings.max_file_size)
             found = _found(source, settings, around.project(item.root))
-            return _Outcome(_about(source, found, mode), key=key, found=found)
+            consulted = around.consulted(item.root, path)
+            return _Outcome(_about(source, found, mode), key=key, found=found, consulted=consulted)
         result, text = _of_text(data, item, mode, around)
         if text is not None and not (result.applied or result.silenced):
             whole = path not in mode.scopes
-            return _Outcome(result, key=key if whole else "", found=result.diagnostics)
+            consulted = around.consulted(item.root, path)
+            return _Outcome(result, key=key if whole else "", found=result.diagnostics, consulted=consulted)
         if text is None or mode.diff:
             return _Outcome(result)
         try:

@@ -38,6 +38,15 @@ class Surroundings:
             self._present = root, self._made(self._layouts[root])
         return self._present[1]
 
+    def layout(self, root: Path | None) -> Layout | None:
+        """The layout of the project with this root; None without one."""
+        return None if root is None else self._layouts[root]
+
+    def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
+        """The other files that what was found in a file may rest on; to be asked once it is checked."""
+        project = self.project(root)
+        return frozenset() if project is None else project.consulted(file)
+
     def _made(self, layout: Layout) -> Project:
         from torchlint.project.project import Project
 
