@@ -305,8 +305,8 @@ def test_a_cache_that_came_with_the_repository_is_not_believed(work: Path, check
 
 def forge(path: Path) -> None:
     """Write the results of a run anew, as if nothing had been found."""
-    keys = json.loads(path.read_bytes().partition(b"\n")[2])
-    Store(path.parent).save(path.stem, dict.fromkeys(keys, 1))
+    entries = json.loads(path.read_bytes().partition(b"\n")[2])
+    Store(path.parent).save(path.stem, {key: [1, [], *rest] for key, (_, _, *rest) in entries.items()})
 
 
 def test_a_cache_that_a_project_ships_is_not_believed(

@@ -26,6 +26,7 @@ from torchlint.config import Resolver
 from torchlint.diagnostics import Position
 from torchlint.files import discover, matches
 from torchlint.options import LintSettings, Options, Pattern
+from torchlint.project.surroundings import Surroundings
 from torchlint.render.report import Report
 from torchlint.source import SourceError, write_atomically
 
@@ -327,7 +328,7 @@ def test_processes_that_are_spawned_find_the_same(work: Path, monkeypatch: pytes
     assert pools == ["spawn"] and len(alone[0].diagnostics) == 1
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn", "fork", "forkserver"])
     monkeypatch.setattr(sys, "platform", "darwin")
-    runner._pool(1).shutdown()
+    runner._pool(1, Surroundings()).shutdown()
     assert pools[-1] == "spawn"
 
 
@@ -337,9 +338,9 @@ def test_windows_waits_for_61_handles_at_most(work: Path, monkeypatch: pytest.Mo
         path.write_text("#" * 4_000, encoding="utf-8")
     wanted: list[int] = []
 
-    def in_pool(work: Any, sizes: Any, mode: runner.Mode, jobs: int) -> Any:
+    def in_pool(work: Any, sizes: Any, mode: runner.Mode, jobs: int, around: Surroundings) -> Any:
         wanted.append(jobs)
-        return runner._in_process(work, sizes, mode)
+        return runner._in_process(work, sizes, mode, around)
 
     monkeypatch.setattr(runner, "_in_pool", in_pool)
     results = list(runner.run(paths, dict.fromkeys(paths, SETTINGS), runner.Mode(), jobs=200))

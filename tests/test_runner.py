@@ -20,6 +20,7 @@ import pytest
 from torchlint import checker, fixer
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.options import LintSettings
+from torchlint.project.project import Project
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.runner import Mode, Result, run, run_text, unified_diff
 from torchlint.scope import Scope
@@ -150,9 +151,9 @@ def test_a_file_changed_meanwhile_is_left_alone(
     path = tmp_path / "a.py"
     path.write_bytes(b"old\n")
 
-    def slowly(source: Source, settings: LintSettings, scope: Scope) -> fixer.Fixed:
+    def slowly(source: Source, settings: LintSettings, scope: Scope, project: Project | None) -> fixer.Fixed:
         path.write_bytes(b"old  # somebody is typing\n")
-        return fix(source, settings, scope)
+        return fix(source, settings, scope, project)
 
     fix = fixer.fix
     monkeypatch.setattr(fixer, "fix", slowly)
@@ -222,7 +223,7 @@ def test_a_failure_of_torchlint_is_one_of_the_file(
     path = tmp_path / "a.py"
     path.write_bytes(b"old\n")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("division\nby zero")
 
     monkeypatch.setattr(checker, "check", fail)

@@ -1,8 +1,10 @@
 """What earlier runs found in files, by what the files hold.
 
 The key of a file is the digest of its bytes, of all settings that the checker sees, of the code that checks
-and of the interpreter that runs it; neither its name nor its time is asked. What is stored are finished
-diagnostics, as JSON. A result of a run that went wrong in any way is not stored.
+and of the interpreter that runs it; neither its name nor its time is asked. A file that is judged with its
+project has its place in the key, and the shape of the project; beside its result stands the trace of the
+other files that the result rests on. What is stored are finished diagnostics, as JSON. A result of a run that
+went wrong in any way is not stored.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from hashlib import sha256
 from itertools import pairwise
@@ -26,7 +28,7 @@ from torchlint.options import LintSettings
 from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError
 from torchlint.target import Target
 
-FORMAT = 1
+FORMAT = 2
 """To be raised when what is stored of a diagnostic changes."""
 
 _LARGEST_SHARE = MAX_DOCUMENT // 2
@@ -55,14 +57,28 @@ class Cache:
         known = [FORMAT, __version__, self._code, sys.implementation.name, list(sys.version_info)]
         return sha256(json.dumps([known, _canonical(settings)]).encode()).digest()
 
-    def get(self, key: str, path: Path, size: int = 2**31) -> tuple[Diagnostic, ...] | None:
+    def get(
+        self,
+        key: str,
+        path: Path,
+        size: int = 2**31,
+        holds: Callable[[tuple[int, ...], str], bool] | None = None,
+    ) -> tuple[Diagnostic, ...] | None:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
 
-        No place lies beyond ``size``, the number of bytes in the file.
+        No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
+        ``holds`` says whether a trace still does: the numbers of files, and a digest of them.
         """
         entry = self._entries.get(key)
         try:
-            day, found = [entry, []] if type(entry) is int else entry or []
+            stored: list[Any] = [entry, []] if type(entry) is int else entry or []
+            day, found, *trace = stored
+            if bool(trace) is (holds is None):
+                return None
+            if holds is not None:
+                ((digest, *ranks),) = trace
+                if not holds(tuple(map(_number, ranks)), _text(digest)):
+                    return None
             if type(day) is not int or type(found) is not list:
                 return None
             diagnostics = tuple(_diagnostic(item, path) for item in found)
@@ -71,16 +87,22 @@ class Cache:
             self._stale |= not self._today - _STALE <= day <= self._today
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return None
-        self._new[key] = [self._today, found] if found else self._today
+        self._new[key] = [self._today, found, *trace] if found or trace else self._today
         return diagnostics
 
-    def put(self, key: str, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Remember what was found in the file with this key."""
+    def put(
+        self,
+        key: str,
+        diagnostics: tuple[Diagnostic, ...],
+        trace: tuple[tuple[int, ...], str] | None = None,
+    ) -> None:
+        """Remember what was found in the file with this key, and the trace of the files that it rests on."""
         # How deep a program may be nested depends on the machine.
         if any(item.code in UNTREATED for item in diagnostics):
             return
         found = [_stored(item) for item in diagnostics]
-        self._new[key] = [self._today, found] if found else self._today
+        rests = [] if trace is None else [[trace[1], *trace[0]]]
+        self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
 
     def save(self) -> None:
@@ -98,12 +120,12 @@ class Cache:
         return document if isinstance(document, dict) else {}
 
 
-def key(salt: bytes, path: Path, data: bytes) -> str:
-    """The key of a file that holds ``data``; of its name only what says how to read it."""
-    digest = sha256(salt)
-    digest.update(path.suffix.lower().encode("utf-8", "surrogateescape") + b"\0")
-    digest.update(data)
-    return digest.hexdigest()[:40]
+def key(salt: bytes, path: Path, digest: bytes) -> str:
+    """The key of a file whose bytes have a SHA-256 ``digest``; of its name only what says how to read it."""
+    whole = sha256(salt)
+    whole.update(path.suffix.lower().encode("utf-8", "surrogateescape") + b"\0")
+    whole.update(digest)
+    return whole.hexdigest()[:40]
 
 
 def tracked(directory: Path) -> bool:

@@ -23,7 +23,7 @@ from torchlint.vocabulary import Words
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.project.program import Project
+    from torchlint.project.project import Project
     from torchlint.semantics.module import Module
     from torchlint.syntax import SyntaxTree
 

@@ -236,6 +236,22 @@ def discover(
     return Discovery(tuple(_distinct(sorted(found))), tuple(dict.fromkeys(warnings)))
 
 
+class TooManyError(Exception):
+    """There are more folders below one than are to be searched."""
+
+
+def files_below(
+    root: Path, options_for: Callable[[Path], Options], *, respect_gitignore: bool = True, most: int
+) -> tuple[Path, ...]:
+    """The files that a search of the folder ``root`` finds, sorted; nothing is said of what it cannot read.
+
+    Raises:
+        TooManyError: there are more than ``most`` folders to search.
+    """
+    found = _search(root, options_for, respect_gitignore, False, [], most)
+    return tuple(_distinct(sorted(found, key=str)))
+
+
 def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
     """``paths`` without those that only spell another one differently, as macOS and Windows allow."""
     spelled: dict[str, list[Path]] = {}
@@ -286,6 +302,7 @@ def _search(
     respect_gitignore: bool,
     force_exclude: bool,
     warnings: list[str],
+    most: int | None = None,
 ) -> Iterator[Path]:
     filters: dict[Options, tuple[_Filter, _Filter]] = {}
 
@@ -298,8 +315,12 @@ def _search(
         return made
 
     stack = [(top, _Ignored.above(top, warnings) if respect_gitignore else _Ignored())]
+    searched = 0
     while stack:
         directory, ignored = stack.pop()
+        searched += 1
+        if most is not None and searched > most:
+            raise TooManyError
         if respect_gitignore:
             ignored = ignored.below(directory)
         excludes, includes = filters_of(options_for(directory))

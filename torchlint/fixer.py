@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torchlint import imports, registry
 from torchlint.checker import breaks, check, crash
@@ -20,6 +21,9 @@ from torchlint.origins import Moves, Record
 from torchlint.scope import Scope
 from torchlint.source import Source, line_start
 from torchlint.source import apply as apply
+
+if TYPE_CHECKING:
+    from torchlint.project.project import Project
 
 # Nested fixes need one round a level; a file that needs more rounds, or grows by more characters than its
 # own and these, does not come to rest.
@@ -58,20 +62,27 @@ class _Failure:
     reason: str
 
 
-def fix(source: Source, settings: LintSettings, scope: Scope | None = None) -> Fixed:
+def fix(
+    source: Source, settings: LintSettings, scope: Scope | None = None, project: Project | None = None
+) -> Fixed:
     """Apply the fixes that the settings allow, to a fixpoint; those of findings in ``scope`` only.
 
     If a fix yields a text that is no program, or the fixes of a rule come to no end, the file is fixed
-    without the rules to blame, and a diagnostic names them.
+    without the rules to blame, and a diagnostic names them. To the ``project`` the file is in the end what it
+    was before: its other files are judged by that, whatever the order in which files are fixed.
     """
     barred: frozenset[str] = frozenset()
     failures: list[_Failure] = []
-    while True:
-        outcome = _attempt(source, settings, scope or Scope(), barred)
-        if isinstance(outcome, Fixed):
-            break
-        failures.append(outcome)
-        barred |= outcome.codes
+    try:
+        while True:
+            outcome = _attempt(source, settings, scope or Scope(), barred, project)
+            if isinstance(outcome, Fixed):
+                break
+            failures.append(outcome)
+            barred |= outcome.codes
+    finally:
+        if project is not None:
+            project.holds(source)
     crashes = [crash(source, failure.reason) for failure in failures]
     return replace(outcome, diagnostics=crashes + outcome.diagnostics)
 
@@ -136,7 +147,11 @@ def _without_last_uses(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
 
 
 def _attempt(
-    source: Source, settings: LintSettings, scope: Scope, barred: frozenset[str]
+    source: Source,
+    settings: LintSettings,
+    scope: Scope,
+    barred: frozenset[str],
+    project: Project | None,
 ) -> Fixed | _Failure:
     """Fix without the barred rules; what went wrong if that does not end well."""
     applied: Counter[str] = Counter()
@@ -146,7 +161,7 @@ def _attempt(
     rules, moves = registry.catalogue(), Moves.none(len(source.text))
     record: Record | None = None
     for _ in range(MAX_ROUNDS):
-        checked = check(source, settings)
+        checked = check(source, settings, project=project)
         if record is not None:
             made = applied.keys()
             checked = [

@@ -469,6 +469,16 @@ class Options:
             "force-exclude = true",
         ),
     )
+    project: bool = field(
+        default=True,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Judge each file by what the other files of its project say, too.",
+            "project = false",
+            per_file=True,
+        ),
+    )
     max_file_size: int = field(
         default=5_000_000,
         metadata=_says(

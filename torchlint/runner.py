@@ -1,7 +1,10 @@
 """Checks and fixes many files: in this process, or in a pool of worker processes if there are enough.
 
 Workers only read and think; the results come back in the order of the files, and this process does all
-writing, so that no two writes can race and an interrupted run leaves every file whole.
+writing, so that no two writes can race and an interrupted run leaves every file whole. What is found in a
+file may rest on other files of its project: where files are to be changed, nothing is written before all of
+them are judged, so that every result is about the texts as they were when the run began, in whatever order
+and by however many processes.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +24,15 @@ from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
+from torchlint.project.surroundings import Surroundings
+from torchlint.project.traces import Contents, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
-    NOTEBOOK,
     Source,
     SourceError,
     StaleSourceError,
+    most_bytes,
     read_bytes,
     too_large,
     write_atomically,
@@ -37,6 +43,9 @@ from torchlint.stopwatch import Seconds
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
+    from torchlint.project.layout import Layout
+    from torchlint.project.project import Project
+
 
 class PoolError(Exception):
     """The processes that check files cannot be started; the message is for people."""
@@ -44,6 +53,7 @@ class PoolError(Exception):
 
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
+LayoutFor = Callable[[Path], "Layout | None"]
 
 # Below this many bytes of source a pool costs more than it saves: a worker takes a third of a second to
 # start, and a second of checking is about this much source.
@@ -53,7 +63,6 @@ _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
 _SAFE_PATH = "PYTHONSAFEPATH"
-_NOTEBOOK_FACTOR = 10
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,16 @@ class Mode:
     def only_looks(self) -> bool:
         """Whether the texts of the files stay as they are."""
         return not (self.fix or self.diff or self.noqa is not None)
+
+    @property
+    def writes(self) -> bool:
+        """Whether files may be changed on disk."""
+        return not (self.only_looks or self.diff)
+
+    @property
+    def contents(self) -> Mapping[Path, bytes]:
+        """The files that are checked as something else than the disk has."""
+        return {path: scope.content for path, scope in self.scopes.items() if scope.content is not None}
 
     @property
     def looking(self) -> Mode:
@@ -115,11 +134,16 @@ class Result:
 
 @dataclass(frozen=True)
 class _Item:
-    """A file to treat; ``salt`` is what its key in the cache begins with, empty if there is no cache."""
+    """A file to treat.
+
+    ``salt`` is what its key in the cache begins with, empty if there is no cache; ``root`` that of the
+    project that it is part of, None if it is judged alone.
+    """
 
     path: Path
     settings: LintSettings
     salt: bytes = b""
+    root: Path | None = None
 
 
 _Work = list[_Item]
@@ -130,7 +154,7 @@ class _Outcome:
     """A result on its way to this process; with the bytes before and after fixing.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs.
+    key the result is not theirs. It may rest on the files of the project that were ``consulted``.
     """
 
     result: Result
@@ -138,6 +162,7 @@ class _Outcome:
     after: bytes | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
+    consulted: frozenset[Path] = frozenset()
 
 
 def run(
@@ -147,25 +172,35 @@ def run(
     jobs: int = 0,
     progress: Progress | None = None,
     known: Cache | None = None,
+    layout_for: LayoutFor | None = None,
 ) -> Iterator[Result]:
     """Check, and if asked fix, the files at ``paths``; one result each, in that order.
 
     ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
     whatever it says. ``progress`` is called with the number of files done and of all. What is ``known``
-    already is not checked again, and what is found is added to it.
+    already is not checked again, and what is found is added to it. ``layout_for`` gives the project that a
+    file is part of; without it each file is judged alone.
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
-    work = _items(paths, settings, mode, known)
-    results = [_known(item, mode, known) for item in work]
+    layouts: dict[Path, Layout] = {}
+    # Read before anything is checked: what changes from now on is another text to the next run.
+    contents = Contents(mode.contents)
+    work = _items(paths, settings, mode, known, layout_for, layouts, contents)
+    results = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, result in zip(work, results, strict=True) if result is None]
-    outcomes = _outcomes(missing, mode, jobs)
+    outcomes = _outcomes(missing, mode, jobs, layouts)
+    # What the files that are written by now held before.
+    before: dict[Path, bytes] = {}
+    if mode.writes:
+        outcomes = _at_once(outcomes, len(missing), len(work), progress)
+        progress = None
     try:
         for done, (item, result) in enumerate(zip(work, results, strict=True), start=1):
             if result is None:
                 outcome = next(outcomes)
                 if known is not None and outcome.key:
-                    known.put(outcome.key, outcome.found)
-                result = _write(outcome, item.settings, mode)
+                    known.put(outcome.key, outcome.found, _trace(outcome, item, layouts, contents))
+                result = _write(outcome, item, mode, layouts, before)
             yield result
             if progress is not None:
                 progress(done, len(work))
@@ -175,32 +210,64 @@ def run(
             known.save()
 
 
+def _at_once(
+    outcomes: Generator[_Outcome, None, None], missing: int, work: int, progress: Progress | None
+) -> Generator[_Outcome, None, None]:
+    """The same outcomes, of which the first is there only once all of them are."""
+    done = []
+    try:
+        for outcome in outcomes:
+            done.append(outcome)
+            if progress is not None:
+                progress(work - missing + len(done), work)
+    finally:
+        outcomes.close()
+    yield from done
+
+
 def run_text(
-    data: bytes, path: Path, settings: LintSettings, mode: Mode, known: Cache | None = None
+    data: bytes,
+    path: Path,
+    settings: LintSettings,
+    mode: Mode,
+    known: Cache | None = None,
+    layout: Layout | None = None,
 ) -> tuple[Result, Source | None]:
     """Check, and if asked fix, the bytes of a file that is to be called ``path``; nothing is written.
 
     Returns the result with the text that it speaks of: the fixed one, if there is one; None if the bytes
     are no text. What is ``known`` already is not checked again; nothing is added to it, since a text may be
-    one of many on the way to another.
+    one of many on the way to another. With a ``layout`` the file is part of that project.
     """
+    item = _Item(path, settings, root=None if layout is None else layout.root)
+    around = Surroundings({} if layout is None else {layout.root: layout})
+    return _of_text(data, item, mode, around, known)
+
+
+def _of_text(
+    data: bytes, item: _Item, mode: Mode, around: Surroundings, known: Cache | None = None
+) -> tuple[Result, Source | None]:
+    path, settings = item.path, item.settings
     try:
         source = _source(data, path, settings.max_file_size)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
-        found = None if known is None else _recalled(known, known.salt(settings), path, data)
-        return _about(source, _found(source, settings) if found is None else found, mode), source
+        found = None if known is None else _recalled_text(known, data, item, around)
+        if found is None:
+            found = _found(source, settings, around.project(item.root))
+        return _about(source, found, mode), source
+    project = around.project(item.root)
     scope = mode.scope(path).within(source)
     if mode.noqa is not None:
         from torchlint import silencing
 
-        quiet = silencing.silence(source, settings, scope, mode.noqa)
+        quiet = silencing.silence(source, settings, scope, mode.noqa, project)
         result = Result(path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
         return result, quiet.source
     from torchlint import fixer
 
-    fixed = fixer.fix(source, settings, scope)
+    fixed = fixer.fix(source, settings, scope, project)
     diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
     result = Result(
         path,
@@ -214,13 +281,24 @@ def run_text(
     return result, fixed.source
 
 
+def _recalled_text(
+    known: Cache, data: bytes, item: _Item, around: Surroundings
+) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a text that counts as a file's."""
+    salt, layout = known.salt(item.settings), around.layout(item.root)
+    if layout is None:
+        return _recalled_alone(known, salt, item.path, data)
+    contents = Contents({item.path: data})
+    return _recalled(known, contents.salt(salt, layout, item.path), item.path, layout, contents)
+
+
 def _source(data: bytes, path: Path, most: int) -> Source:
     """What ``data`` says; of a notebook no more than ``most`` characters may be code, if that is not 0.
 
     Raises:
         SourceError: it is no text, or too large.
     """
-    allowed = most * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
+    allowed = most_bytes(path, most)
     if most and len(data) > allowed:
         raise too_large(len(data), allowed)
     source = reading.from_bytes(data, path)
@@ -230,10 +308,10 @@ def _source(data: bytes, path: Path, most: int) -> Source:
     return source
 
 
-def _found(source: Source, settings: LintSettings) -> tuple[Diagnostic, ...]:
+def _found(source: Source, settings: LintSettings, project: Project | None) -> tuple[Diagnostic, ...]:
     from torchlint import checker
 
-    return tuple(checker.check(source, settings))
+    return tuple(checker.check(source, settings, project=project))
 
 
 def _about(source: Source, found: Sequence[Diagnostic], mode: Mode) -> Result:
@@ -293,8 +371,15 @@ def _shown(path: Path) -> str:
 
 
 def _items(
-    paths: Sequence[Path], settings: Callable[[Path], LintSettings], mode: Mode, known: Cache | None
+    paths: Sequence[Path],
+    settings: Callable[[Path], LintSettings],
+    mode: Mode,
+    known: Cache | None,
+    layout_for: LayoutFor | None,
+    layouts: dict[Path, Layout],
+    contents: Contents,
 ) -> list[_Item]:
+    """The work on the files; the layouts of their projects are added to ``layouts`` by root."""
     if mode.noqa is not None:
         known = None
     # Most files share their settings, as one object.
@@ -304,23 +389,33 @@ def _items(
         chosen = settings(path)
         if known is not None and id(chosen) not in salts:
             salts[id(chosen)] = known.salt(chosen)
-        items.append(_Item(path, chosen, salts.get(id(chosen), b"")))
+        layout = None if layout_for is None else layout_for(path)
+        if layout is not None:
+            layouts[layout.root] = layout
+        salt = salts.get(id(chosen), b"")
+        if salt and layout is not None:
+            salt = contents.salt(salt, layout, path)
+        items.append(_Item(path, chosen, salt, None if layout is None else layout.root))
     return items
 
 
-def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
+def _known(
+    item: _Item, mode: Mode, known: Cache | None, layouts: Mapping[Path, Layout], contents: Contents
+) -> Result | None:
     """The result of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
     try:
-        data = _content(item, mode)
-        diagnostics = _recalled(known, item.salt, item.path, data)
+        if item.root is None:
+            diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
+        else:
+            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents)
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
         if diagnostics and item.path in mode.scopes:
             # What counts of a file changes from run to run; what is remembered is all that was found in it.
-            result = _about(reading.from_bytes(data, item.path), diagnostics, mode)
+            result = _about(reading.from_bytes(_content(item, mode), item.path), diagnostics, mode)
     except SourceError:
         return None
     if mode.fix or mode.diff:
@@ -331,9 +426,31 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
     return result
 
 
-def _recalled(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a file that holds ``data``."""
-    return known.get(cache.key(salt, path, data), path, len(data))
+def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file that holds ``data`` and is judged alone."""
+    return known.get(cache.key(salt, path, sha256(data).digest()), path, len(data))
+
+
+def _recalled(
+    known: Cache, salt: bytes, path: Path, layout: Layout, contents: Contents
+) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file of a project, if all that it rests on is as it was."""
+    own = contents.of(path)
+    if own is None:
+        return None
+    return known.get(
+        cache.key(salt, path, own.digest),
+        path,
+        own.size,
+        lambda ranks, digest: contents.holds(layout, Trace(ranks, digest)),
+    )
+
+
+def _trace(
+    outcome: _Outcome, item: _Item, layouts: Mapping[Path, Layout], contents: Contents
+) -> Trace | None:
+    """What a result rests on beside its file; None for one of a file alone."""
+    return None if item.root is None else contents.trace(layouts[item.root], outcome.consulted)
 
 
 def _content(item: _Item, mode: Mode) -> bytes:
@@ -343,37 +460,43 @@ def _content(item: _Item, mode: Mode) -> bytes:
         SourceError: the file cannot be read.
     """
     content = mode.scope(item.path).content
-    return read_bytes(item.path, most_bytes(item.path, item.settings)) if content is None else content
+    return (
+        read_bytes(item.path, most_bytes(item.path, item.settings.max_file_size))
+        if content is None
+        else content
+    )
 
 
-def _treat(item: _Item, mode: Mode) -> _Outcome:
+def _treat(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
     if not mode.timing:
-        return _treated(item, mode)
+        return _treated(item, mode, around)
     with stopwatch.recording() as seconds:
-        outcome = _treated(item, mode)
+        outcome = _treated(item, mode, around)
     return replace(outcome, result=replace(outcome.result, seconds=seconds))
 
 
-def _treated(item: _Item, mode: Mode) -> _Outcome:
+def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
     path, settings = item.path, item.settings
     try:
         data = _content(item, mode)
-        key = cache.key(item.salt, path, data) if item.salt else ""
+        key = cache.key(item.salt, path, sha256(data).digest()) if item.salt else ""
         if mode.only_looks:
             source = _source(data, path, settings.max_file_size)
-            found = _found(source, settings)
-            return _Outcome(_about(source, found, mode), key=key, found=found)
-        result, text = run_text(data, path, settings, mode)
+            found = _found(source, settings, around.project(item.root))
+            consulted = around.consulted(item.root, path)
+            return _Outcome(_about(source, found, mode), key=key, found=found, consulted=consulted)
+        result, text = _of_text(data, item, mode, around)
         if text is not None and not (result.applied or result.silenced):
             whole = path not in mode.scopes
-            return _Outcome(result, key=key if whole else "", found=result.diagnostics)
+            consulted = around.consulted(item.root, path)
+            return _Outcome(result, key=key if whole else "", found=result.diagnostics, consulted=consulted)
         if text is None or mode.diff:
             return _Outcome(result)
         try:
             return _Outcome(result, data, _encoded(data, text))
         except SourceError as error:
-            return _Outcome(_unwritten(path, data, settings, mode, error))
+            return _Outcome(_unwritten(data, item, mode, around, error))
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
     except RegistryError:
@@ -384,11 +507,6 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
 
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
-
-
-def most_bytes(path: Path, settings: LintSettings) -> int:
-    """How many bytes the file may have: most of a notebook is what its cells have shown."""
-    return settings.max_file_size * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
@@ -403,22 +521,29 @@ def _encoded(data: bytes, source: Source) -> bytes:
     return source.to_bytes()
 
 
-def _write(outcome: _Outcome, settings: LintSettings, mode: Mode) -> Result:
-    """Write what was fixed; where that fails, say so together with all that is still to be fixed."""
+def _write(
+    outcome: _Outcome, item: _Item, mode: Mode, layouts: Mapping[Path, Layout], before: dict[Path, bytes]
+) -> Result:
+    """Write what was fixed; where that fails, say so together with all that is still to be fixed.
+
+    What the file held is added to ``before``.
+    """
     result = outcome.result
     if outcome.after is None:
         return result
     try:
-        return replace(result, written=write_atomically(result.path, outcome.after, outcome.before))
+        written = write_atomically(result.path, outcome.after, outcome.before)
     except StaleSourceError as error:
         return Result(result.path, (_untreated(result.path, error),))
     except SourceError as error:
-        return _unwritten(result.path, outcome.before, settings, mode, error)
+        return _unwritten(outcome.before, item, mode, Surroundings(layouts, before), error)
+    before[result.path] = outcome.before
+    return replace(result, written=written)
 
 
-def _unwritten(path: Path, data: bytes, settings: LintSettings, mode: Mode, error: SourceError) -> Result:
-    result, _ = run_text(data, path, settings, mode.looking)
-    return replace(result, diagnostics=(_untreated(path, error), *result.diagnostics))
+def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, error: SourceError) -> Result:
+    result, _ = _of_text(data, item, mode.looking, around)
+    return replace(result, diagnostics=(_untreated(item.path, error), *result.diagnostics))
 
 
 def _untreated(path: Path, error: SourceError) -> Diagnostic:
@@ -444,26 +569,33 @@ def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnos
 # --- many files ------------------------------------------------------------------------------------------
 
 
-def _outcomes(work: _Work, mode: Mode, jobs: int) -> Generator[_Outcome, None, None]:
+def _outcomes(
+    work: _Work, mode: Mode, jobs: int, layouts: Mapping[Path, Layout]
+) -> Generator[_Outcome, None, None]:
     """What comes of each file, checked here or by workers."""
     sizes = [_size(item.path) for item in work]
+    around = Surroundings(layouts, mode.contents)
     jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
     if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
-        yield from _in_pool(work, sizes, mode, jobs)
+        yield from _in_pool(work, sizes, mode, jobs, around)
     else:
-        yield from _in_process(work, sizes, mode)
+        yield from _in_process(work, sizes, mode, around)
 
 
-def _in_process(work: _Work, sizes: Sequence[int], mode: Mode) -> Iterator[_Outcome]:
+def _in_process(work: _Work, sizes: Sequence[int], mode: Mode, around: Surroundings) -> Iterator[_Outcome]:
     unswept = 0
     for item, size in zip(work, sizes, strict=True):
-        yield _treat(item, mode)
+        yield _treat(item, mode, around)
         unswept += size
         unswept = _sweep(unswept)
 
 
+_around = Surroundings()
+"""What a worker knows of the projects that it checks files of: told once, and kept from chunk to chunk."""
+
+
 def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
-    outcomes = [_treat(item, mode) for item in work]
+    outcomes = [_treat(item, mode, _around) for item in work]
     _sweep(_SWEEP_BYTES)
     return outcomes
 
@@ -481,13 +613,15 @@ def _sweep(unswept: int) -> int:
     return 0
 
 
-def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterator[_Outcome]:
+def _in_pool(
+    work: _Work, sizes: Sequence[int], mode: Mode, jobs: int, around: Surroundings
+) -> Iterator[_Outcome]:
     chunks = _chunks(work, sizes, jobs)
-    pool = _pool(jobs)
+    pool = _pool(jobs, around)
     try:
         futures = [_submit(pool, chunk, mode) for chunk in chunks]
         for chunk, future in zip(chunks, futures, strict=True):
-            yield from _of_chunk(chunk, future, mode)
+            yield from _of_chunk(chunk, future, mode, around)
     finally:
         # After a full run there is nothing to wait for; after an interrupt there is nobody who would.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -512,7 +646,9 @@ def _submit(pool: ProcessPoolExecutor, chunk: _Work, mode: Mode) -> Future[list[
         return failed
 
 
-def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
+def _of_chunk(
+    chunk: _Work, future: Future[list[_Outcome]], mode: Mode, around: Surroundings
+) -> Iterator[_Outcome]:
     """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
     from concurrent.futures.process import BrokenProcessPool
 
@@ -520,7 +656,7 @@ def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Itera
         yield from future.result()
     except BrokenProcessPool:
         for item in chunk:
-            with _pool(1) as lonely:
+            with _pool(1, around) as lonely:
                 try:
                     yield from _submit(lonely, [item], mode).result()
                 except BrokenProcessPool:
@@ -541,7 +677,7 @@ def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
     return chunks
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
+def _pool(jobs: int, around: Surroundings) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -555,10 +691,11 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         # Imported once, and shared by all workers. A rule pack may do anything when it is imported.
         own = {rule.check.__module__ for rule in registry.catalogue().values()}
         rules = sorted(name for name in own if name.startswith("torchlint.rules."))
-        preloaded = ["torchlint.semantics", "torchlint.fixer", "torchlint.outline", *rules]
+        kernel = ("torchlint.semantics", "torchlint.fixer", "torchlint.outline", "torchlint.project.program")
+        preloaded = [*kernel, *rules]
         context.set_forkserver_preload(preloaded)
     with _starting():
-        return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
+        return ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(around,))
 
 
 @contextmanager
@@ -609,8 +746,11 @@ def _safe_path() -> Iterator[None]:
         util._args_from_interpreter_flags = flags  # type: ignore[attr-defined]
 
 
-def _start_worker() -> None:
+def _start_worker(around: Surroundings) -> None:
     import signal
+
+    global _around
+    _around = around
 
     from torchlint.orphans import end_with_parent
 

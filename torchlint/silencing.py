@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchlint import parsing, registry
 from torchlint.checker import breaks, check
@@ -18,6 +19,9 @@ from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
 from torchlint.suppressions import Lines, Suppressions, Verb, read_lines
+
+if TYPE_CHECKING:
+    from torchlint.project.project import Project
 
 # One round does it, but for lines whose other findings the baseline no longer knows once they have changed.
 _MAX_ROUNDS = 3
@@ -38,10 +42,25 @@ class Silenced:
         return self.source.text
 
 
-def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = "") -> Silenced:
-    """Add a comment for every finding in ``scope``, each with ``reason``; new ones only."""
+def silence(
+    source: Source, settings: LintSettings, scope: Scope, reason: str = "", project: Project | None = None
+) -> Silenced:
+    """Add a comment for every finding in ``scope``, each with ``reason``; new ones only.
+
+    To the ``project`` the file is in the end what it was before.
+    """
+    try:
+        return _silence(source, settings, scope, reason, project)
+    finally:
+        if project is not None:
+            project.holds(source)
+
+
+def _silence(
+    source: Source, settings: LintSettings, scope: Scope, reason: str, project: Project | None
+) -> Silenced:
     count = 0
-    found = scope.sort_out(source, check(source, settings))
+    found = scope.sort_out(source, check(source, settings, project=project))
     for _ in range(_MAX_ROUNDS):
         edits = list(comments(source, found.shown, reason))
         if not edits:
@@ -50,7 +69,7 @@ def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = 
         if breaks(changed) and not breaks(source):
             break
         moved = scope.moved(source, edits)
-        left = moved.sort_out(changed, check(changed, settings))
+        left = moved.sort_out(changed, check(changed, settings, project=project))
         if len(left.shown) >= len(found.shown):
             break
         count += len(found.shown) - len(left.shown)

@@ -37,6 +37,8 @@ _UNSTORED = "it does not hold as many bytes as the system says"
 # How often a file is read from the start because its size changes meanwhile.
 _READINGS = 5
 NOTEBOOK = ".ipynb"
+NOTEBOOK_FACTOR = 10
+"""How many times as many bytes as others a notebook may have: most of it is what its cells have shown."""
 NEWLINE = re.compile(r"\r\n|\r|\n")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
 _KINDS = {
@@ -287,6 +289,11 @@ def _read(file: io.FileIO, size: int) -> bytes:
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
+
+
+def most_bytes(path: Path, most: int) -> int:
+    """How many bytes a file may have where ``most`` are allowed; 0 means any number."""
+    return most * (NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 
 
 def too_large(size: int, most: int) -> SourceError:

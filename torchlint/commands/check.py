@@ -26,6 +26,7 @@ from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
+from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
 
@@ -215,7 +216,8 @@ def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **
             settings = [resolver.settings(place if place.is_dir() else place.parent) for place in places]
         except ConfigError:
             return watch.deciding(places, ())
-        return watch.deciding(places, [file for found in settings for file in found.files])
+        elsewhere = [file for file in memory.surroundings if not _is_below(file, places)]
+        return watch.deciding(places, [*elsewhere, *(file for found in settings for file in found.files)])
 
     memory = watch.Memory(places)
     click.get_current_context().obj = memory
@@ -224,6 +226,11 @@ def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **
         terminal,
         watch.rounds(places, others, memory),
     )
+
+
+def _is_below(file: Path, places: tuple[Path, ...]) -> bool:
+    """Whether a file is in one of these folders, or beside one of these files."""
+    return any(file.is_relative_to(place) or file.parent == place.parent for place in places)
 
 
 def _check(
@@ -338,11 +345,25 @@ def _check_files(
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
         known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
-        for result in _runner()(files, settings, mode, chosen.jobs, progress, known):
+        layouts = _layouts(resolver, chosen)
+        for result in _runner()(files, settings, mode, chosen.jobs, progress, known, layouts.of):
             outcome.add(result)
             tell(result.diagnostics)
+    _debug_projects(terminal, layouts)
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
+
+
+def _layouts(resolver: Resolver, chosen: Options) -> Layouts:
+    """The projects around the files that are asked for: what they exclude is no part of them."""
+    return Layouts(lambda place: resolver.settings(place).options, respect_gitignore=chosen.respect_gitignore)
+
+
+def _debug_projects(terminal: Terminal, layouts: Layouts) -> None:
+    for root in layouts.given_up:
+        terminal.debug(
+            f"{root} has too many folders to be looked at as a project; its files are judged alone"
+        )
 
 
 def _runner() -> Callable[..., Iterator[Result]]:
@@ -423,8 +444,11 @@ def _check_stdin(
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
     known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
+    layouts = _layouts(resolver, chosen)
+    layout = layouts.of(path) if chosen.stdin_filename else None
     with stopwatch.recording() as outcome.seconds:
-        result, source = runner.run_text(data, path, settings, mode, known)
+        result, source = runner.run_text(data, path, settings, mode, known, layout)
+    _debug_projects(terminal, layouts)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
@@ -432,7 +456,7 @@ def _check_stdin(
                 fixed = source.to_bytes()
             except SourceError as error:
                 terminal.warn(f"the fixes cannot be written: {error.reason}")
-                result, source = runner.run_text(data, path, settings, mode.looking)
+                result, source = runner.run_text(data, path, settings, mode.looking, layout=layout)
         terminal.out(fixed)
     outcome.add(result)
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
@@ -579,8 +603,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
     """The texts of files with findings, each read once and only the last one kept."""
     from functools import lru_cache
 
-    from torchlint.runner import most_bytes
-    from torchlint.source import SourceError
+    from torchlint.source import SourceError, most_bytes
 
     @lru_cache(maxsize=1)
     def source(path: Path) -> Source | None:
@@ -588,7 +611,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
             return outcome.sources[path]
         try:
             settings = outcome.settings.get(path)
-            return reading.read(path, most_bytes(path, settings) if settings is not None else 0)
+            return reading.read(path, most_bytes(path, settings.max_file_size) if settings is not None else 0)
         except SourceError:
             return None
 

@@ -11,9 +11,9 @@ from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver
 from torchlint.files import absolute, discover
+from torchlint.options import Options
 from torchlint.project.graph import node
-from torchlint.project.index import Index
-from torchlint.project.roots import root_of, source_folders
+from torchlint.project.layout import Layout, Layouts
 from torchlint.render.graph import FORMATS
 
 
@@ -29,19 +29,21 @@ def _run(
     terminal = Terminal(color, verbose, quiet, silent)
     resolver = Resolver(registry.catalogue(), {}, (), isolated=False, directory=Path.cwd())
 
-    def found(under: tuple[Path, ...]) -> tuple[Path, ...]:
-        discovery = discover(under, lambda place: resolver.settings(place).options)
-        for warning in discovery.warnings:
-            terminal.warn(warning)
-        return discovery.files
+    def options_for(place: Path) -> Options:
+        return resolver.settings(place).options
 
-    wanted: dict[Path, list[Path]] = {}
-    for file in found(tuple(map(absolute, paths or (Path(),)))):
-        wanted.setdefault(root_of(file), []).append(file)
+    discovery = discover(tuple(map(absolute, paths or (Path(),))), options_for)
+    for warning in discovery.warnings:
+        terminal.warn(warning)
+    layouts = Layouts(options_for)
+    wanted: dict[Path, tuple[Layout, list[Path]]] = {}
+    for file in discovery.files:
+        layout = layouts.around(file)
+        wanted.setdefault(layout.root, (layout, []))[1].append(file)
     if not wanted:
         terminal.warn("No Python files found under the given path(s)")
-    for root, files in wanted.items():
-        index = Index(source_folders(root), found((root,)))
+    for root, (layout, files) in wanted.items():
+        index = layout.index()
         terminal.out(FORMATS[output_format](root, [node(index, file) for file in files]))
 
 

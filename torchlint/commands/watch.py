@@ -16,7 +16,7 @@ from torchlint.commands.terminal import Terminal
 from torchlint.config import FILE_NAMES, ConfigError
 from torchlint.files import IGNORE_FILES
 from torchlint.options import EXCLUDED, INCLUDED, LintSettings
-from torchlint.runner import Mode, Progress, Result
+from torchlint.runner import LayoutFor, Mode, Progress, Result
 
 # What says how files are to be checked, and which.
 _DECIDING = frozenset({*FILE_NAMES, *target.FILES, *IGNORE_FILES})
@@ -42,6 +42,7 @@ class Memory:
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
         self._kept: dict[Path, tuple[_State, LintSettings, Mode, Result]] = {}
+        self._projects: dict[Path, dict[Path, _State]] = {}
 
     def run(
         self,
@@ -51,14 +52,23 @@ class Memory:
         jobs: int,
         progress: Progress,
         known: Cache | None = None,
+        layout_for: LayoutFor | None = None,
     ) -> Iterator[Result]:
-        """As `runner.run`, but files of which the result is known are not checked again."""
+        """As `runner.run`, but files of which the result is known are not checked again.
+
+        A change of one file makes all results of its project uncertain.
+        """
         from torchlint import runner
 
         states = {path: _state(path) for path in paths}
-        stale = [path for path in paths if not self._knows(path, states[path], settings[path], mode)]
+        changed = self._changed_projects(paths, layout_for)
+        stale = [
+            path
+            for path in paths
+            if not self._knows(path, states[path], settings[path], mode) or changed.get(path)
+        ]
         self._kept = {path: kept for path, kept in self._kept.items() if path in states}
-        results = runner.run(stale, settings, mode, jobs, progress, known)
+        results = runner.run(stale, settings, mode, jobs, progress, known, layout_for)
         unknown = set(stale)
         for path in paths:
             if path in unknown:
@@ -70,6 +80,26 @@ class Memory:
                 yield result
             else:
                 yield self._kept[path][3]
+
+    def _changed_projects(self, paths: Sequence[Path], layout_for: LayoutFor | None) -> dict[Path, bool]:
+        """For each path whether a file of its project came, went or changed since this was last asked."""
+        states: dict[Path, dict[Path, _State]] = {}
+        found = {}
+        for path in paths:
+            layout = None if layout_for is None else layout_for(path)
+            if layout is None:
+                continue
+            if layout.root not in states:
+                states[layout.root] = {file: _state(file) for file in layout.files}
+            found[path] = states[layout.root] != self._projects.get(layout.root)
+        self._projects = states
+        return found
+
+    @property
+    def surroundings(self) -> Iterator[Path]:
+        """The files of the projects of what was checked."""
+        for states in self._projects.values():
+            yield from states
 
     def _knows(self, path: Path, state: _State, settings: LintSettings, mode: Mode) -> bool:
         return path in self._kept and self._kept[path][:3] == (state, settings, mode)

@@ -17,6 +17,7 @@ from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.project.index import Index, Place
+from torchlint.project.project import MOST_COMPANIONS
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
 from torchlint.semantics import model
@@ -27,16 +28,9 @@ from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
 from torchlint.source import Source, SourceError
 from torchlint.syntax import Forest, SyntaxTree
-from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
-_MOST_TEXT = 2_500_000
-"""Characters of the files whose trees are kept: some seventy bytes of memory for each."""
-_MOST_ANSWERS = 150_000
-"""Answers that are kept from one checked file to the next."""
 _MOST_USERS = 24
 """Of what more files than these may use only the calls in its own file are looked for."""
-MOST_COMPANIONS = 60
-"""Files of programs of more than these are checked alone."""
 
 
 class Trees:
@@ -77,76 +71,6 @@ def _parsed(text: str) -> SyntaxTree | None:
             return None
 
 
-class Project:
-    """What is kept of a project from one checked file to the next."""
-
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self._trees = Trees(index)
-        self._program: Program | None = None
-        self._words: dict[Path, Words] = {}
-
-    def program(self, settings: Settings, *, anew: bool = False) -> Program:
-        """The files of the project as one model, with what was worked out so far unless it is made anew."""
-        present = self._program
-        if present is not None and not anew and present.settings is settings:
-            if len(present) < _MOST_TEXT and len(present.fixpoint.settled) < _MOST_ANSWERS:
-                return present
-        self.forget()
-        if len(self._trees) > _MOST_TEXT:
-            self._trees = Trees(self.index)
-        self._program = Program(self._trees, settings)
-        return self._program
-
-    def forget(self) -> None:
-        """Forget what was worked out."""
-        if self._program is not None:
-            self._program.close()
-            self._program = None
-
-    def consulted(self, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on, so far as the project stands.
-
-        Beside their texts it may rest on which files there are, and what each of them imports.
-        """
-        found = set(self.index.programs(file, MOST_COMPANIONS))
-        waiting = [file, *found]
-        edges = {} if self._program is None else self._program.edges
-        while waiting:
-            new = edges.get(waiting.pop(), set()) - found
-            found |= new
-            waiting += new
-        return frozenset(found - {file})
-
-    def words(self, file: Path, own: Words) -> JoinedWords:
-        """The words of the programs that a file is part of."""
-        vocabulary = own.vocabulary
-        others = sorted(self.index.programs(file, MOST_COMPANIONS) - {file})
-        return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
-
-    def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
-        found = self._words.get(file)
-        if found is None or found.vocabulary is not vocabulary:
-            try:
-                text = self.index.source(file).text
-            except SourceError:
-                text = ""
-            found = self._words[file] = Words(text, vocabulary)
-        return found
-
-    def holds(self, source: Source) -> bool:
-        """Whether a file is to be checked together with others; its text is taken for that of the file.
-
-        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
-        """
-        if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
-            return False
-        if self.index.overlay(source):
-            self._words.pop(source.path, None)
-            self.forget()
-        return len(self.index.programs(source.path, MOST_COMPANIONS)) > 1
-
-
 class Program:
     """Modules of one project that know one another.
 
@@ -154,7 +78,7 @@ class Program:
     memory, so that nothing is worked out twice, whichever file is checked.
     """
 
-    def __init__(self, trees: Trees, settings: Settings) -> None:
+    def __init__(self, trees: Trees, settings: Settings, edges: dict[Path, set[Path]] | None = None) -> None:
         self.trees, self.index = trees, trees.index
         self.settings = settings
         self.forest = Forest()
@@ -162,7 +86,7 @@ class Program:
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
             partial(place_of, self.forest.order), depth=DEEPEST_QUESTIONS, effort=self.effort
         )
-        self.edges: dict[Path, set[Path]] = {}
+        self.edges = {} if edges is None else edges
         """For each file the others that its questions led to."""
         self._modules: dict[Path, Module | None] = {}
         self._by_rank: dict[int, Module] = {}
@@ -219,7 +143,9 @@ class Program:
     def close(self) -> None:
         """Forget everything that was worked out."""
         for module in self._by_rank.values():
-            module.close()
+            # The one that was checked may be closed already.
+            if vars(module):
+                module.close()
         vars(self.fixpoint).clear()
         vars(self).clear()
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from torchlint import toml
 from torchlint.source import NOTEBOOK, SourceError, exists, is_file, is_folder, read_text
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -26,10 +25,12 @@ def root_of(file: Path) -> Path:
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder.
     """
-    for folder in file.parents:
-        if any(exists(folder / marker) for marker in _MARKERS):
-            return folder
-    return above_package(file.parent)
+    return next(filter(is_marked, file.parents), None) or above_package(file.parent)
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether a folder has build metadata, settings or a repository, and so is the root of a project."""
+    return any(exists(folder / marker) for marker in _MARKERS)
 
 
 def above_package(folder: Path) -> Path:
@@ -87,6 +88,8 @@ def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
 
 def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:
     """Where build back ends are told to look for packages, as folders relative to the root."""
+    from torchlint import toml
+
     setuptools = toml.table(pyproject, "tool", "setuptools")
     yield from _texts([*toml.table(setuptools, "package-dir").values()])
     yield from _texts(toml.table(setuptools, "packages", "find").get("where"))
@@ -103,6 +106,8 @@ def _texts(values: object) -> list[str]:
 
 
 def _pyproject(root: Path) -> Mapping[str, Any]:
+    from torchlint import toml
+
     return toml.document(_read(root / "pyproject.toml"))
 
 

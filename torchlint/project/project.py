@@ -1,0 +1,96 @@
+"""A project as it stays from one checked file to the next; its models are made once a rule asks for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint.project.index import Index
+from torchlint.project.roots import is_test
+from torchlint.source import Source, SourceError
+from torchlint.vocabulary import JoinedWords, Vocabulary, Words
+
+# Most files say nothing that a rule is about, and are read without any model.
+if TYPE_CHECKING:
+    from torchlint.project.program import Program, Trees
+    from torchlint.semantics.module import Settings
+
+_MOST_TEXT = 2_500_000
+"""Characters of the files whose trees are kept: some seventy bytes of memory for each."""
+_MOST_ANSWERS = 150_000
+"""Answers that are kept from one checked file to the next."""
+MOST_COMPANIONS = 60
+"""Files of programs of more than these are checked alone."""
+
+
+class Project:
+    """What is kept of a project from one checked file to the next."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._trees: Trees | None = None
+        self._program: Program | None = None
+        # They stay when a program is made anew: what was found already rests on them.
+        self._edges: dict[Path, set[Path]] = {}
+        self._words: dict[Path, Words] = {}
+
+    def program(self, settings: Settings, *, anew: bool = False) -> Program:
+        """The files of the project as one model, with what was worked out so far unless it is made anew."""
+        present = self._program
+        if present is not None and not anew and present.settings is settings:
+            if len(present) < _MOST_TEXT and len(present.fixpoint.settled) < _MOST_ANSWERS:
+                return present
+        self.forget()
+        from torchlint.project.program import Program, Trees
+
+        if self._trees is None or len(self._trees) > _MOST_TEXT:
+            self._trees = Trees(self.index)
+        self._program = Program(self._trees, settings, self._edges)
+        return self._program
+
+    def forget(self) -> None:
+        """Forget what was worked out."""
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+    def consulted(self, file: Path) -> frozenset[Path]:
+        """The other files that what was found in a file may rest on, so far as the project stands.
+
+        Beside their texts it may rest on which files there are, and what each of them imports.
+        """
+        found = set(self.index.programs(file, MOST_COMPANIONS))
+        waiting = [file, *found]
+        while waiting:
+            new = self._edges.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return frozenset(found - {file})
+
+    def words(self, file: Path, own: Words) -> JoinedWords:
+        """The words of the programs that a file is part of."""
+        vocabulary = own.vocabulary
+        others = sorted(self.index.programs(file, MOST_COMPANIONS) - {file})
+        return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
+
+    def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
+        found = self._words.get(file)
+        if found is None or found.vocabulary is not vocabulary:
+            try:
+                text = self.index.source(file).text
+            except SourceError:
+                text = ""
+            found = self._words[file] = Words(text, vocabulary)
+        return found
+
+    def holds(self, source: Source) -> bool:
+        """Whether a file is to be checked together with others; its text is taken for that of the file.
+
+        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
+        """
+        if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
+            return False
+        if self.index.overlay(source):
+            self._words.pop(source.path, None)
+            self.forget()
+        return len(self.index.programs(source.path, MOST_COMPANIONS)) > 1

@@ -1,0 +1,61 @@
+"""The projects around the files that one process checks: one at a time, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint import reading
+from torchlint.project.layout import Layout
+from torchlint.source import SourceError
+
+if TYPE_CHECKING:
+    from torchlint.project.project import Project
+
+
+class Surroundings:
+    """Makes the project of a layout when a file of it is checked, and keeps the last one.
+
+    ``layouts`` are those of the run, by root. ``contents`` are the bytes of those files that count as
+    something else than the disk has: what is staged, or what an editor sends.
+    """
+
+    def __init__(
+        self, layouts: Mapping[Path, Layout] | None = None, contents: Mapping[Path, bytes] | None = None
+    ) -> None:
+        self._layouts = dict(layouts or {})
+        self._contents = dict(contents or {})
+        self._present: tuple[Path, Project] | None = None
+
+    def project(self, root: Path | None) -> Project | None:
+        """The project with this root, with all that was worked out for the files before; None without one."""
+        if root is None:
+            return None
+        if self._present is None or self._present[0] != root:
+            if self._present is not None:
+                self._present[1].forget()
+            self._present = root, self._made(self._layouts[root])
+        return self._present[1]
+
+    def layout(self, root: Path | None) -> Layout | None:
+        """The layout of the project with this root; None without one."""
+        return None if root is None else self._layouts[root]
+
+    def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
+        """The other files that what was found in a file may rest on; to be asked once it is checked."""
+        project = self.project(root)
+        return frozenset() if project is None else project.consulted(file)
+
+    def _made(self, layout: Layout) -> Project:
+        from torchlint.project.project import Project
+
+        project = Project(layout.index())
+        for path, content in self._contents.items():
+            if path in layout.members:
+                try:
+                    project.holds(reading.from_bytes(content, path))
+                except SourceError:
+                    # Its own check says what is wrong with it; to the others it is as on the disk.
+                    continue
+        return project
