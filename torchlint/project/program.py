@@ -14,8 +14,7 @@ from torchlint.conversion import NotOutlinedError
 from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
-from torchlint.project.index import Index, Place
-from torchlint.project.project import MOST_COMPANIONS
+from torchlint.project.index import MOST_COMPANIONS, Index, Place
 from torchlint.project.records import STAR
 from torchlint.semantics import model
 from torchlint.semantics.fixpoint import Fixpoint

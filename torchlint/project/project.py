@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.project.index import Index
+from torchlint.project.index import MOST_COMPANIONS, Index
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _MOST = 3_000_000
 """Characters of the files that are kept as models at a time."""
-MOST_COMPANIONS = 40
-"""Of programs of more files than these, what the others of them do is not asked."""
 
 
 class Project:
