@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from torchlint import options
-from torchlint.diagnostics import Applicability, Severity
+from torchlint.diagnostics import Applicability, Position, Severity
 from torchlint.render import concise, github, grouped, patch, statistics, summary
 from torchlint.render import json as as_json
 from torchlint.render.report import STDIN
@@ -75,7 +75,19 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
                 ],
             },
             "help": "Use the other thing",
+            "related": [],
         }
+    ]
+
+
+def test_json_names_the_files_of_further_places(desk: Any) -> None:
+    related = ((Position(3, 5), "the loop"), (Position(1, 2, path=Path("/repo/other.py")), "called"))
+    (shown,) = json.loads(as_json.render(desk.report(desk.finding(TEXT, "x.item()", related=related))))
+    assert [
+        (place["filename"], place["location"]["row"], place["message"]) for place in shown["related"]
+    ] == [
+        ("/repo/train.py", 3, "the loop"),
+        ("/repo/other.py", 1, "called"),
     ]
 
 

@@ -16,6 +16,9 @@ from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
 from torchlint.reading import read
 from torchlint.source import Source, SourceError
 
+MOST_COMPANIONS = 60
+"""Of programs of more files than these, what the others of them do is not asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

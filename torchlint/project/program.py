@@ -16,8 +16,7 @@ from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
-from torchlint.project.index import Index, Place
-from torchlint.project.project import MOST_COMPANIONS
+from torchlint.project.index import MOST_COMPANIONS, Index, Place
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
 from torchlint.semantics import model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.project.index import Index
+from torchlint.project.index import MOST_COMPANIONS, Index
 from torchlint.project.roots import is_test
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
@@ -19,8 +19,6 @@ _MOST_TEXT = 2_500_000
 """Characters of the files whose trees are kept: some seventy bytes of memory for each."""
 _MOST_ANSWERS = 150_000
 """Answers that are kept from one checked file to the next."""
-MOST_COMPANIONS = 60
-"""Files of programs of more than these are checked alone."""
 
 
 class Project:

@@ -49,6 +49,15 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         "message": diagnostic.message,
         "name": diagnostic.name,
         "noqa_row": diagnostic.noqa_row or diagnostic.start.row,
+        "related": [
+            {
+                "cell": place.cell,
+                "filename": report.absolute(place.path or diagnostic.path),
+                "location": _place(place),
+                "message": remark,
+            }
+            for place, remark in diagnostic.related
+        ],
         "severity": diagnostic.severity.value,
         "url": report.url(diagnostic),
     }
