@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, begins, has
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loaders import USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Through, traced
@@ -28,8 +28,6 @@ _GOING_THROUGH = (
     *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
     *(Role.PREDICTION, Role.INFERENCE),
 )
-# Words of files that loaders are handed to.
-_LOADING = ("oader", "atch", "epoch", "data")
 _MOST_FUNCTIONS = 60
 _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
@@ -177,7 +175,7 @@ def repeated_epochs(
     module: Module, constructor: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
     """Where an epoch of a loader begins that a loop makes again and again, with that loop."""
-    for each in (module, *module.companions(*_LOADING)):
+    for each in (module, *module.companions(*USING)):
         for place, iterated in _epochs(each, constructor):
             loop = _around(each, place, iterated, constructor)
             if loop is not None:
