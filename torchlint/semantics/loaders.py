@@ -67,6 +67,9 @@ _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "
 _SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
 # Functions that copy several tensors into one.
 _JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+# Words of files that take the batches of loaders, and of those that move them.
+USING = ("oader", "atch", "epoch", "data")
+_MOVING = (".to(", ".cuda(", ".type(", ".copy_(")
 _TRIAL = (Role.DEBUGGING, Role.DUMMY)
 _COUNTS = frozenset(
     {
@@ -85,7 +88,7 @@ class Destination(enum.Enum):
     ACCELERATOR = "accelerator"
     """Some part of a batch is moved to an accelerator."""
     HOST = "host"
-    """The loops over it are in this file, and nothing in them moves a batch."""
+    """The loops over it are known, and nothing in them moves a batch."""
     SAMPLE = "sample"
     """It is only asked for single batches, outside of loops."""
     ELSEWHERE = "elsewhere"
@@ -171,7 +174,7 @@ class Loaders(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self.data = Datasets(module)
+        self.data = Datasets.of(module)
 
     # ------------------------------------------------------------------ constructors
 
@@ -289,7 +292,9 @@ class Loaders(Part):
 
     def yields_arrays(self, call: cst.Call) -> bool:
         """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
-        return any(call in self._copied_from(made).calls for made in self._made_of_arrays)
+        return any(
+            call in self._copied_from(made).calls for each in self._movers for made in each._made_of_arrays
+        )
 
     @cached_property
     def _made_of_arrays(self) -> list[cst.BaseExpression]:
@@ -319,7 +324,7 @@ class Loaders(Part):
         dataset = self.dataset(call)
         if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
             return False
-        same = self.tree.source(size.args[0].value) == self.tree.source(dataset)
+        same = self.module.source(size.args[0].value) == self.module.source(dataset)
         return same and self.module.qualified(size.func) == "builtins.len"
 
     # ------------------------------------------------------------------ trainers
@@ -470,7 +475,12 @@ class Loaders(Part):
 
     @cached_property
     def pinning_asked_for(self) -> bool:
-        """Whether the file asks a loader or a tensor whether memory is pinned."""
+        """Whether the program asks a loader or a tensor whether memory is pinned."""
+        others = map(Loaders.of, self.module.companions("is_pinned", ".pin_memory"))
+        return self._asks_whether_pinned or any(other._asks_whether_pinned for other in others)
+
+    @cached_property
+    def _asks_whether_pinned(self) -> bool:
         for attribute in self.tree.nodes(cst.Attribute):
             if attribute.attr.value == "is_pinned":
                 return True
@@ -608,14 +618,25 @@ class Loaders(Part):
     # ------------------------------------------------------------------ where batches go
 
     def destination(self, call: cst.Call) -> Destination:
-        """Where the batches of the loader made by ``call`` go, as far as this file shows it."""
+        """Where the batches of the loader made by ``call`` go, as far as the program shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
-        if call in self._moved_on:
+        if any(call in each._moved_on for each in self._movers):
             return Destination.ACCELERATOR
-        seen = call in self._looped_over or call in self._sampled
-        escaped = any(self._escapes(name) for name in self._named.get(call, ()))
-        return Destination.HOST if seen and not escaped else Destination.ELSEWHERE
+        if not any(call in each._looped_over or call in each._sampled for each in self._users):
+            return Destination.ELSEWHERE
+        escaped = any(each._escapes(name) for each in self._users for name in each._named.get(call, ()))
+        return Destination.ELSEWHERE if escaped else Destination.HOST
+
+    @cached_property
+    def _users(self) -> list[Loaders]:
+        """What is known of the files that may take batches of the file's loaders, first of itself."""
+        return [self, *map(Loaders.of, self.module.companions(*USING))]
+
+    @cached_property
+    def _movers(self) -> list[Loaders]:
+        """What is known of the files that may move batches of the file's loaders, first of itself."""
+        return [self, *map(Loaders.of, self.module.companions(*_MOVING))]
 
     @cached_property
     def _moved_on(self) -> frozenset[cst.Call]:
@@ -625,7 +646,8 @@ class Loaders(Part):
 
     def moved_as_copies(self, call: cst.Call) -> bool:
         """Whether only copies of batches, in memory of their own, are moved to an accelerator."""
-        return call in self._moved_on and call not in self._moved_in_place
+        moved = any(call in each._moved_on for each in self._movers)
+        return moved and not any(call in each._moved_in_place for each in self._movers)
 
     @cached_property
     def _moved_in_place(self) -> frozenset[cst.Call]:
@@ -658,11 +680,13 @@ class Loaders(Part):
 
     def only_sampled(self, call: cst.Call) -> bool:
         """Whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
-        if call in self._looped_over:
+        if any(call in each._looped_over for each in self._users):
             return False
-        taken = self._sampled.get(call, [])
+        taken = [(each, node) for each in self._users for node in each._sampled.get(call, ())]
         return bool(taken) and not any(
-            not self.tree.contains(loop, call) for node in taken for loop in self.module.flow.loops(node)
+            not self.tree.contains(loop, call)
+            for each, node in taken
+            for loop in each.module.flow.loops(node)
         )
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
