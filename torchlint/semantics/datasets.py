@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.lexicon import Role, ends, has
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import UNKNOWN, Device, Kind
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 _WORKER_INFO = "torch.utils.data.get_worker_info"
@@ -157,11 +154,12 @@ _PLAIN_SOURCES = frozenset(
 )
 
 
-class Datasets:
+class Datasets(Part):
     """The datasets of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
 
     def in_memory(self, node: cst.BaseExpression) -> bool:
         """Whether the data is there already, so that fetching an item is only picking a row."""

@@ -17,7 +17,9 @@ from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Through, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -26,6 +28,9 @@ _GOING_THROUGH = (
     *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
     *(Role.PREDICTION, Role.INFERENCE),
 )
+# Words of files that loaders are handed to.
+_LOADING = ("oader", "atch", "epoch", "data")
+_MOST_FUNCTIONS = 60
 _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
 
@@ -49,9 +54,17 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
     certain = Loaders.of(module).workers(call)
     if certain is not None:
         return Workers(certain)
+    module = module.home(call)
     node = module.argument(call, "num_workers").node
     if node is None:
         return _workers_of_dictionary(module, call)
+    count = _usual_count(module, node)
+    return Workers(count, node) if count is not None else None
+
+
+@solved(None)
+def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
+    """The number that an option of the command line or a parameter has unless somebody asks for another."""
     read = node
     if isinstance(read, cst.Call) and module.qualified(read.func) == "builtins.int" and len(read.args) == 1:
         read = read.args[0].value
@@ -62,13 +75,29 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
         case cst.Name():
             bindings = module.bindings(read)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
+                if module.link is not None and module.callers(bindings[0].scope.node):
+                    return _passed_count(module, bindings[0])
                 default = bindings[0].node.default
         case _:
             return None
     count = module.value(default).constant if default is not None else None
-    if not isinstance(count, int) or isinstance(count, bool):
-        return None
-    return Workers(count, node)
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _passed_count(module: Module, parameter: Binding) -> int | None:
+    """The least number that the calls in a program pass for a parameter; None if that of one is open."""
+    found: list[int] = []
+    for caller in module.callers(parameter.scope.node):
+        assert isinstance(parameter.node, cst.Param)
+        argument = module.argument(caller, parameter.name)
+        given = parameter.node.default if argument.absent else argument.node
+        count: object = module.value(given).constant if given is not None else None
+        if not isinstance(count, int) and given is not None:
+            count = _usual_count(module, given)
+        if not isinstance(count, int) or isinstance(count, bool):
+            return None
+        found.append(count)
+    return min(found, default=None)
 
 
 def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
@@ -102,7 +131,23 @@ def _elements(module: Module, node: cst.BaseExpression) -> tuple[cst.DictElement
 
 
 def option_default(module: Module, name: str) -> cst.BaseExpression | None:
-    """The default of ``add_argument("--num-workers", default=4)``, if the file has one of that name."""
+    """The default of ``add_argument("--num-workers", default=4)``, if the program has one of that name.
+
+    Where several files have one, they must agree.
+    """
+    own = _option_defaults(module, name)
+    if own:
+        return own[0] if len(own) == 1 else None
+    found = [
+        default for other in module.companions("add_argument") for default in _option_defaults(other, name)
+    ]
+    alike = {repr(module.value(default).constant) for default in found}
+    return found[0] if len(alike) == 1 else None
+
+
+@remembered
+def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
+    """The defaults of the options of a name in one file."""
     found: list[cst.BaseExpression] = []
     for call in module.tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "add_argument":
@@ -117,7 +162,7 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
             flags = [str(module.value(given["dest"]).constant)]
         if name in flags and "default" in given:
             found.append(given["default"])
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 # --- epochs -------------------------------------------------------------------------------------------
@@ -132,16 +177,17 @@ def repeated_epochs(
     module: Module, constructor: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
     """Where an epoch of a loader begins that a loop makes again and again, with that loop."""
-    for place, iterated in _epochs(module, constructor):
-        loop = _around(module, place, iterated, constructor)
-        if loop is not None:
-            yield place, loop
+    for each in (module, *module.companions(*_LOADING)):
+        for place, iterated in _epochs(each, constructor):
+            loop = _around(each, place, iterated, constructor)
+            if loop is not None:
+                yield place, loop
 
 
 def _epochs(module: Module, constructor: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
-    """Where an epoch of a loader begins, and what it goes through.
+    """Where an epoch of a loader begins in one file, and what it goes through.
 
-    That are loops, calls of ``iter``, and functions of other files that are called as those are which train
+    That are loops, calls of ``iter``, and functions out of sight that are called as those are which train
     or evaluate.
     """
     loops: list[cst.For | cst.CompFor] = module.tree.nodes(cst.For, cst.CompFor)
@@ -274,16 +320,58 @@ def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 def data_changes(module: Module, constructor: cst.Call, loop: cst.For | cst.While) -> bool:
     """Whether a loop over epochs changes the dataset, of which workers that live on keep a copy."""
     dataset = Loaders.of(module).dataset(constructor)
+    if module.link is not None:
+        return _changed_in_program(module, dataset, loop)
     known = {module.source(dataset)} if dataset is not None else set()
-    for node in module.tree.descendants(loop):
-        if not isinstance(node, cst.Attribute):
-            continue
-        held = isinstance(node.value, cst.Attribute) and node.value.attr.value == "dataset"
-        if not held and module.source(node.value) not in known:
-            continue
-        parent = module.tree.parent(node)
-        if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
-            return True
-        if isinstance(parent, cst.Call) and parent.func is node and not node.attr.value.startswith("get"):
-            return True
+    return any(
+        _is_held(node) or module.source(node.value) in known
+        for node in module.tree.descendants(loop)
+        if isinstance(node, cst.Attribute) and _changes(module, node)
+    )
+
+
+def _changed_in_program(
+    module: Module, dataset: cst.BaseExpression | None, loop: cst.For | cst.While
+) -> bool:
+    """Whether a loop, or a function that it calls, in whatever file, changes a dataset."""
+    made = _makers(module, dataset) - {None} if dataset is not None else frozenset()
+    spelt = module.source(dataset) if dataset is not None and not module.tree.is_elsewhere(dataset) else None
+    seen: dict[cst.CSTNode, None] = {loop: None}
+    waiting: list[cst.CSTNode] = [loop]
+    for around in waiting:
+        home = module.home(around)
+        for node in home.tree.descendants(around):
+            if isinstance(node, cst.Call):
+                callee = home.callee(node)
+                if callee is not None and callee not in seen and len(seen) < _MOST_FUNCTIONS:
+                    seen[callee] = None
+                    waiting.append(callee)
+            elif isinstance(node, cst.Attribute) and _changes(home, node):
+                if _is_held(node) or (around is loop and home is module and home.source(node.value) == spelt):
+                    return True
+                if not made.isdisjoint(_makers(home, node.value)):
+                    return True
     return False
+
+
+def _is_held(attribute: cst.Attribute) -> bool:
+    """Whether an attribute is one of ``loader.dataset``."""
+    return isinstance(attribute.value, cst.Attribute) and attribute.value.attr.value == "dataset"
+
+
+def _changes(module: Module, attribute: cst.Attribute) -> bool:
+    """Whether an attribute is set, or a method of it is called that is not said to read."""
+    parent = module.tree.parent(attribute)
+    if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
+        return True
+    called = isinstance(parent, cst.Call) and parent.func is attribute
+    return called and not attribute.attr.value.startswith("get")
+
+
+@traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
+def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+    """The calls that make an object of a class."""
+    if not isinstance(node, cst.Call) or path:
+        return None
+    runs_function = isinstance(module.callee(node), cst.FunctionDef)
+    return node if not runs_function or module.value(node.func).kind is Kind.CLASS else None

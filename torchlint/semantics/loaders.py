@@ -171,7 +171,7 @@ class Loaders(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self.data = Datasets(module)
+        self.data = Datasets.of(module)
 
     # ------------------------------------------------------------------ constructors
 
@@ -319,7 +319,7 @@ class Loaders(Part):
         dataset = self.dataset(call)
         if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
             return False
-        same = self.tree.source(size.args[0].value) == self.tree.source(dataset)
+        same = self.module.source(size.args[0].value) == self.module.source(dataset)
         return same and self.module.qualified(size.func) == "builtins.len"
 
     # ------------------------------------------------------------------ trainers

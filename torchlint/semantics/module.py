@@ -131,6 +131,17 @@ class Module:
         found: Module = module
         return found
 
+    def home(self, node: cst.CSTNode) -> Module:
+        """The module of the file that a node belongs to: this one, unless it is linked with others."""
+        if self.link is None or not self.tree.is_elsewhere(node):
+            return self
+        found: Module = self.link.home(node)
+        return found
+
+    def companions(self, *words: str) -> Sequence[Module]:
+        """Those other files of its programs that have one of some words in their text."""
+        return () if self.link is None else self.link.companions(self, words)
+
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
 

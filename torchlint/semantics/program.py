@@ -415,7 +415,7 @@ class Program(Part):
         if isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
             return onward(call.func.value, path=path)
         function = self.module.value(call.func).definition
-        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+        if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or self.tree.is_elsewhere(function):
             return call
         returned = returns(self.module, function)
         return onward(*returned, path=path) if returned else call

@@ -237,10 +237,10 @@ def steps(module: Module, source: Source, through: Through = Through.NOTHING) ->
 
 
 def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...]:
-    """The expressions that a function of the file returns, or yields; a bare ``return`` is left out."""
+    """The expressions that a function returns, or yields; a bare ``return`` is left out."""
     if isinstance(function, cst.Lambda):
         return (function.body,)
-    return _exits(module).get(function, ())
+    return _exits(module.home(function)).get(function, ())
 
 
 @remembered

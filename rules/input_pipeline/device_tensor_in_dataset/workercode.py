@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -32,6 +32,8 @@ class Use:
 
     function: Function
     loaders: tuple[cst.Call, ...]
+    read: tuple[cst.ClassDef, ...] = ()
+    """For each of them the class of the dataset, if the function is a method of one."""
 
     def forked(self, module: Module) -> cst.Call | None:
         """One of the loaders that has worker processes, or pins what it is handed; None if there is none."""
@@ -48,15 +50,36 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
     return _use_of(module, start) if start is not None else None
 
 
+def _runs(use: Use, module: Module, start: Function) -> Use:
+    """A use with those loaders alone whose datasets have the method ``start``, not that of another heir."""
+    owner = module.classes.owner(start)
+    if module.link is None or owner is None or not use.read:
+        return use
+    loaders = [
+        call
+        for call, read in zip(use.loaders, use.read, strict=True)
+        if any(member.node is owner for member in module.classes.info(read).lineage)
+    ]
+    # A helper of the dataset is a class of its own.
+    related = any(member.node is owner for read in use.read for member in module.classes.info(read).lineage)
+    return replace(use, loaders=tuple(loaders), read=()) if related or _is_heir(module, owner, use) else use
+
+
+def _is_heir(module: Module, owner: cst.ClassDef, use: Use) -> bool:
+    """Whether a class derives from the one whose method a loader runs."""
+    base = module.classes.owner(use.function)
+    return any(member.node is base for member in module.classes.info(owner).lineage)
+
+
 @remembered
 def _use_of(module: Module, start: Function) -> Use | None:
     """The function of a dataset, or the collate function, that runs a function."""
-    uses = _uses(module)
     seen: dict[Function, None] = {start: None}
     waiting = [start]
     for function in waiting:
+        uses = _uses(module.home(function))
         if function in uses:
-            return uses[function]
+            return _runs(uses[function], module, start)
         for call in module.callers(function):
             outer = module.function(call)
             if outer is not None and outer not in seen and len(seen) < 50:
@@ -74,7 +97,7 @@ def _uses(module: Module) -> dict[Function, Use]:
 def _find_uses(module: Module) -> Iterator[Use]:
     collating: dict[Function, list[cst.Call]] = {}
     reading: dict[cst.ClassDef, list[cst.Call]] = {}
-    for call in Loaders.of(module).constructors:
+    for call in _constructors(module):
         collate = module.argument(call, "collate_fn").node
         definition = module.value(collate).definition if collate is not None else None
         if isinstance(definition, cst.ClassDef):
@@ -94,15 +117,22 @@ def _find_uses(module: Module) -> Iterator[Use]:
         info = module.classes.info(definition)
         if info.kind is not Kind.DATASET:
             continue
-        loaders = [call for read in heirs.get(definition, ()) for call in reading[read]]
+        made = [(call, read) for read in heirs.get(definition, ()) for call in reading[read]]
+        run_by, classes = tuple(call for call, _ in made), tuple(read for _, read in made)
         for name in ITEM_METHODS:
             method = info.methods.get(name)
             if method is not None:
-                yield Use(method, tuple(loaders))
+                yield Use(method, run_by, classes)
+
+
+def _constructors(module: Module) -> Iterator[cst.Call]:
+    """The calls that make loaders, in the file and in the others of its programs."""
+    for each in (module, *module.companions("Loader")):
+        yield from Loaders.of(each).constructors
 
 
 def _classes(module: Module, node: cst.BaseExpression) -> list[cst.ClassDef]:
-    """The classes of this file that a dataset is an instance, or a part of an instance, of."""
+    """The classes of the program that a dataset is an instance, or a part of an instance, of."""
     found = [end for end in _class_behind(module, node) if end is not None]
     return sorted(found, key=module.tree.order.__getitem__)
 
