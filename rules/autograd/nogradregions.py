@@ -18,6 +18,7 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
@@ -25,6 +26,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 
@@ -662,62 +664,102 @@ class NoGradRegions(Part):
         )
 
     def _is_frozen(self, model: cst.BaseExpression) -> bool:
-        """Whether the file turns gradients off for all parameters of a model of this name."""
+        """Whether gradients are turned off for all parameters of a model, in the file by its name."""
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True
         bindings = self.module.bindings(model) if isinstance(model, cst.Name) else ()
-        return bool(bindings) and all(
+        if bindings and all(
             isinstance(b.value, cst.Call) and not b.path and self._wraps_frozen(b.value) for b in bindings
-        )
+        ):
+            return True
+        return self._is_frozen_elsewhere(model)
 
     def _wraps_frozen(self, call: cst.Call) -> bool:
         """Whether a module is made from models whose parameters the file freezes, and from no other."""
         models = [a.value for a in call.args if self.module.value(a.value).kind is Kind.MODULE]
         return bool(models) and all(last_name(model) in self._frozen for model in models)
 
-    @cached_property
-    def _frozen(self) -> set[str]:
-        """The names of models for whose parameters gradients are turned off, here or in the same program."""
+    def _is_frozen_elsewhere(self, model: cst.BaseExpression) -> bool:
+        """Whether a file of the same program turns gradients off for all parameters of a model.
+
+        It goes by the calls that make the model, and only where those are out of sight by its name.
+        """
         others = () if self.link is None else self.link.companions(self, ("requires_grad",))
-        return set().union(*(each._frozen_here for each in (self, *map(type(self).counterpart, others))))
+        if not others:
+            return False
+        regions = (self, *map(type(self).counterpart, others))
+        makers = self._makers(model)
+        if None not in makers:
+            frozen = frozenset[cst.CSTNode | None]().union(*(each._makers_of_frozen for each in regions))
+            return makers <= frozen
+        name = last_name(model)
+        return any(name in each._frozen for each in regions)
+
+    @traced(Through.RETURNS | Through.PARAMETERS)
+    def _makers(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
+        """The calls that can have made a model."""
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
+                return onward(owner, path=path)
+            case cst.Call() if not path:
+                callee = self.module.callee(node)
+                makes = not isinstance(callee, cst.FunctionDef) or callee.name.value == "__init__"
+                return node if makes else None
+            case _:
+                return None
 
     @cached_property
-    def _frozen_here(self) -> set[str]:
-        found: set[str] = set()
+    def _makers_of_frozen(self) -> frozenset[cst.CSTNode | None]:
+        """The calls that make models for whose parameters this file turns gradients off."""
+        models = (model for _, model in self._freezing)
+        return frozenset[cst.CSTNode | None]().union(*map(self._makers, models)) - {None}
+
+    @cached_property
+    def _frozen(self) -> set[str]:
+        """The names of models for whose parameters the file turns gradients off."""
+        return {name for node, model in self._freezing for name in self._names_at(node, model)}
+
+    @cached_property
+    def _freezing(self) -> list[tuple[cst.CSTNode, cst.BaseExpression]]:
+        """Where the file turns gradients off for all parameters of a model, and of which."""
+        found: list[tuple[cst.CSTNode, cst.BaseExpression]] = []
         for call in self.tree.nodes(cst.Call):
             match call:
                 case cst.Call(
                     func=cst.Attribute(attr=cst.Name("requires_grad_"), value=owner), args=[argument]
                 ):
                     if self.module.value(argument.value).constant is False:
-                        found.update(self._all_of(owner, call))
+                        found.append((call, self._model_of(owner)))
                 case _:
                     pass
         for assign in self.tree.nodes(cst.Assign):
             match assign.targets[0].target:
                 case cst.Attribute(attr=cst.Name("requires_grad"), value=owner):
                     if self.module.value(assign.value).constant is False:
-                        found.update(self._all_of(owner, assign))
+                        found.append((assign, self._model_of(owner)))
                 case _:
                     pass
         return found
 
-    def _all_of(self, owner: cst.BaseExpression, node: cst.CSTNode) -> Iterator[str]:
-        """The names of the model that ``owner`` is, or whose parameters the loop around it visits."""
+    def _model_of(self, owner: cst.BaseExpression) -> cst.BaseExpression:
+        """The model that ``owner`` is, or whose parameters the loop around it visits."""
         if isinstance(owner, cst.Name):
             for binding in self.module.bindings(owner):
                 match binding.value:
                     case cst.Call(
                         func=cst.Attribute(attr=cst.Name("parameters" | "named_parameters"), value=model)
                     ) if binding.kind is BindingKind.LOOP:
-                        yield from self._names(model)
-                        return
+                        return model
                     case _:
                         pass
-        yield from self._names(owner)
+        return owner
+
+    def _names_at(self, node: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
+        """The names of a model, those that what freezes it is bound to included."""
+        yield from self._names(model)
         # ``self.net = make().eval().requires_grad_(False)``
         for around in self.tree.ancestors(node):
             if isinstance(around, cst.Assign):

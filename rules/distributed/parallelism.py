@@ -74,6 +74,12 @@ _IN_PLACE = frozenset({Wrapping.FULLY_SHARD})
 # Methods of frameworks that prepare models.
 _PREPARING = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
 _WRAPPING_WORDS = last_words(_WRAPPERS) | _PREPARING
+# One of these is in the text of each file that wraps models, and of each that trains one.
+_SPOKEN = (
+    *("DataParallel", "fully_shard", "replicate", "deepspeed", "auto_model", "prepare_model"),
+    *("ccelerator", "abric"),
+)
+_COMPUTING = ("backward", "loss")
 # Their result is the model that they are given, ready for something else.
 _HANDING_ON = frozenset(
     {
@@ -144,7 +150,7 @@ _NONE = Wraps()
 
 
 class Parallelism(Part):
-    """The wrapped models of one file; everything is worked out on demand."""
+    """The wrapped models of one file and of its program; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -154,7 +160,17 @@ class Parallelism(Part):
 
     @cached_property
     def wrappers(self) -> tuple[Wrapper, ...]:
-        """All calls of the file that wrap a model or shard it in place, by where they stand."""
+        """All calls of the program that wrap a model or shard it in place; those of the file come first."""
+        return tuple(wrapper for each in self._wrapping for wrapper in each._own)
+
+    @cached_property
+    def _wrapping(self) -> list[Parallelism]:
+        """What is known of the files that may wrap models, first of this one."""
+        return [self, *map(Parallelism.of, self.module.companions(*_SPOKEN))]
+
+    @cached_property
+    def _own(self) -> tuple[Wrapper, ...]:
+        """Those of the file itself, by where they stand."""
         if _WRAPPING_WORDS.isdisjoint(identifiers(self.module)):
             return ()
         made = [wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call)]
@@ -163,12 +179,12 @@ class Parallelism(Part):
     @cached_property
     def _by_call(self) -> dict[cst.Call, tuple[Wrapper, ...]]:
         found: dict[cst.Call, tuple[Wrapper, ...]] = {}
-        for wrapper in self.wrappers:
+        for wrapper in self._own:
             found[wrapper.call] = (*found.get(wrapper.call, ()), wrapper)
         return found
 
     def wrapped_by(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
-        """The wrappers of some kinds, by where they stand."""
+        """The wrappers of some kinds, those of the file first, by where they stand."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
     def wrapper(self, call: cst.Call) -> Wrapper | None:
@@ -270,9 +286,9 @@ class Parallelism(Part):
                 return onward(owner, path=path)
             case cst.Name():
                 bindings = self.names.bindings(node)
-                return tuple(w for binding in bindings for w in self._in_place.get(binding, ())) or None
+                return tuple(w for binding in bindings for w in self._in_place(binding)) or None
             case cst.Attribute(value=cst.Name("self")):
-                return tuple(self._in_place_attributes.get(self._attribute_key(node), ())) or None
+                return tuple(self._in_place_attributes(node)) or None
             case _:
                 return None
 
@@ -299,20 +315,22 @@ class Parallelism(Part):
 
     # ------------------------------------------------------------------ sharded in place
 
-    @cached_property
-    def _in_place(self) -> dict[Binding, list[Wrapper]]:
-        """What shards the model that a variable holds, by definition of the variable."""
-        return self._sharded[0]
+    def _in_place(self, binding: Binding) -> Iterator[Wrapper]:
+        """What shards the model that a variable holds."""
+        for each in self._wrapping:
+            yield from each._sharded[0].get(binding, ())
 
-    @cached_property
-    def _in_place_attributes(self) -> dict[tuple[cst.CSTNode | None, str], list[Wrapper]]:
-        """The same of ``self.model``, by class and name."""
-        return self._sharded[1]
+    def _in_place_attributes(self, node: cst.Attribute) -> Iterator[Wrapper]:
+        """The same of ``self.model``."""
+        key = self._attribute_key(node)
+        for each in self._wrapping:
+            yield from each._sharded[1].get(key, ())
 
     @cached_property
     def _sharded(
         self,
     ) -> tuple[dict[Binding, list[Wrapper]], dict[tuple[cst.CSTNode | None, str], list[Wrapper]]]:
+        """What the file shards in place, by definition of a variable and by class and name."""
         variables: dict[Binding, list[Wrapper]] = {}
         attributes: dict[tuple[cst.CSTNode | None, str], list[Wrapper]] = {}
 
@@ -330,7 +348,7 @@ class Parallelism(Part):
                     for given in self._passed(binding):
                         add(given, wrapper)
 
-        for wrapper in self.wrappers:
+        for wrapper in self._own:
             if wrapper.wrapping in _IN_PLACE and wrapper.model is not None:
                 add(wrapper.model, wrapper)
         return variables, attributes
@@ -342,7 +360,14 @@ class Parallelism(Part):
 
     @cached_property
     def _forwards(self) -> tuple[tuple[cst.Call, Wraps], ...]:
-        """The calls that run a wrapped model, with what wrapped it."""
+        """The calls of the program that run a wrapped model, with what wrapped it."""
+        if not self.wrappers:
+            return ()
+        others = map(Parallelism.of, self.module.companions(*_COMPUTING))
+        return tuple(forward for each in (self, *others) for forward in each._own_forwards)
+
+    @cached_property
+    def _own_forwards(self) -> tuple[tuple[cst.Call, Wraps], ...]:
         if not self.wrappers:
             return ()
         found = []
@@ -355,7 +380,7 @@ class Parallelism(Part):
         return tuple(found)
 
     def forwards(self, wrapper: Wrapper | None = None) -> list[cst.Call]:
-        """The calls that run what a wrapper made, ``model(x)``, in source order; by default of any."""
+        """The calls that run what a wrapper made, ``model(x)``, by default of any; the file's come first."""
         return [call for call, wraps in self._forwards if wrapper is None or wrapper in wraps.wrappers]
 
     def unwraps(self, node: cst.BaseExpression) -> bool:
@@ -370,17 +395,18 @@ class Parallelism(Part):
 
     @cached_property
     def distributed(self) -> bool:
-        """Whether the file shows that several processes run it together.
+        """Whether the program shows that several processes run it together.
 
         A wrapper of several processes does, and so do process groups, distributed samplers, helpers that set
         all that up (``init_distributed_mode``) and the variables that a launcher sets.
         """
-        return next(self._signs(), None) is not None
+        others = map(Parallelism.of, self.module.companions("dist", "deepspeed", "DataParallel", *_VARIABLES))
+        return any(next(each._signs(), None) is not None for each in (self, *others))
 
     def _signs(self) -> Iterator[cst.CSTNode]:
         """What shows that several processes run the file together."""
         single = (Wrapping.DATA_PARALLEL, Wrapping.PREPARED)
-        yield from (wrapper.call for wrapper in self.wrappers if wrapper.wrapping not in single)
+        yield from (wrapper.call for wrapper in self._own if wrapper.wrapping not in single)
         for call in self.tree.nodes(cst.Call):
             word = last_name(call.func) or ""
             dotted = self.module.qualified(call.func)
@@ -413,6 +439,12 @@ class Parallelism(Part):
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """The packages imported that distribute models and data themselves, or as they are told elsewhere."""
+        packages = {name.partition(".")[0] for name in _FRAMEWORKS}
+        others = map(Parallelism.of, self.module.companions(*sorted(packages)))
+        return self._own_frameworks.union(*(each._own_frameworks for each in others))
+
+    @cached_property
+    def _own_frameworks(self) -> frozenset[str]:
         return frozenset(package for package in _FRAMEWORKS if imports(self.module, (package,)))
 
 

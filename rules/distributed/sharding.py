@@ -30,6 +30,7 @@ _SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD)
 _KEEPS_PARAMETERS = frozenset({"parameters", "named_parameters"})
 # The release that made ``fully_shard`` public.
 _PUBLIC = "2.6"
+_WRAPPING_WORDS = ("wrap", "Wrap", "shard", "Shard", "fsdp", "FSDP")
 _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"})
 
 
@@ -121,8 +122,9 @@ def _no_part(value: cst.BaseExpression | None) -> bool:
 
 
 def _is_used(wrapper: Wrapper, module: Module) -> bool:
-    """Whether the file runs what is wrapped, and computes gradients."""
-    if not Backpropagation.of(module).happens:
+    """Whether the program runs what is wrapped, and computes gradients."""
+    computing = (module, *module.companions("backward"))
+    if not any(Backpropagation.of(each).happens for each in computing):
         return False
     forwards = Parallelism.of(module).forwards(wrapper)
     return any(grad(module, call) is not Grad.OFF and not evaluated_only(module, call) for call in forwards)
@@ -138,7 +140,11 @@ def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
 
 
 def _wraps_parts(module: Module) -> bool:
-    """Whether anything else may shard parts of a model: a function of another file, or ``wrap`` of torch."""
+    """Whether anything else may shard parts of a model: a function out of sight, or ``wrap`` of torch."""
+    return any(_wraps_parts_here(each) for each in (module, *module.companions(*_WRAPPING_WORDS)))
+
+
+def _wraps_parts_here(module: Module) -> bool:
     wrapping = {wrapper.call for wrapper in Parallelism.of(module).wrappers}
     for call in module.tree.nodes(cst.Call):
         if call in wrapping or not has(last_name(call.func), Role.WRAPPING):
@@ -235,6 +241,8 @@ def _same(first: cst.BaseExpression, second: cst.BaseExpression, module: Module)
     if isinstance(first, cst.Name) and isinstance(second, cst.Name):
         return bool(set(module.bindings(first)) & set(module.bindings(second)))
     if isinstance(first, cst.Attribute) and isinstance(second, cst.Attribute):
+        if module.tree.is_elsewhere(second) or module.tree.is_elsewhere(first):
+            return False
         one = module.source(first) == module.source(second) and last_name(first.value) == "self"
         return one and module.function(first) is module.function(second)
     return False

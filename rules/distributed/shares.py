@@ -25,6 +25,7 @@ from torchlint.semantics.lexicon import Role, has, words
 from torchlint.semantics.loaders import ITERABLE, Loaders
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Through, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -42,6 +43,9 @@ _ON_REQUEST = {
     "horovod": frozenset[str](),
     "torchx": frozenset[str](),
 }
+_ASKED = tuple(sorted(set().union(*_ON_REQUEST.values())))
+# One of these is in the text of each file that gets hold of a loader.
+_LOADING = ("oader", "atch", "epoch", "data", "sampler")
 _HARMLESS = frozenset(
     {
         "len",
@@ -63,10 +67,20 @@ _MAP_STYLE = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.Subs
 _RANDOM = "torch.utils.data.RandomSampler"
 
 
+def _all_with(module: Module, *words: str) -> tuple[Module, ...]:
+    """The module itself, and those of its programs that have one of some words in their text."""
+    return (module, *module.companions(*words))
+
+
+def _speaks_of(words: frozenset[str], module: Module) -> bool:
+    return not words.isdisjoint(identifiers(module))
+
+
 def _shared_elsewhere(module: Module) -> bool:
     """Whether a framework hands each process its share of the data, or may do so."""
+    asking = _all_with(module, *_ASKED)
     return any(
-        framework not in _ON_REQUEST or not _ON_REQUEST[framework].isdisjoint(identifiers(module))
+        framework not in _ON_REQUEST or any(_speaks_of(_ON_REQUEST[framework], each) for each in asking)
         for framework in Parallelism.of(module).frameworks
     )
 
@@ -133,7 +147,12 @@ def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | None:
 
 
 def _tells_epoch(module: Module) -> bool:
-    """Whether anything in the file is told an epoch: ``set_epoch``, even as text, or ``sampler.epoch``."""
+    """Whether anything in the program is told an epoch: ``set_epoch``, even as text, or ``sampler.epoch``."""
+    return any(map(_speaks_of_epoch, _all_with(module, "epoch", "Epoch", "EPOCH")))
+
+
+@remembered
+def _speaks_of_epoch(module: Module) -> bool:
     if any({"set", "epoch"} <= set(words(name)) for name in identifiers(module) | options(module)):
         return True
     return any(
@@ -143,7 +162,11 @@ def _tells_epoch(module: Module) -> bool:
 
 
 def _handed_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
-    """Whether other files get hold of a loader or its sampler, and may tell it the epoch."""
+    """Whether code that is out of sight gets hold of a loader or its sampler, and may tell it the epoch."""
+    return any(_hands_out(sampler, loader, each) for each in _all_with(module, *_LOADING))
+
+
+def _hands_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
     for call in module.tree.nodes(cst.Call):
         if not call.args or call is loader or Loaders.of(module).makes_loader(call):
             continue
@@ -195,8 +218,16 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
     if _depends(call, module) or _comes_in_shares(call, module) or loaders.debugging(call):
         return None
     trained: list[Wrapper] = []
+    for each in _all_with(module, *_LOADING):
+        trained += _trained_on(call, each)
+    first = min(trained, key=Parallelism.of(module).wrappers.index, default=None)
+    return WholeData(first, shuffled) if first is not None else None
+
+
+def _trained_on(call: cst.Call, module: Module) -> Iterator[Wrapper]:
+    """What wraps the models that a file trains on what the loader made by a call yields."""
     for loop in module.tree.nodes(cst.For):
-        sources = loaders.sources(loop.iter)
+        sources = Loaders.of(module).sources(loop.iter)
         if call not in sources.calls or not sources.complete or evaluated_only(module, loop):
             continue
         if _depends(loop, module):
@@ -204,13 +235,16 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         others = (made for other in sources.calls for made in samplers(other, module))
         if any(module.class_of(made) != _RANDOM for made in others):
             continue
-        trained += _trained(loop, module)
-    first = min(trained, key=lambda wrapper: module.tree.standing(wrapper.call), default=None)
-    return WholeData(first, shuffled) if first is not None else None
+        yield from _trained(loop, module)
 
 
 def _seeded_apart(module: Module) -> bool:
     """Whether a statement seeds by the rank, so that each process draws in an order of its own."""
+    return any(map(_seeds_by_rank, _all_with(module, "seed")))
+
+
+@remembered
+def _seeds_by_rank(module: Module) -> bool:
     seeds, ranks = (
         {module.tree.statement(n) for n in module.tree.nodes(cst.Name) if word in words(n.value)}
         for word in ("seed", "rank")
@@ -261,8 +295,29 @@ def _counted(call: cst.Call, module: Module) -> bool:
 def _depends(node: cst.CSTNode, module: Module) -> bool:
     """Whether a node may only run in one process, or only if there is one.
 
-    A condition around it says so, or one that leaves its function before.
+    A condition around it says so, or one that leaves its function before; in a program, also one around the
+    calls of its function.
     """
+    if _depends_by_itself(node, module):
+        return True
+    if module.link is None:
+        return False
+    seen: dict[cst.CSTNode, None] = {}
+    waiting = [node]
+    for place in waiting:
+        function = module.function(place)
+        if function is None or function in seen:
+            continue
+        seen[function] = None
+        for caller in module.callers(function):
+            if _depends_by_itself(caller, module.home(caller)):
+                return True
+            waiting.append(caller)
+    return False
+
+
+def _depends_by_itself(node: cst.CSTNode, module: Module) -> bool:
+    module = module.home(node)
     if any(_asks_for_processes(module, branch.test) for branch in module.flow.branches(node)):
         return True
     function = module.function(node)

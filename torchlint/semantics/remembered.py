@@ -29,7 +29,7 @@ _NONE: Any = object()
 """Stands for None in the tables of the fixpoint, where that means that nothing is known yet."""
 
 
-def _in_charge(owner: Owner, module: Any, argument: object) -> Owner:
+def in_charge(owner: Owner, module: Any, argument: object) -> Owner:
     """Whoever answers for what is asked about: the same owner in the file that this belongs to."""
     node = node_of(argument)
     if node is None or not module.tree.is_elsewhere(node):
@@ -52,7 +52,7 @@ def remembered(
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
         if module.link is not None and arguments:
-            owner = _in_charge(owner, module, arguments[0])
+            owner = in_charge(owner, module, arguments[0])
             module = getattr(owner, "module", owner)
         module.tree.effort.spent += 1
         fixpoint = module.fixpoint
@@ -105,7 +105,7 @@ def solved(
             assert not options
             module: Any = getattr(owner, "module", owner)
             if module.link is not None:
-                owner = _in_charge(owner, module, node)
+                owner = in_charge(owner, module, node)
                 module = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
             fixpoint = module.fixpoint

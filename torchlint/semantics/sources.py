@@ -32,7 +32,7 @@ from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import in_charge, remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -143,6 +143,9 @@ def traced(
 
         def ask(owner: Any, source: Source, arguments: tuple[Any, ...]) -> Ends[Fact]:
             module: Module = getattr(owner, "module", owner)
+            if module.link is not None and isinstance(owner, (Module, Part)):
+                owner = in_charge(owner, module, source.node)
+                module = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
 
             def work_out(_: object) -> Ends[Fact]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _KNOWN = frozenset({"register_comm_hook", "Join", "set_requires_all_reduce"})
 # What older wrappers of apex call the same.
 _KNOWN_OF_APEX = frozenset({"delay_allreduce", "disable_allreduce", "enable_allreduce"})
+# One of these is in the text of each file that does.
+_SPOKEN = ("sync", "comm_hook", "Join", "allreduce", "all_reduce")
 # A graph that is recorded once has the exchange in it, or not.
 _RECORDING = frozenset(
     {"compile", "script", "trace", "static_graph", "set_static_graph", "_set_static_graph"}
@@ -80,9 +82,13 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
     return None
 
 
-@remembered
 def _knows(module: Module) -> bool:
-    """Whether the file says when gradients are exchanged: ``no_sync``, ``require_backward_grad_sync``."""
+    """Whether the program says when gradients are exchanged: ``no_sync``, ``require_backward_grad_sync``."""
+    return any(map(_speaks_of_exchange, (module, *module.companions(*_SPOKEN))))
+
+
+@remembered
+def _speaks_of_exchange(module: Module) -> bool:
     names = identifiers(module) | options(module)
     return not names.isdisjoint(_KNOWN | _KNOWN_OF_APEX) or any(
         ends(name, Role.SYNCHRONIZATION) and has(name, Role.GRADIENT, Role.VERB) for name in names
@@ -110,7 +116,8 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
 
     None where it is not certain which pass is the last one, or where anything else goes by the gradients.
     """
-    if found.is_sharded or not _RECORDING.isdisjoint(identifiers(module)):
+    recording = (module, *module.companions(*sorted(_RECORDING)))
+    if found.is_sharded or any(not _RECORDING.isdisjoint(identifiers(each)) for each in recording):
         return None
     region = _region(found, module)
     model = _model(found, module)
