@@ -17,7 +17,7 @@ from torchlint.reading import read
 from torchlint.source import Source, SourceError
 
 MOST_COMPANIONS = 60
-"""Of programs of more files than these, what the others of them do is not asked."""
+"""Files of programs of more than these are checked alone."""
 
 
 @dataclass(frozen=True, slots=True)

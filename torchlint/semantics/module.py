@@ -330,13 +330,6 @@ class Module:
             found.setdefault(self.function(call), []).append(call)
         return found
 
-    def home(self, node: cst.CSTNode) -> Module:
-        """The module of the file that a node belongs to: this one, unless files know one another."""
-        if self.link is None or not self.tree.is_elsewhere(node):
-            return self
-        found: Module = self.link.home(node)
-        return found
-
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""
         self.tree.effort.spend(1)
