@@ -89,6 +89,8 @@ _WELL_KNOWN = frozenset(
     }
 )
 _HELPER_STATEMENTS = 30
+# One of these is in the text of each file with a helper that exchanges something.
+_SPOKEN = ("reduce", "gather", "broadcast", "scatter", "all_to_all", "alltoall")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def _of_engine(module: Module, call: cst.Call, name: str) -> Collective | None:
 
 
 class Collectives(Part):
-    """The helpers of one file that exchange what they are given between the ranks."""
+    """The helpers that exchange what they are given between the ranks, as one file calls them."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -190,6 +192,23 @@ class Collectives(Part):
         """The names of the functions that may be such helpers: they call one, or make a collective call."""
         calling: dict[str, set[str]] = {}
         found: set[str] = set()
+        for each in (self, *map(Collectives.of, self.module.companions(*_SPOKEN))):
+            making, calls = each._named_here
+            found |= making
+            for name, callers in calls.items():
+                calling.setdefault(name, set()).update(callers)
+        waiting = list(found)
+        while waiting:
+            callers = calling.get(waiting.pop(), set()) - found
+            found |= callers
+            waiting += callers
+        return frozenset(found)
+
+    @cached_property
+    def _named_here(self) -> tuple[set[str], dict[str, set[str]]]:
+        """The names of the file's functions that make a collective call, and for each name its callers."""
+        calling: dict[str, set[str]] = {}
+        found: set[str] = set()
         for call in self.tree.nodes(cst.Call):
             function = self.module.function(call)
             name = last_name(call.func)
@@ -197,12 +216,7 @@ class Collectives(Part):
                 calling.setdefault(name, set()).add(function.name.value)
                 if name in _NAMES or collective(self.module, call) is not None:
                     found.add(function.name.value)
-        waiting = list(found)
-        while waiting:
-            callers = calling.get(waiting.pop(), set()) - found
-            found |= callers
-            waiting += callers
-        return frozenset(found)
+        return found, calling
 
     def _by_helper(self, call: cst.Call, function: cst.FunctionDef) -> Collective | None:
         inner = self.communicates(function)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
+from torchlint.semantics.module import Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation, operations_of
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import solved
 
 from .layerorder import called, last_in, makers
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _RESHAPES = frozenset(
     {"view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "clone", "float", "to", "permute"}
 ) | {"transpose", "type", "type_as"}
+# One of these is in the text of each file that computes a loss.
+_COMPUTING = ("loss", "backward", "riterion")
 _LAST_LAYERS = {
     "torch.nn.Softmax": "softmax",
     "torch.nn.LogSoftmax": "log_softmax",
@@ -73,7 +76,7 @@ class GivenTo:
         call: the call of the loss.
         given: the input.
         ending: the last operation behind it.
-        uses: how often this loss is called in the file.
+        uses: how often this loss is called in the program.
     """
 
     call: cst.Call
@@ -95,12 +98,17 @@ def given_to(
         return _first(module, [node], names)
     if qualified != layer:
         return None
-    calls = [
-        call
-        for call in module.tree.nodes(cst.Call)
-        if call is not node and _may_be_loss(call) and module.value(call.func).origin is node
-    ]
-    return _first(module, calls, names)
+    found: GivenTo | None = None
+    uses = 0
+    for each in (module, *module.companions(*_COMPUTING)):
+        calls = [
+            call
+            for call in each.tree.nodes(cst.Call)
+            if call is not node and _may_be_loss(call) and each.value(call.func).origin is node
+        ]
+        uses += len(calls)
+        found = found or _first(each, calls, names)
+    return replace(found, uses=uses) if found is not None else None
 
 
 def _may_be_loss(call: cst.Call) -> bool:
@@ -127,17 +135,11 @@ def _input(call: cst.Call) -> cst.BaseExpression | None:
 
 def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
     """The last operation behind an expression, if it is known and one that losses care for."""
-    return _search(module).expression(node, True)
+    return _Search.of(module).expression(node, True)
 
 
-@remembered
-def _search(module: Module) -> _Search:
-    return _Search(module)
-
-
-@dataclass(eq=False, slots=True)
-class _Search:
-    module: Module
+class _Search(Part):
+    """What the values of one file end in."""
 
     @solved(None)
     def expression(self, node: cst.BaseExpression, here: bool) -> Ending | None:
@@ -222,11 +224,12 @@ class _Search:
         """What the output of a layer ends in."""
         found: list[Ending | None] = []
         for maker in sorted(makers(self.module, layer), key=self._place):
-            name = called(self.module, maker)
+            module = self.module.home(maker) if maker is not None else self.module
+            name = called(module, maker)
             if maker is not None and name in _LAST_LAYERS:
                 found.append(Ending(_LAST_LAYERS[name], maker))
             else:
-                last = last_in(self.module, maker) if maker is not None and name == SEQUENTIAL else None
+                last = last_in(module, maker) if maker is not None and name == SEQUENTIAL else None
                 found.append(self._last_layer(last) if last is not None else None)
         return _agreed(found)
 

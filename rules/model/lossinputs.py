@@ -42,7 +42,7 @@ def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | No
     replaced = {name for each in losses for name in each.ending.through}
     for given in losses:
         operation = given.ending.operation
-        if operation is None or given.ending.reshaped:
+        if operation is None or given.ending.reshaped or module.tree.is_elsewhere(given.call):
             return None
         x = operation.operands[0]
         code = argument(module, x)

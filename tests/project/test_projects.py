@@ -48,6 +48,7 @@ WAITING: frozenset[str] = frozenset(
         "evaluation_without_torch/bad_evaluate",
         "evaluation_without_torch/bad_package",
         "frozen_elsewhere/good_frozen",
+        "frozen_elsewhere/good_frozen_by_helper",
         "hot_helpers/bad_metric_in_utils",
         "hot_helpers/bad_reexported",
         "hot_helpers/bad_two_files_deep",

@@ -53,7 +53,7 @@ def compiled(module: Module, node: cst.CSTNode) -> bool:
 
 
 class Compilation(Part):
-    """The compiled code of one file."""
+    """The compiled code of one file, whichever file of its programs has it compiled."""
 
     def region(self, node: cst.CSTNode) -> Region | None:
         """How the code at a node comes to be compiled, on the shortest way; None if it is not."""
@@ -82,7 +82,8 @@ class Compilation(Part):
 
     def _left_alone(self, function: Function) -> bool:
         """Whether the compiler is kept out of a function, or the function asks whether it is compiled."""
-        if function in self._disabled:
+        disabling = (self, *map(Compilation.of, self.module.companions("disable", "allow_in_graph")))
+        if any(function in each._disabled for each in disabling):
             return True
         return any(
             isinstance(part, (cst.Name, cst.Attribute)) and ASKS_COMPILER.search(last_name(part) or "")
@@ -111,7 +112,19 @@ class Compilation(Part):
 
     @cached_property
     def entries(self) -> dict[Function, Maker]:
-        """The functions of the file that are compiled, with the call or decorator that has them compiled."""
+        """The functions of the program that are compiled, with the call or decorator that has them compiled.
+
+        What the file itself has compiled goes first.
+        """
+        found = dict(self._own_entries)
+        for other in map(Compilation.of, self.module.companions("compile", "dynamo")):
+            for function, maker in other._own_entries.items():
+                found.setdefault(function, maker)
+        return found
+
+    @cached_property
+    def _own_entries(self) -> dict[Function, Maker]:
+        """What the file itself has compiled."""
         found: dict[Function, Maker] = {}
         if not self.tree.mentions("compile") and not self.tree.mentions("dynamo"):
             return found

@@ -326,7 +326,10 @@ class GradModes(Part):
         made = decorator.func if isinstance(decorator, cst.Call) else decorator
         definition = self.module.value(made).definition
         if isinstance(definition, cst.FunctionDef):
-            return self._around(definition)
+            mode = self._around(definition)
+            if mode is None and self.tree.is_elsewhere(definition) and has(last_name(made), *_SUSPECTS):
+                return Grad.UNKNOWN
+            return mode
         return self._context(decorator)
 
     def _around(self, decorator: cst.FunctionDef) -> Grad | None:

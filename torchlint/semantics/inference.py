@@ -393,6 +393,8 @@ class Inference:
             # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
             owner = dotted_text(binding.value.value) or ""
             return not ends(owner, Role.OPTIONS)
+        if self.names.link is not None and names_loss(binding.name) and _is_made(binding.value):
+            return False  # what computes a loss, which other files are handed
         if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
             # ``avg_val_loss, scores = validate_model(…)``: what runs over a whole set returns a mean.
             return not goes_over_data(last_name(binding.value.func))
@@ -1294,3 +1296,12 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
+
+
+def _is_made(value: cst.BaseExpression | None) -> bool:
+    """``loss = LOSSES.get(name)(**options)``: made by what a table has, and given nothing to compute with."""
+    match value:
+        case cst.Call(func=cst.Call(), args=args):
+            return all(arg.keyword is not None or arg.star == "**" for arg in args)
+        case _:
+            return False

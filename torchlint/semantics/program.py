@@ -273,7 +273,7 @@ class Program(Part):
         if evidence(module) is not Evidence.ACCELERATOR:
             return False
         text = self.tree.text
-        return "cuda" in text or "device" in text
+        return "cuda" in text or "device" in text or bool(module.companions("cuda", "device"))
 
     @property
     def waits_for_environment(self) -> bool:
