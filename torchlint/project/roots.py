@@ -6,6 +6,7 @@ how they are started: from the folder of a script, from the folder above a packa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -23,9 +24,23 @@ def root_of(file: Path) -> Path:
     """The root of the project that a file belongs to.
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
-    above the package that the file is in, or else its own folder.
+    above the package that the file is in, or else its own folder, or the highest above that with modules in
+    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``.
     """
-    return next(filter(is_marked, file.parents), None) or above_package(file.parent)
+    marked = next(filter(is_marked, file.parents), None)
+    if marked is not None:
+        return marked
+    folder = above_package(file.parent)
+    while folder != folder.parent and _has_modules(folder.parent):
+        folder = above_package(folder.parent)
+    return folder
+
+
+def _has_modules(folder: Path) -> bool:
+    try:
+        return any(name.endswith(".py") for name in os.listdir(folder))  # noqa: PTH208  - names are enough
+    except OSError:
+        return False
 
 
 def is_marked(folder: Path) -> bool:
