@@ -211,18 +211,26 @@ def _run(
     except parsing.UnreadableError as unread:
         return [unreadable(source, unread.problem)]
     placing, tree.effort = _Placing(source, tree), effort
-    module = _built(source, tree, settings, project)
+    module = _built(source, tree, settings, project, apart=True)
+    waiting = list(reversed(codes))
     try:
-        for rule in map(registry.rule, codes):
+        while waiting:
+            rule = registry.rule(waiting.pop())
             pulse()
             try:
                 diagnostics += _found(rule, placing, module, screen)
             except ExhaustedError:
                 given_up.append(rule.code)
                 if tree.effort.left:
-                    module.close()
-                    module = _built(source, tree, settings, project)
+                    _close(module)
+                    module = _built(source, tree, settings, project, apart=True)
             except _RuleError as failed:
+                if project is not None:
+                    # It may have asked of another file what the outline of that cannot tell.
+                    _close(module)
+                    project, module = None, _built(source, tree, settings, None)
+                    waiting.append(rule.code)
+                    continue
                 error = failed.error
                 if isinstance(error, RecursionError) and not placing.possible:
                     return [unreadable(source, parsing.TOO_DEEP)]
@@ -233,20 +241,38 @@ def _run(
                 diagnostics += failed.found
                 diagnostics.append(crash(source, _failure(rule, source, error), placing.span(failed.node)))
     finally:
-        module.close()
-        if project is not None:
-            project.forget()
+        _close(module)
     return diagnostics
 
 
-def _built(source: Source, tree: SyntaxTree, settings: LintSettings, project: Project | None) -> Module:
-    """The model of a file, alone or among those of its project, with nothing worked out yet."""
+def _close(module: Module) -> None:
+    """Forget a model, with those of the files that were looked at for it."""
+    if module.link is None:
+        module.close()
+    else:
+        module.link.close()
+
+
+def _built(
+    source: Source,
+    tree: SyntaxTree,
+    settings: LintSettings,
+    project: Project | None,
+    *,
+    apart: bool = False,
+) -> Module:
+    """The model of a file, alone or among those of its project, with nothing worked out yet.
+
+    ``apart`` from what is kept of the project from one file to the next.
+    """
     from torchlint.semantics import model
 
     if project is None:
         return model.build(tree, settings, source.locate)
     effort = tree.effort
-    module = project.program(settings, anew=True).add(source, tree)
+    # An outline stands among the others; a full tree would take its place there, so that it has its own.
+    program = project.apart(settings) if apart else project.program(settings, anew=True)
+    module = program.add(source, tree)
     tree.effort.spent, tree.effort.most, tree.effort.limit = effort.spent, effort.most, effort.limit
     return module
 

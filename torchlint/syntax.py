@@ -121,7 +121,7 @@ class ElsewhereError(Exception):
     """A node of another file was asked for something that only counts in its own: a place, or its text."""
 
 
-_SHIFT = 24
+RANK_SHIFT = 24
 """The bits of a node's number that count the nodes of its file; those above tell the file."""
 
 
@@ -140,7 +140,7 @@ class Forest:
     def plant(self, tree: SyntaxTree, rank: int) -> None:
         """Take in the tree of the file with this rank."""
         self.trees[rank] = tree
-        first = rank << _SHIFT
+        first = rank << RANK_SHIFT
         parents, order = tree.alone
         self.parents.update(parents)
         self.order.update((node, first + number) for node, number in order.items())
@@ -151,7 +151,7 @@ class Forest:
 
     def rank(self, node: cst.CSTNode) -> int:
         """The rank of the file that a node belongs to."""
-        return self.order[node] >> _SHIFT
+        return self.order[node] >> RANK_SHIFT
 
 
 class SyntaxTree:
@@ -265,11 +265,11 @@ class SyntaxTree:
 
     def is_elsewhere(self, node: cst.CSTNode) -> bool:
         """Whether a node belongs to the tree of another file."""
-        return self.forest is not None and self.forest.order.get(node, self.first) >> _SHIFT != self.rank
+        return self.forest is not None and self.forest.order.get(node, self.first) >> RANK_SHIFT != self.rank
 
     def of(self, node: cst.CSTNode) -> SyntaxTree:
         """The tree that a node belongs to: this one, or that of another file."""
-        return self if self.forest is None else self.forest.trees[self.forest.order[node] >> _SHIFT]
+        return self if self.forest is None else self.forest.trees[self.forest.order[node] >> RANK_SHIFT]
 
     def _here(self, node: cst.CSTNode) -> None:
         if self.is_elsewhere(node):

@@ -154,6 +154,12 @@ class Program:
         """The module of the file that a node belongs to."""
         return self._by_rank[self.forest.rank(node)]
 
+    def is_imported(self, part: Any) -> bool:
+        """Whether another file of the project imports a module, or what it defines."""
+        users = self.index.users(self.file(part))
+        self._note(self.file(part), *users)
+        return bool(users)
+
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
         module = self.home(node)

@@ -46,6 +46,12 @@ class Project:
         self._program = Program(self._trees, settings, self._edges)
         return self._program
 
+    def apart(self, settings: Settings) -> Program:
+        """The files of the project as another model, with trees of its own and nothing worked out yet."""
+        from torchlint.project.program import Program, Trees
+
+        return Program(Trees(self.index), settings, self._edges)
+
     def forget(self) -> None:
         """Forget what was worked out."""
         if self._program is not None:

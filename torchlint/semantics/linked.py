@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import libcst as cst
 
 from torchlint.diagnostics import Position
+from torchlint.syntax import RANK_SHIFT
 
 Class = TypeVar("Class")
 
@@ -26,11 +27,17 @@ package without ``__init__.py``), or by way of such a file something of a librar
 class Link(Protocol):
     """What connects the modules of one project; its implementation knows where files lie."""
 
+    def close(self) -> None:
+        """Forget everything that was worked out."""
+
     def home(self, node: cst.CSTNode) -> Any:
         """The module of the file that a node belongs to."""
 
     def defines(self, module: Any, binding: Any) -> bool:
         """Whether an import brings a function, a class or a file of the project, which is no other's name."""
+
+    def is_imported(self, module: Any) -> bool:
+        """Whether another file of the project imports a module, or what it defines."""
 
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
@@ -93,17 +100,30 @@ def _handing_on(kind: Any) -> Any:
     return type(f"Linked{kind.__name__}", (kind,), methods)
 
 
-def _handed_on(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+# What no question is about, as parameters are annotated.
+_PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
+
+
+def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
+    """A method that hands questions on; itself if it is told of no node."""
+    code = function.__code__
+    parameters = code.co_varnames[1 : code.co_argcount]
+    told = (i for i, each in enumerate(parameters) if function.__annotations__.get(each) not in _PLAIN)
+    place = next(told, None)
+    if place is None:
+        return function
+
     @wraps(function)
     def asked(self: Any, *arguments: Any, **options: Any) -> Any:
-        for argument in arguments:
+        if place < len(arguments):
+            argument = arguments[place]
             way = _WAYS[argument.__class__]
             if way is not None:
                 node = argument.node if way else argument
-                if self.tree.is_elsewhere(node):
+                tree = self.tree
+                if tree.order.get(node, tree.first) >> RANK_SHIFT != tree.rank:
                     home = self.counterpart(self.link.home(node))
                     return getattr(home, name)(*arguments, **options)
-                break
         return function(self, *arguments, **options)
 
     return asked

@@ -172,7 +172,7 @@ def seen_whole(module: Module, node: cst.CSTNode) -> bool:
     """
     if module.in_notebook or is_test(module) or not Backpropagation.of(module).passes:
         return False
-    if not _stands_alone(module):
+    if not _stands_alone(module) or (module.link is not None and module.link.is_imported(module)):
         return False
     if module.tree.enclosing(node, cst.FunctionDef, cst.Lambda, cst.ClassDef) is None:
         return places.main_guarded(module, node) or _trains_on_import(module)
@@ -185,6 +185,8 @@ def imported_by_nobody(module: Module) -> bool:
     That is a notebook, or a script that would train whenever it is imported. A ``__main__`` test is no sign
     of it: it is there so that a file can be imported as well.
     """
+    if module.link is not None and module.link.is_imported(module):
+        return False
     return module.in_notebook or (not is_test(module) and _trains_on_import(module))
 
 
