@@ -362,7 +362,7 @@ def _layouts(resolver: Resolver, chosen: Options) -> Layouts:
 def _debug_projects(terminal: Terminal, layouts: Layouts) -> None:
     for root in layouts.given_up:
         terminal.debug(
-            f"{root} has too many folders to be looked at as a project; its files are judged alone"
+            f"{root} has too many files or folders to be looked at as a project; its files are judged alone"
         )
 
 

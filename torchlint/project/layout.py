@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_FOLDERS = 10_000
 """A project of more folders than these is not looked at: more likely it is somebody's home."""
+MOST_FILES = 1_000
+"""A project of more files than these is not looked at: to find who imports what would take too long."""
 MOST_FOLDERS_UNMARKED = 200
 """The same for a folder in which nothing says that it is the root of a project."""
 
@@ -64,7 +66,7 @@ class Layouts:
         self._roots: dict[Path, Path] = {}
         self._marked: dict[Path, bool] = {}
         self.given_up: list[Path] = []
-        """The roots of projects that have too many folders to be looked at."""
+        """The roots of projects that have too many folders or files to be looked at."""
 
     def of(self, file: Path) -> Layout | None:
         """The project that a file is one of the files of; None if its settings want it judged alone."""
@@ -89,7 +91,11 @@ class Layouts:
         except TooManyError:
             self.given_up.append(root)
             return Layout(root)
-        return Layout(root, tuple(file for file in found if self._is_own(file, root)))
+        files = tuple(file for file in found if self._is_own(file, root))
+        if len(files) > MOST_FILES:
+            self.given_up.append(root)
+            return Layout(root)
+        return Layout(root, files)
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _MOST_TEXT = 2_500_000
 """Characters of the files whose trees are kept: some seventy bytes of memory for each."""
+_MOST_TOGETHER = 600_000
+"""Characters of a program: the files of a longer one are checked alone."""
 _MOST_ANSWERS = 150_000
 """Answers that are kept from one checked file to the next."""
 
@@ -97,4 +99,5 @@ class Project:
         if self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
-        return len(self.index.programs(source.path, MOST_COMPANIONS)) > 1
+        files = self.index.programs(source.path, MOST_COMPANIONS)
+        return len(files) > 1 and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
