@@ -1044,7 +1044,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url", "help"),
+        *("severity", "url", "help", "related"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}

@@ -19,6 +19,14 @@ from torchlint.source import Source, SourceError
 MOST_COMPANIONS = 60
 """Files of programs of more than these are checked alone."""
 
+_LIBRARIES = frozenset(
+    {
+        *("torch", "torchvision", "torchaudio", "numpy", "lightning", "pytorch_lightning", "transformers"),
+        *("accelerate", "diffusers", "timm", "deepspeed", "apex"),
+    }
+)
+"""Libraries that findings are about; only their own files import them from a project."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -111,7 +119,10 @@ class Index:
         """
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
+        first = name.partition(".")[0]
         for folder in self._seen_from(file):
+            if first in _LIBRARIES and folder / first not in file.parents:
+                continue  # ``torch/`` beside a script is no more than a name, whatever Python makes of it
             # A folder that only has the name of a library holds no file of it.
             if (found := self._at(folder, name)) is not None:
                 return found

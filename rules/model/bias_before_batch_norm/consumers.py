@@ -113,7 +113,7 @@ _INPUT_KEYWORDS = frozenset({"input", "x", "inputs", "X"})
 
 
 def after_layer(module: Module, layer: cst.Call) -> list[Consumer]:
-    """All that takes what the layer made by a call computes, in source order."""
+    """All that takes what the layer made by a call computes, in the order of `_in_order`."""
     found: set[Consumer] = set()
     start: _Fact = _End(layer)
     goals, seen = deque([start]), {start}
@@ -128,12 +128,13 @@ def after_layer(module: Module, layer: cst.Call) -> list[Consumer]:
 
 
 def after_result(module: Module, call: cst.Call) -> list[Consumer]:
-    """All that takes the result of a call, a function applied to tensors, in source order."""
+    """All that takes the result of a call, a function applied to tensors, in the order of `_in_order`."""
     return _in_order(module, verdicts(module, call, _takes_result) or (_SOMETHING,))
 
 
 def _in_order(module: Module, consumers: Iterable[Consumer]) -> list[Consumer]:
-    return sorted(consumers, key=lambda one: -1 if one.call is None else module.tree.order[one.call])
+    """Consumers by where they stand, which is the same wherever in the file the definitions are."""
+    return sorted(consumers, key=lambda one: ((), -1) if one.call is None else module.tree.standing(one.call))
 
 
 def _facts(module: Module, goal: _Fact) -> Iterable[_Fact]:
