@@ -146,7 +146,7 @@ class Forest:
         self.order.update((node, first + number) for node, number in order.items())
         tree.parents, tree.order = self.parents, self.order
         tree.forest, tree.rank, tree.first = self, rank, first
-        for known in (tree._lasts, tree._kinds, tree._positions, tree._climbs):
+        for known in (tree._lasts, tree._positions, tree._climbs):
             known.clear()
 
     def rank(self, node: cst.CSTNode) -> int:
@@ -326,13 +326,12 @@ class SyntaxTree:
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[Node]) -> Node | None:
         """The innermost node of one of these types around ``node``, without itself."""
-        stops = self._kinds.get(kinds)
+        tree = self.of(node)
+        stops = tree._kinds.get(kinds)
         if stops is None:
-            # Types that the files have, so that those of abstract bases are among them.
-            trees = (self,) if self.forest is None else self.forest.trees.values()
-            held = {kind for tree in trees for kind in tree._by_type}
-            stops = frozenset(kind for kind in held if _is_one_of(kind, kinds))
-            self._kinds[kinds] = stops
+            # Types that the file has, so that those of abstract bases are among them.
+            stops = frozenset(kind for kind in tree._by_type if _is_one_of(kind, kinds))
+            tree._kinds[kinds] = stops
         return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
 
     def standing(self, node: cst.CSTNode) -> tuple[tuple[str, ...], int]:

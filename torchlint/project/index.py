@@ -63,6 +63,7 @@ class Index:
         self._modules: dict[tuple[Path, str], Path | None] = {}
         self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
+        self._programs: dict[Path, frozenset[Path]] = {}
 
     @cached_property
     def _ranks(self) -> dict[Path, int]:
@@ -96,11 +97,13 @@ class Index:
                 return False
         except SourceError:
             pass
+        before = self._records.pop(source.path, None)
         self._sources[source.path] = source
         self._texts.pop(source.path, None)
-        self._records.pop(source.path, None)
-        self._links.clear()
-        vars(self).pop("_importers", None)
+        if before is None or not before.leads_as(self.record(source.path)):
+            self._links.clear()
+            self._programs.clear()
+            vars(self).pop("_importers", None)
         return True
 
     def record(self, file: Path) -> Record:
@@ -154,23 +157,18 @@ class Index:
         visited.update(each for each, _ in (*asked, *also))
         return found
 
-    def exports(self, file: Path, name: str) -> bool:
-        """Whether a star import of a file brings a name, if the file has it."""
-        return self._exports(file, name)
-
     def _library_name(self, file: Path, name: str, asked: set[tuple[Path, str]]) -> str | None:
         if (file, name) in asked or file not in self.files:
             return None
         asked.add((file, name))
         for each in reversed(self.record(file).imports):
-            if each.standing is Standing.LATER or name not in (each.bound, each.name):
-                starred = each.name == STAR and self.module(file, each.module, each.level)
-                if starred and (found := self._library_name(starred, name, asked)) is not None:
-                    return found
-                continue
-            if each.bound != name:
-                continue
             module = self.module(file, each.module, each.level)
+            if each.name == STAR and module is not None:
+                found = self._library_name(module, name, asked)
+                if found is not None:
+                    return found
+            if each.bound != name or each.standing is Standing.LATER:
+                continue
             if module is None:
                 if each.level:
                     return None
@@ -196,24 +194,29 @@ class Index:
         handing = [user for user in found if user.name == INIT]
         return found.union(*map(self.importers, handing)) - {file}
 
-    def programs(self, file: Path, most: int) -> frozenset[Path]:
+    def programs(self, file: Path) -> frozenset[Path]:
         """The files that may run in one process with ``file``: what imports it, and what that imports.
 
-        Tests are left out. No file at all if there are more of them than ``most``.
+        Tests are left out. No file at all if there are more of them than `MOST_COMPANIONS`.
         """
+        if file not in self._programs:
+            self._programs[file] = self._find_programs(file)
+        return self._programs[file]
+
+    def _find_programs(self, file: Path) -> frozenset[Path]:
         above, waiting = {file}, [file]
-        while waiting and len(above) <= most:
+        while waiting and len(above) <= MOST_COMPANIONS:
             users = self.importers(waiting.pop()) - above
             new = {user for user in users if not is_test(user, self.folders.root)}
             above |= new
             waiting += new
         found, waiting = set(above), list(above)
-        while waiting and len(found) <= most:
+        while waiting and len(found) <= MOST_COMPANIONS:
             user = waiting.pop()
             new = {place.file for link in self.links(user) for place in link.places} & self.files - found
             found |= new
             waiting += new
-        return frozenset(found) if len(found) <= most else frozenset()
+        return frozenset(found) if len(found) <= MOST_COMPANIONS else frozenset()
 
     @cached_property
     def _importers(self) -> dict[Path, frozenset[Path]]:
@@ -278,7 +281,7 @@ class Index:
                 return found
         for each in reversed(own.imports):
             if each.name == STAR and (module := self.module(file, each.module, each.level)) is not None:
-                found = self._definition(module, name, asked) if self._exports(module, name) else None
+                found = self._definition(module, name, asked) if self.exports(module, name) else None
                 if found is not None:
                     return found
         if file.name == INIT or file not in self.files:
@@ -296,7 +299,7 @@ class Index:
         module = self.module(file, each.module, each.level)
         return self._definition(module, each.name, asked) if module is not None else None
 
-    def _exports(self, file: Path, name: str) -> bool:
+    def exports(self, file: Path, name: str) -> bool:
         """Whether a star import of a module brings a name, if the module has it."""
         exported = self.record(file).exported if file in self.files else None
         return name in exported if exported is not None else not name.startswith("_")
@@ -309,7 +312,7 @@ class Index:
             *(each.bound for each in own.imports if each.bound is not None),
         ]
         for name in dict.fromkeys(names):
-            if self._exports(file, name) and (place := self._definition(file, name, set())) is not None:
+            if self.exports(file, name) and (place := self._definition(file, name, set())) is not None:
                 yield place
 
     def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:

@@ -16,7 +16,7 @@ from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
-from torchlint.project.index import MOST_COMPANIONS, Index, Place
+from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
 from torchlint.semantics import model
@@ -49,10 +49,6 @@ class Trees:
         if known is None or known[0] != text:
             known = self._kept[file] = text, _parsed(text)
         return known[1]
-
-    def keep(self, file: Path, tree: SyntaxTree) -> None:
-        """Remember a tree that was made elsewhere."""
-        self._kept[file] = tree.text, tree
 
     def __len__(self) -> int:
         return sum(len(text) for text, _ in self._kept.values())
@@ -267,15 +263,11 @@ class Program:
         key = self.file(part), words, instances, heirs
         if key not in self._users:
             self._users[key] = self._find_users(*key)
-        self._note(key[0], *self._users[key])
         return [module for user in self._users[key] if (module := self.module(user)) is not None]
 
     def names(self, part: Any, word: str) -> bool:
         """Whether the text of a module that may use another has a word."""
-        file = self.file(part)
-        found = self._speaking_of(self._direct_users(file), (word,))
-        self._note(file, *found)
-        return bool(found)
+        return bool(self._speaking_of(self._direct_users(self.file(part)), (word,)))
 
     def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
         if not words:
@@ -289,7 +281,7 @@ class Program:
         """
         file = self.file(part)
         if file not in self._companions:
-            self._companions[file] = tuple(sorted(self.index.programs(file, MOST_COMPANIONS) - {file}))
+            self._companions[file] = tuple(sorted(self.index.programs(file) - {file}))
         self._note(file, *self._companions[file])
         others = self._speaking_of(self._companions[file], words) if words else self._companions[file]
         return [module for other in others if (module := self.module(other)) is not None]
@@ -299,6 +291,8 @@ class Program:
         if file not in self._direct:
             root = self.index.folders.root
             self._direct[file] = [user for user in self.index.users(file) if not is_test(user, root)]
+        # Those that do not speak of what is looked for may do so in the next run.
+        self._note(file, *self._direct[file])
         return self._direct[file]
 
     def _find_users(
@@ -315,7 +309,9 @@ class Program:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
         handed = {place.file for user in direct for link in self.index.links(user) for place in link.places}
-        every = {*found, *self._speaking_of(handed & self.index.files - {file}, words)}
+        handed = handed & self.index.files - {file}
+        self._note(file, *handed)
+        every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= _MOST_USERS else found))
 
 

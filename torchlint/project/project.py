@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.project.index import MOST_COMPANIONS, Index
+from torchlint.project.index import Index
 from torchlint.project.roots import is_test
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
@@ -65,7 +65,7 @@ class Project:
 
         Beside their texts it may rest on which files there are, and what each of them imports.
         """
-        found = set(self.index.programs(file, MOST_COMPANIONS))
+        found = set(self.index.programs(file))
         waiting = [file, *found]
         while waiting:
             new = self._edges.get(waiting.pop(), set()) - found
@@ -76,7 +76,7 @@ class Project:
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of the programs that a file is part of."""
         vocabulary = own.vocabulary
-        others = sorted(self.index.programs(file, MOST_COMPANIONS) - {file})
+        others = sorted(self.index.programs(file) - {file})
         return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
 
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
@@ -99,5 +99,5 @@ class Project:
         if self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
-        files = self.index.programs(source.path, MOST_COMPANIONS)
+        files = self.index.programs(source.path)
         return len(files) > 1 and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER

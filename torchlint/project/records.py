@@ -80,6 +80,16 @@ class Record:
     acts: bool = False
     readable: bool = True
 
+    def leads_as(self, other: Record) -> bool:
+        """Whether the same names lead to the same places, wherever in the file they stand."""
+        return self._leading == other._leading
+
+    @property
+    def _leading(self) -> object:
+        imports = [(each.module, each.level, each.name, each.bound, each.standing) for each in self.imports]
+        definitions = [(made.name, made.kind) for made in self.definitions]
+        return imports, definitions, self.exported, self.readable
+
     def definition(self, name: str) -> Definition | None:
         """The last definition of a name at the top level."""
         return next((made for made in reversed(self.definitions) if made.name == name), None)

@@ -79,7 +79,7 @@ def handing_on(kind: type[Class]) -> type[Class]:
 
     The class has ``tree``, and ``counterpart(module)``, which gives the object that answers for a module.
     The names in its ``answers_for_all`` are those of methods that answer for every file themselves. Of a
-    class that ``hands_everything_on`` the private methods do as well.
+    class that ``hands_everything_on`` the private methods do as well. As ``alone`` it has the class itself.
     """
     made: type[Class] = _handing_on(kind)  # type: ignore[arg-type]
     return made
@@ -97,7 +97,7 @@ def _handing_on(kind: Any) -> Any:
                 methods[name] = _handed_on(name, function)
     for name in ("counterpart", "close"):
         methods.pop(name, None)
-    return type(f"Linked{kind.__name__}", (kind,), methods)
+    return type(f"Linked{kind.__name__}", (kind,), {**methods, "alone": kind})
 
 
 # What no question is about, as parameters are annotated.

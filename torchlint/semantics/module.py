@@ -378,7 +378,7 @@ class Part:
     @classmethod
     def counterpart(cls: type[Known], module: Any) -> Known:
         """The same part of another module."""
-        kind: Any = next(base for base in cls.__mro__ if not base.__name__.startswith("Linked"))
+        kind: Any = getattr(cls, "alone", cls)
         found: Known = kind.of(module)
         return found
 
