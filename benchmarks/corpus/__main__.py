@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,6 +26,7 @@ from benchmarks.corpus import (
 )
 from benchmarks.corpus.comparison import Comparison
 from benchmarks.corpus.packages import Package
+from benchmarks.corpus.versions import Version
 
 _FOLDER = click.option(
     "--folder",
@@ -70,6 +72,11 @@ def _chosen(folder: Path, only: Sequence[str], trees: Sequence[str]) -> list[Pac
 
 def _options(select: str | None, jobs: int) -> list[str]:
     return ["--jobs", str(jobs), *(["--select", select] if select else [])]
+
+
+def _run_with(version: Version, given: Sequence[str], shared: Sequence[str]) -> Version:
+    """The version with options of its own, by which it is also named, and those of both."""
+    return replace(version, name=" ".join((version.name, *given)), options=(*shared, *given))
 
 
 def _report(text: str) -> None:
@@ -252,6 +259,16 @@ def sound(folder: Path, only: Sequence[str], trees: Sequence[str], output: Path 
     "--after", default=str(versions.ROOT), metavar="VERSION", help="Likewise; default: this checkout."
 )
 @click.option(
+    "--before-option",
+    "before_options",
+    multiple=True,
+    metavar="OPTION",
+    help="Give this to the check of the version before, such as --before-option=--no-project; may be repeated.",
+)
+@click.option(
+    "--after-option", "after_options", multiple=True, metavar="OPTION", help="Likewise for the one after."
+)
+@click.option(
     "--examples", type=click.IntRange(0), default=3, show_default=True, help="Of each kind and rule."
 )
 @click.option("--code", is_flag=True, help="Show how fixed files differ, with the lines of the package.")
@@ -267,6 +284,8 @@ def compare(
     jobs: int,
     before: str,
     after: str,
+    before_options: Sequence[str],
+    after_options: Sequence[str],
     examples: int,
     code: bool,
     output: Path | None,
@@ -278,7 +297,10 @@ def compare(
     """
     chosen = _chosen(folder, only, trees)
     try:
-        first, second = (versions.prepare(asked, folder / "versions") for asked in (before, after))
+        first, second = (
+            _run_with(versions.prepare(asked, folder / "versions"), given, _options(select, jobs))
+            for asked, given in ((before, before_options), (after, after_options))
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     done: list[Comparison] = []
@@ -287,7 +309,7 @@ def compare(
     with tempfile.TemporaryDirectory() as workspace:
         for package in chosen:
             try:
-                found = comparison.compare(package, first, second, Path(workspace), _options(select, jobs))
+                found = comparison.compare(package, first, second, Path(workspace))
                 done.append(found)
                 _report(f"{package.name} {package.version}: {'differs' if found else 'the same'}")
             except RuntimeError as error:

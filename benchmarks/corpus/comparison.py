@@ -39,9 +39,7 @@ class Comparison:
         return bool(self.differences or self.fixed)
 
 
-def compare(
-    package: Package, before: Version, after: Version, workspace: Path, options: Sequence[str]
-) -> Comparison:
+def compare(package: Package, before: Version, after: Version, workspace: Path) -> Comparison:
     """Run both versions over a package, and their safe and unsafe fixes over copies of what they can fix.
 
     Raises:
@@ -50,12 +48,12 @@ def compare(
     old, new = (
         [
             differences.finding(item, package.name, package.folder)
-            for item in _diagnostics(version, package.folder, workspace, options)
+            for item in _diagnostics(version, package.folder, workspace)
         ]
         for version in (before, after)
     )
     fixable = sorted({item.path for item in (*old, *new) if item.grade in ("safe", "unsafe")})
-    texts = [_fixed(version, package.folder, fixable, workspace, options) for version in (before, after)]
+    texts = [_fixed(version, package.folder, fixable, workspace) for version in (before, after)]
     return Comparison(
         package=package,
         files=sum(1 for _ in package.folder.rglob("*.py")),
@@ -78,29 +76,27 @@ def _counted(found: Iterable[Finding]) -> dict[str, int]:
 
 
 def _diagnostics(
-    version: Version, folder: Path, workspace: Path, options: Sequence[str]
+    version: Version, folder: Path, workspace: Path, options: Sequence[str] = (), paths: Sequence[Path] = ()
 ) -> list[dict[str, object]]:
     # Two versions may bear the same number: neither may be told what the other one has found.
     cache = workspace / "cache"
     shutil.rmtree(cache, ignore_errors=True)
     return findings.diagnostics(
         folder,
-        ["--no-respect-gitignore", *options],
+        ["--no-respect-gitignore", *version.options, *options],
         environment={**os.environ, "TORCHLINT_CACHE_DIR": str(cache)},
         python=version.python,
         working=workspace,
+        paths=paths,
     )
 
 
-def _fixed(
-    version: Version, folder: Path, paths: Sequence[str], workspace: Path, options: Sequence[str]
-) -> list[bytes]:
+def _fixed(version: Version, folder: Path, paths: Sequence[str], workspace: Path) -> list[bytes]:
     """The files as a version fixes them."""
     copy = workspace / "fixed"
     shutil.rmtree(copy, ignore_errors=True)
-    for path in paths:
-        (copy / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder / path, copy / path)
     if paths:
-        _diagnostics(version, copy, workspace, [*options, "--fix", "--unsafe-fixes"])
+        # The others are there, too: a fix may be graded by what another file of the project says.
+        shutil.copytree(folder, copy)
+        _diagnostics(version, copy, workspace, ["--fix", "--unsafe-fixes"], [copy / path for path in paths])
     return [(copy / path).read_bytes() for path in paths]

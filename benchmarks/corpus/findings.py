@@ -74,9 +74,11 @@ def diagnostics(
     environment: dict[str, str] | None = None,
     python: Path | str = sys.executable,
     working: Path | None = None,
+    paths: Sequence[Path] = (),
 ) -> list[dict[str, Any]]:
-    """The diagnostics of every file below a folder, as torchlint's JSON has them."""
-    arguments: list[str | Path] = ["--output-format", "json", *options, folder.resolve()]
+    """The diagnostics of every file below a folder, or of these files, as torchlint's JSON has them."""
+    targets = [path.resolve() for path in paths or (folder,)]
+    arguments: list[str | Path] = ["--output-format", "json", *options, *targets]
     done = torchlint(arguments, environment, python, working)
     items: list[dict[str, Any]] = json.loads(done.stdout or "[]")
     return items

@@ -21,11 +21,15 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What was asked for, what it is (a commit, or a name), and the interpreter that has it."""
+    """What was asked for, what it is (a commit, or a name), the interpreter that has it, and how it is run.
+
+    ``options`` are given to its ``check`` command.
+    """
 
     asked: str
     name: str
     python: Path
+    options: tuple[str, ...] = ()
 
 
 def prepare(asked: str, folder: Path) -> Version:

@@ -94,12 +94,13 @@ class Torchlint:
     """Stands in for both versions: each fixes to a text of its own, and only the old one finds something."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Path, bool]] = []
+        self.options: list[tuple[Path, list[str]]] = []
 
     def __call__(self, folder: Path, options: list[str], **how: Any) -> list[dict[str, Any]]:
-        self.asked.append((how["python"], "--fix" in options))
+        self.options.append((how["python"], options))
         if "--fix" in options:
-            path = folder / "demo" / "train.py"
+            assert (folder / "demo" / "other.py").is_file()
+            (path,) = how["paths"]
             path.write_bytes(path.read_bytes() + bytes(how["python"].parent.name, "ascii"))
         if how["python"] == NEW.python:
             return []
@@ -114,14 +115,15 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
     folder = tmp_path / "corpus" / "demo-1.0"
     (folder / "demo").mkdir(parents=True)
     (folder / "demo" / "train.py").write_bytes(b"x\n")
+    (folder / "demo" / "other.py").touch()
     monkeypatch.setattr(findings, "diagnostics", Torchlint())
     return Package("demo", "1.0", folder)
 
 
 def test_a_package_is_checked_and_copies_are_fixed(demo: Package, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    found = comparison.compare(demo, OLD, NEW, tmp_path / "work", ["--jobs", "1"])
-    assert (found.files, found.before, found.after) == (1, {"TL202": 1}, {})
+    found = comparison.compare(demo, OLD, NEW, tmp_path / "work")
+    assert (found.files, found.before, found.after) == (2, {"TL202": 1}, {})
     assert len(found.differences.removed) == 1 and not found.differences.added
     assert found.fixed == [Fixed("demo", "demo/train.py", b"x\nold", b"x\nnew")]
     assert (demo.folder / "demo" / "train.py").read_bytes() == b"x\n"
@@ -141,6 +143,15 @@ def test_the_command_writes_and_its_status_tells(
     assert package["fixed_otherwise"] == ["demo/train.py"] and package["removed"][0]["code"] == "TL202"
     same = CliRunner().invoke(command.main, [*shared, "--before", "b", "--after", "b"])
     assert same.exit_code == 0
+
+    torchlint = findings.diagnostics
+    assert isinstance(torchlint, Torchlint)
+    torchlint.options.clear()
+    done = CliRunner().invoke(
+        command.main, [*shared, "--before", "b", "--before-option=--no-project", "--after", "b"]
+    )
+    assert "# From new --no-project to new\n" in done.output
+    assert ["--no-project" in options for _, options in torchlint.options] == [True, False]
 
     def broken(*_: object, **__: object) -> list[dict[str, Any]]:
         raise RuntimeError("torchlint exited with 3")
