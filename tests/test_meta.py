@@ -311,7 +311,7 @@ def test_a_rule_is_told_of_where_users_look(rule: Rule) -> None:
     assert re.search(rf"`{rule.name}`\s+\({rule.code}[;,) ]", changes), "not in the changelog"
     for path in ("README.md", "docs/rules/README.md"):
         listed = (ROOT / path).read_text(encoding="utf-8")
-        assert re.search(rf"\b{rule.code}\b.*\b{rule.name}\b", listed), f"not in {path}"
+        assert re.search(rf"\b{rule.code}\b.*\b{rule.name}\b", listed), f"not in {path}: run `make generate`"
     assert rule.name in (ROOT / "docs" / "rules" / f"{rule.code}.md").read_text(encoding="utf-8")
 
 

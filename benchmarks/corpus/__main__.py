@@ -263,7 +263,7 @@ def sound(folder: Path, only: Sequence[str], trees: Sequence[str], output: Path 
     "before_options",
     multiple=True,
     metavar="OPTION",
-    help="Give this to the check of the version before, such as --before-option=--no-project; may be repeated.",
+    help="Give this to the check of the version before: --before-option=--no-project; may be repeated.",
 )
 @click.option(
     "--after-option", "after_options", multiple=True, metavar="OPTION", help="Likewise for the one after."
