@@ -42,6 +42,12 @@ class Link(Protocol):
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
 
+    def file(self, module: Any) -> Path:
+        """The file of a module."""
+
+    def module(self, file: Path) -> Any:
+        """The module of a file; None for one that cannot be read."""
+
     def imported(self, module: Any, binding: Any) -> Target | None:
         """What an import of a module brings from the project; None if it is of a library, or not found."""
 
