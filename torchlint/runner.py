@@ -789,7 +789,7 @@ class _Files:
             check_writable(path)
             _encoded(self._outcomes[path].before, course.source)
         except SourceError as error:
-            return f"`{path.name}`: {error.reason}"
+            return f"`{path.name}` cannot be written: {error.reason.partition(': ')[2]}"
         return None
 
     def marked(self, result: Result) -> Result:

@@ -19,7 +19,8 @@ def marked(diagnostic: Diagnostic, hindrance: Hindrance) -> Diagnostic:
     fix = diagnostic.fix
     if fix is None or not fix.elsewhere:
         return diagnostic
-    reasons = [reason for path in fix.elsewhere if (reason := hindrance(path)) is not None]
+    files = (*fix.elsewhere, diagnostic.path)
+    reasons = [reason for path in files if (reason := hindrance(path)) is not None]
     return replace(diagnostic, fix=replace(fix, withheld=reasons[0])) if reasons else diagnostic
 
 

@@ -39,6 +39,15 @@ class Link(Protocol):
     def is_imported(self, module: Any) -> bool:
         """Whether another file of the project imports a module, or what it defines."""
 
+    def shows_users(self, module: Any, name: str) -> bool:
+        """Whether only files of the project can use a name of the top level of a module."""
+
+    def is_used(self, module: Any, name: str) -> bool:
+        """Whether a file of the project, a test among them, may use a name of the top level of a module."""
+
+    def is_tested(self, module: Any, name: str) -> bool:
+        """Whether a test may use a name of the top level of a module."""
+
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
 
