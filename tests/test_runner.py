@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 import pytest
@@ -20,10 +21,8 @@ import pytest
 from torchlint import checker, fixer
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.options import LintSettings
-from torchlint.project.project import Project
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.runner import Mode, Result, run, run_text, unified_diff
-from torchlint.scope import Scope
 from torchlint.semantics.module import Module
 from torchlint.source import Source
 
@@ -151,12 +150,12 @@ def test_a_file_changed_meanwhile_is_left_alone(
     path = tmp_path / "a.py"
     path.write_bytes(b"old\n")
 
-    def slowly(source: Source, settings: LintSettings, scope: Scope, project: Project | None) -> fixer.Fixed:
+    def slowly(*arguments: Any) -> tuple[fixer.Fixed, fixer.Course]:
         path.write_bytes(b"old  # somebody is typing\n")
-        return fix(source, settings, scope, project)
+        return resume(*arguments)
 
-    fix = fixer.fix
-    monkeypatch.setattr(fixer, "fix", slowly)
+    resume = fixer.resume
+    monkeypatch.setattr(fixer, "resume", slowly)
     result = treat(path, settings, FIX)
     assert said(result) == [("TL001", "cannot write the fixes: the file changed while it was checked")]
     assert path.read_bytes() == b"old  # somebody is typing\n"

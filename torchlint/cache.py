@@ -198,7 +198,10 @@ def _stored(item: Diagnostic) -> list[Any]:
         and [
             fix.message,
             int(fix.applicability),
-            [[edit.span.start, edit.span.end, edit.content] for edit in fix.edits],
+            [
+                [edit.span.start, edit.span.end, edit.content, *([str(edit.path)] if edit.path else [])]
+                for edit in fix.edits
+            ],
         ],
         *(item.url, item.noqa_row, item.cell),
         [
@@ -236,11 +239,15 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
 
 
 def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
-    made = tuple(Edit(_span(start, end), _text(content)) for start, end, content in edits)
-    ordered = sorted(edit.span for edit in made)
-    if any(first.end > second.start for first, second in pairwise(ordered)):
-        raise ValueError("two edits overlap")
-    return Fix(_text(message), made, Applicability(_number(applicability)))
+    made = tuple(
+        Edit(_span(start, end), _text(content), Path(_text(path[0])) if path else None)
+        for start, end, content, *path in edits
+    )
+    fix = Fix(_text(message), made, Applicability(_number(applicability)))
+    for group in (fix.own, *fix.elsewhere.values()):
+        if any(first.span.end > second.span.start for first, second in pairwise(group)):
+            raise ValueError("two edits overlap")
+    return fix
 
 
 def _span(start: Any, end: Any) -> Span:
@@ -258,7 +265,7 @@ def _position(row: Any, column: Any, cell: Any, path: Any = None) -> Position:
 
 def _within(item: Diagnostic, size: int) -> bool:
     """Whether a file of ``size`` bytes can have all places of a diagnostic."""
-    ends = [item.span.end, *(edit.span.end for edit in (item.fix.edits if item.fix else ()))]
+    ends = [item.span.end, *(edit.span.end for edit in (item.fix.own if item.fix else ()))]
     places = [item.start, item.end, *(place for place, _ in item.related if place.path is None)]
     numbers = [number for place in places for number in (place.row, place.column, place.cell or 0)]
     return max(ends) <= size and max(*numbers, item.noqa_row, item.cell or 0) <= size + 1

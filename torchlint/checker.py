@@ -327,6 +327,19 @@ def _of_outline(
     return diagnostics, left
 
 
+def _tidied(
+    path: Path, module: Module, edits: tuple[Edit, ...], most: int | None, safe: bool
+) -> tuple[Edit, ...]:
+    """Edits of one file that keep lines to a length of ``most``, and take unused imports with them."""
+    if most is not None and any(len(edit.content) > edit.span.end - edit.span.start for edit in edits):
+        edits = linelength.kept(module.tree.text, edits, most, module.tree.root.default_indent)
+    if path.name == "__init__.py":
+        return edits
+    from torchlint.fixes.unusedimports import without_unused_imports
+
+    return (*edits, *without_unused_imports(module, edits, safe=safe))
+
+
 class _RuleError(Exception):
     """A rule failed at a node; what it had found before that is kept."""
 
@@ -414,32 +427,21 @@ class _Placing:
         return self._source.position(self.tree.span(node).start)
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
-        """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""
-        fix = self._laid_out(fix)
-        if self._source.path.name == "__init__.py":
-            return fix
-        from torchlint.fixes.unusedimports import without_unused_imports
-
+        """The fix in the layout of its files, and with the imports taken out that it leaves without a use."""
         safe = fix.applicability is Applicability.SAFE
-        unused = without_unused_imports(module, fix.edits, safe=safe)
-        return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix
+        edits: list[Edit] = list(_tidied(self._source.path, module, fix.own, self._line_length, safe))
+        for path, others in fix.elsewhere.items():
+            assert module.link is not None
+            other = module.link.module(path)
+            most = linelength.limit(other.tree.text)
+            edits += (replace(edit, path=path) for edit in _tidied(path, other, others, most, safe))
+        changed = replace(fix, edits=tuple(edits))
+        return changed if self._source.fitted(changed) is not None else fix
 
     @cached_property
     def _line_length(self) -> int | None:
         """The length that the lines of the file keep to; notebooks are not held to one."""
         return None if self._source.in_cells else linelength.limit(self._source.text)
-
-    def _laid_out(self, fix: Fix) -> Fix:
-        """The fix with the lines broken that it makes longer than those of the file."""
-        most = self._line_length
-        if most is None or all(len(edit.content) <= edit.span.end - edit.span.start for edit in fix.edits):
-            return fix
-        edits = linelength.kept(self._source.text, fix.edits, most, self.tree.root.default_indent)
-        return self._if_fitting(fix, edits)
-
-    def _if_fitting(self, fix: Fix, edits: tuple[Edit, ...]) -> Fix:
-        changed = replace(fix, edits=edits)
-        return changed if self._source.fitted(changed) is not None else fix
 
     @property
     def possible(self) -> bool:

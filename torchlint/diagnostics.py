@@ -72,10 +72,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Replace the characters of ``span`` by ``content``; an empty span inserts."""
+    """Replace the characters of ``span`` by ``content``; an empty span inserts.
+
+    ``path`` is that of the file if it is another than the one that the finding is in.
+    """
 
     span: Span
     content: str
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,35 @@ class Fix:
     """A change that makes one finding go away.
 
     ``message`` is an imperative sentence without a full stop ("Add `pin_memory=True`"). The edits are
-    sorted, do not overlap, and are applied together or not at all.
+    sorted, those of the file of the finding first, do not overlap, and are applied together or not at all.
+    ``withheld`` says why this run does not apply it, although it may be applied.
     """
 
     message: str
     edits: tuple[Edit, ...]
     applicability: Applicability
+    withheld: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edits", tuple(sorted(set(self.edits))))
+        object.__setattr__(self, "edits", tuple(sorted(set(self.edits), key=_file_and_place)))
+
+    @property
+    def own(self) -> tuple[Edit, ...]:
+        """The edits of the file that the finding is in."""
+        return tuple(edit for edit in self.edits if edit.path is None)
+
+    @property
+    def elsewhere(self) -> dict[Path, tuple[Edit, ...]]:
+        """The edits of other files, by file, as each of them has them: without its path."""
+        found: dict[Path, tuple[Edit, ...]] = {}
+        for edit in self.edits:
+            if edit.path is not None:
+                found[edit.path] = (*found.get(edit.path, ()), Edit(edit.span, edit.content))
+        return found
+
+
+def _file_and_place(edit: Edit) -> tuple[str, Span, str]:
+    return str(edit.path or ""), edit.span, edit.content
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Applies fixes to the text of one file until nothing is left to fix, and never breaks it.
 
 Each round checks the text anew and applies the fixes whose edits do not touch each other; the others wait
-for the next round. No fix becomes safer by another one. Nothing is written here.
+for the next round. No fix becomes safer by another one. A fix that changes other files as well is not applied
+here, but by `torchlint.transactions`. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -55,6 +57,59 @@ class Fixed:
 
 
 @dataclass(frozen=True)
+class Course:
+    """How far a file has been fixed, so that this can go on once another file has changed.
+
+    ``first`` is the file as it was, and ``record`` what was found in it then; ``moves`` say where its parts
+    are by now. Rules in ``barred`` have failed on the file, for the reasons in ``failures``.
+    """
+
+    first: Source
+    source: Source
+    scope: Scope
+    moves: Moves
+    record: Record | None = None
+    applied: Counter[str] = field(default_factory=Counter)
+    barred: frozenset[str] = frozenset()
+    failures: tuple[str, ...] = ()
+
+    @staticmethod
+    def begin(source: Source, scope: Scope | None = None) -> Course:
+        """The course of a file in which nothing has been fixed yet."""
+        return Course(source, source, scope or Scope(), Moves.none(len(source.text)))
+
+    def known(self, found: Sequence[Diagnostic]) -> Course:
+        """The same, told what there is to find in the file as it was, of which nothing is to be fixed."""
+        return replace(self, record=Record(found, ()))
+
+    def edited(self, edits: Sequence[Edit], made: Sequence[Diagnostic]) -> Course:
+        """The same with these edits made: of fixes of findings elsewhere, and of the file's own ``made``.
+
+        Raises:
+            ValueError: they cannot be made.
+        """
+        assert self.record is not None
+        record = self.record.copy()
+        record.fixed(made, self.moves)
+        return replace(
+            self,
+            source=self.source.with_text(apply(self.source.text, edits), edits),
+            scope=self.scope.moved(self.source, edits),
+            moves=self.moves.edited(edits),
+            record=record,
+            applied=self.applied + Counter(item.code for item in made),
+        )
+
+    def without(self, code: str, reason: str) -> Course:
+        """The same without further fixes of a rule, since one of them cannot be made for this reason."""
+        return self.barring({code}, f"the fixes of {code} were not applied: {reason}")
+
+    def barring(self, codes: AbstractSet[str], reason: str) -> Course:
+        """The same without further fixes of some rules, for a reason that is reported."""
+        return replace(self, failures=(*self.failures, reason), barred=self.barred | codes)
+
+
+@dataclass(frozen=True)
 class _Failure:
     """Rules whose fixes must not be used on this file, and why."""
 
@@ -71,24 +126,40 @@ def fix(
     without the rules to blame, and a diagnostic names them. To the ``project`` the file is in the end what it
     was before: its other files are judged by that, whatever the order in which files are fixed.
     """
-    barred: frozenset[str] = frozenset()
-    failures: list[_Failure] = []
+    return resume(Course.begin(source, scope), settings, project)[0]
+
+
+def resume(
+    course: Course,
+    settings: LintSettings,
+    project: Project | None = None,
+    elsewhere: AbstractSet[str] = frozenset(),
+) -> tuple[Fixed, Course]:
+    """Fix a file from where it was left; ``elsewhere`` are the codes of the fixes that other files got."""
     try:
         while True:
-            outcome = _attempt(source, settings, scope or Scope(), barred, project)
-            if isinstance(outcome, Fixed):
+            outcome = _attempt(course, settings, project, elsewhere)
+            if not isinstance(outcome, _Failure):
                 break
-            failures.append(outcome)
-            barred |= outcome.codes
+            course = course.barring(outcome.codes, outcome.reason)
     finally:
         if project is not None:
-            project.holds(source)
-    crashes = [crash(source, failure.reason) for failure in failures]
-    return replace(outcome, diagnostics=crashes + outcome.diagnostics)
+            project.holds(course.source)
+    fixed, done = outcome
+    crashes = [crash(done.source, reason) for reason in done.failures]
+    return replace(fixed, diagnostics=crashes + fixed.diagnostics), done
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
-    """Whether the settings allow to apply the fix of ``diagnostic``; False if it has none."""
+    """Whether the settings allow to apply the fix of ``diagnostic``; False if it has none.
+
+    One that changes other files as well is not for who fixes a single one.
+    """
+    return allowed(diagnostic, settings) and not (diagnostic.fix and diagnostic.fix.elsewhere)
+
+
+def allowed(diagnostic: Diagnostic, settings: LintSettings) -> bool:
+    """Whether the settings allow to apply the fix of ``diagnostic``, in whichever files."""
     least = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
     offered = diagnostic.fix
     return (
@@ -112,7 +183,7 @@ def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
     chosen: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
-        new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
+        new = [edit for edit in diagnostic.fix.own if not _contains(taken, edit)]
         shifts = {line_start(text, edit.span.start) for edit in new if _is_indentation(text, edit)}
         splits = {line_start(text, edit.span.start) for edit in new if _LINE_END.search(edit.content)}
         if any(_touches(taken, edit) for edit in new) or shifts & split or splits & shifted:
@@ -147,36 +218,38 @@ def _without_last_uses(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
 
 
 def _attempt(
-    source: Source,
-    settings: LintSettings,
-    scope: Scope,
-    barred: frozenset[str],
-    project: Project | None,
-) -> Fixed | _Failure:
+    course: Course, settings: LintSettings, project: Project | None, elsewhere: AbstractSet[str]
+) -> tuple[Fixed, Course] | _Failure:
     """Fix without the barred rules; what went wrong if that does not end well."""
-    applied: Counter[str] = Counter()
-    longest = 2 * len(source.text) + MAX_GROWTH
+    source, scope, moves = course.source, course.scope, course.moves
+    record = None if course.record is None else course.record.copy()
+    applied = Counter(course.applied)
+    longest = 2 * len(course.first.text) + MAX_GROWTH
     sound: bool | None = None
     codes: frozenset[str] = frozenset()
-    rules, moves = registry.catalogue(), Moves.none(len(source.text))
-    record: Record | None = None
+    rules = registry.catalogue()
     for _ in range(MAX_ROUNDS):
         checked = check(source, settings, project=project)
         if record is not None:
-            made = applied.keys()
+            made = applied.keys() | elsewhere
             checked = [
                 record.judged(item, moves, rules[item.code].follows, made) if item.fix is not None else item
                 for item in checked
             ]
         found = scope.sort_out(source, checked)
         diagnostics = found.shown
-        wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
         if record is None:
-            record = Record(checked, wanted)
+            announced = [item for item in diagnostics if allowed(item, settings)]
+            record = Record(checked, [item for item in announced if item.code not in course.barred])
+        wanted = [
+            item for item in diagnostics if item.code not in course.barred and applicable(item, settings)
+        ]
         chosen = _without_last_uses(choose(wanted, source.text), source.text)
         if not chosen:
             settled = record.settled(diagnostics, moves)
-            return Fixed(source, applied, diagnostics, found.known, record.later, settled)
+            fixed = Fixed(source, applied, diagnostics, found.known, record.later, settled)
+            done = replace(course, source=source, scope=scope, moves=moves, record=record, applied=applied)
+            return fixed, done
         if sound is None:
             sound = not breaks(source)
         codes = frozenset(item.code for item in chosen)
@@ -229,7 +302,7 @@ def _changed(source: Source, chosen: Iterable[Diagnostic]) -> Source:
 
 
 def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:
-    return [edit for item in chosen if item.fix is not None for edit in item.fix.edits]
+    return [edit for item in chosen if item.fix is not None for edit in item.fix.own]
 
 
 def _names(codes: Iterable[str]) -> str:

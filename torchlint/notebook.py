@@ -187,11 +187,11 @@ class Notebook(Source):
 
         None if it cannot be, if it touches what is masked, or if a cell would no longer show its result.
         """
-        fitted = [self._fitted(edit) for edit in fix.edits]
+        fitted = [self._fitted(edit) for edit in fix.own]
         edits = [edit for edit in fitted if edit]
         if len(edits) < len(fitted) or self._hides(edits):
             return None
-        return replace(fix, edits=tuple(edits))
+        return replace(fix, edits=(*edits, *(edit for edit in fix.edits if edit.path is not None)))
 
     def _hides(self, edits: Iterable[Edit]) -> bool:
         """Whether the expression that ends a cell, whose value is shown, becomes part of a statement."""

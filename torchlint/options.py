@@ -36,6 +36,10 @@ class LintSettings:
     max_file_size: int = 0
 
 
+AUTO = "auto"
+"""The kind of a project that is told from its build metadata."""
+
+
 class Kind(enum.Enum):
     """What a value looks like in a config file, and in words for people."""
 
@@ -476,6 +480,19 @@ class Options:
             _FILES,
             "Judge each file by what the other files of its project say, too.",
             "project = false",
+            per_file=True,
+        ),
+    )
+    project_kind: str = field(
+        default=AUTO,
+        metadata=_says(
+            Kind.CHOICE,
+            _FILES,
+            "Whether others may import what the project exports (`library`), or all code that uses it is "
+            "part of the project (`application`). With `auto`, the packages of a project with build metadata "
+            "are a library.",
+            'project-kind = "application"',
+            choices=(AUTO, "library", "application"),
             per_file=True,
         ),
     )

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass, replace
 
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
@@ -105,6 +106,12 @@ class Record:
             else:
                 self._places[item.code].append(item.span)
             self._grades[key] = grade
+
+    def copy(self) -> Record:
+        """The same record, to note other fixes in."""
+        other = copy(self)
+        other._made, other.later = Counter(self._made), Counter(self.later)
+        return other
 
     def judged(
         self, item: Diagnostic, moves: Moves, follows: Iterable[str], applied: AbstractSet[str]

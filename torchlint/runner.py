@@ -1,10 +1,12 @@
 """Checks and fixes many files: in this process, or in a pool of worker processes if there are enough.
 
 Workers only read and think; the results come back in the order of the files, and this process does all
-writing, so that no two writes can race and an interrupted run leaves every file whole. What is found in a
-file may rest on other files of its project: where files are to be changed, nothing is written before all of
-them are judged, so that every result is about the texts as they were when the run began, in whatever order
-and by however many processes.
+writing, so that no two writes can race and an interrupted run leaves every file whole.
+
+What is found in a file may rest on other files of its project. Fixes are therefore made in turns: in each,
+every file is fixed by the texts of the others as they were when the turn began, in whatever order and by
+however many processes. A later turn is about the files that rest on what the one before has changed; once
+there are none, fixes are made that change several files. Nothing is written before all files are at rest.
 """
 
 from __future__ import annotations
@@ -22,20 +24,23 @@ from typing import TYPE_CHECKING
 
 from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
-from torchlint.diagnostics import Diagnostic, Position, Span
+from torchlint.diagnostics import UNTREATED, Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
 from torchlint.project.traces import Contents, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
+    Change,
     Source,
     SourceError,
     StaleSourceError,
+    TogetherError,
+    check_writable,
     most_bytes,
     read_bytes,
     too_large,
-    write_atomically,
+    write_together,
 )
 from torchlint.stopwatch import Seconds
 
@@ -43,6 +48,7 @@ from torchlint.stopwatch import Seconds
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
+    from torchlint.fixer import Course
     from torchlint.project.layout import Layout
     from torchlint.project.project import Project
 
@@ -62,6 +68,8 @@ _WORTH_A_POOL = 300_000
 _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
+_MOST_TURNS = 30
+"""Files that do not come to rest after so many turns stay as they are by then."""
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 
@@ -87,6 +95,11 @@ class Mode:
     def only(self, paths: Iterable[Path]) -> Mode:
         """The same for these files alone, so that no process is told of the others."""
         return replace(self, scopes={path: self.scopes[path] for path in paths if path in self.scopes})
+
+    @property
+    def fixes(self) -> bool:
+        """Whether fixes are applied, or shown as a diff."""
+        return (self.fix or self.diff) and self.noqa is None
 
     @property
     def only_looks(self) -> bool:
@@ -137,13 +150,16 @@ class _Item:
     """A file to treat.
 
     ``salt`` is what its key in the cache begins with, empty if there is no cache; ``root`` that of the
-    project that it is part of, None if it is judged alone.
+    project that it is part of, None if it is judged alone. After the first turn there is a ``course``, and
+    ``elsewhere`` are the codes of all fixes so far.
     """
 
     path: Path
     settings: LintSettings
     salt: bytes = b""
     root: Path | None = None
+    course: Course | None = None
+    elsewhere: frozenset[str] = frozenset()
 
 
 _Work = list[_Item]
@@ -151,18 +167,20 @@ _Work = list[_Item]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A result on its way to this process; with the bytes before and after fixing.
+    """A result on its way to this process, with the bytes ``before`` and the text ``after`` a change.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs. It may rest on the files of the project that were ``consulted``.
+    key the result is not theirs. It may rest on the files of the project that were ``consulted``. What was
+    fixed can be taken up again at its a ``course``.
     """
 
     result: Result
     before: bytes = b""
-    after: bytes | None = None
+    after: Source | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
     consulted: frozenset[Path] = frozenset()
+    course: Course | None = None
 
 
 def run(
@@ -177,7 +195,7 @@ def run(
     """Check, and if asked fix, the files at ``paths``; one result each, in that order.
 
     ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
-    whatever it says. ``progress`` is called with the number of files done and of all. What is ``known``
+    whatever it says. a ``course`` is called with the number of files done and of all. What is ``known``
     already is not checked again, and what is found is added to it. ``layout_for`` gives the project that a
     file is part of; without it each file is judged alone.
     """
@@ -186,28 +204,47 @@ def run(
     # Read before anything is checked: what changes from now on is another text to the next run.
     contents = Contents(mode.contents)
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)
-    results = [_known(item, mode, known, layouts, contents) for item in work]
-    missing = [item for item, result in zip(work, results, strict=True) if result is None]
-    outcomes = _outcomes(missing, mode, jobs, layouts)
-    # What the files that are written by now held before.
-    before: dict[Path, bytes] = {}
-    if mode.writes:
+    recalled = [_known(item, mode, known, layouts, contents) for item in work]
+    missing = [item for item, outcome in zip(work, recalled, strict=True) if outcome is None]
+    around = Surroundings(layouts, mode.contents)
+    outcomes = _outcomes(missing, mode, jobs, around)
+    if not mode.only_looks:
         outcomes = _at_once(outcomes, len(missing), len(work), progress)
         progress = None
+    files = _Files(work, mode, jobs, around)
+    # What the files that are written by now held before.
+    before: dict[Path, bytes] = {}
+    written: dict[Path, Result] = {}
     try:
-        for done, (item, result) in enumerate(zip(work, results, strict=True), start=1):
-            if result is None:
-                outcome = next(outcomes)
-                if known is not None and outcome.key:
-                    known.put(outcome.key, outcome.found, _trace(outcome, item, layouts, contents))
-                result = _write(outcome, item, mode, layouts, before)
-            yield result
+        for item, outcome in zip(work, recalled, strict=True) if mode.fixes else ():
+            files.take(item, outcome or _remembered(next(outcomes), item, known, layouts, contents))
+        files.come_to_rest()
+        for done, (item, outcome) in enumerate(zip(work, recalled, strict=True), start=1):
+            if not mode.fixes:
+                outcome = outcome or _remembered(next(outcomes), item, known, layouts, contents)
+                written.update(_write([(item, outcome)], mode, layouts, before))
+            elif item.path not in written:
+                written.update(_write(files.together(item), mode, layouts, before))
+            yield files.marked(written.pop(item.path))
             if progress is not None:
                 progress(done, len(work))
     finally:
         outcomes.close()
         if known is not None:
             known.save()
+
+
+def _remembered(
+    outcome: _Outcome,
+    item: _Item,
+    known: Cache | None,
+    layouts: Mapping[Path, Layout],
+    contents: Contents,
+) -> _Outcome:
+    """An outcome, once the cache has been told of it."""
+    if known is not None and outcome.key:
+        known.put(outcome.key, outcome.found, _trace(outcome, item, layouts, contents))
+    return outcome
 
 
 def _at_once(
@@ -241,44 +278,55 @@ def run_text(
     """
     item = _Item(path, settings, root=None if layout is None else layout.root)
     around = Surroundings({} if layout is None else {layout.root: layout})
-    return _of_text(data, item, mode, around, known)
-
-
-def _of_text(
-    data: bytes, item: _Item, mode: Mode, around: Surroundings, known: Cache | None = None
-) -> tuple[Result, Source | None]:
-    path, settings = item.path, item.settings
     try:
         source = _source(data, path, settings.max_file_size)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
         found = None if known is None else _recalled_text(known, data, item, around)
-        if found is None:
-            found = _found(source, settings, around.project(item.root))
-        return _about(source, found, mode), source
-    project = around.project(item.root)
-    scope = mode.scope(path).within(source)
-    if mode.noqa is not None:
-        from torchlint import silencing
+        result = _about(source, found or _found(source, settings, around.project(item.root)), mode)
+    elif mode.noqa is not None:
+        result, source = _silenced(source, item, mode, around)
+    else:
+        result, course = _fixed(_begun(source, mode), item, around)
+        if mode.diff and result.applied:
+            result = replace(result, diff=difference(source, course.source))
+        source = course.source
+    return _Files([item], mode, 1, around).marked(result), source
 
-        quiet = silencing.silence(source, settings, scope, mode.noqa, project)
-        result = Result(path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
-        return result, quiet.source
+
+def _silenced(source: Source, item: _Item, mode: Mode, around: Surroundings) -> tuple[Result, Source]:
+    """The result of a file whose findings get comments, and its text with them."""
+    from torchlint import silencing
+
+    assert mode.noqa is not None
+    scope = mode.scope(item.path).within(source)
+    quiet = silencing.silence(source, item.settings, scope, mode.noqa, around.project(item.root))
+    result = Result(item.path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
+    return result, quiet.source
+
+
+def _begun(source: Source, mode: Mode) -> Course:
+    """That of a file in which nothing has been fixed yet."""
+    from torchlint.fixer import Course
+
+    return Course.begin(source, mode.scope(source.path).within(source))
+
+
+def _fixed(course: Course, item: _Item, around: Surroundings) -> tuple[Result, Course]:
+    """The result of a file that is fixed from where it was left, and how far it has come."""
     from torchlint import fixer
 
-    fixed = fixer.fix(source, settings, scope, project)
-    diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
+    fixed, done = fixer.resume(course, item.settings, around.project(item.root), item.elsewhere)
     result = Result(
-        path,
+        item.path,
         tuple(fixed.diagnostics),
         fixed.applied,
-        diff,
         known=fixed.known,
         later=fixed.later,
         settled=fixed.settled,
     )
-    return result, fixed.source
+    return result, done
 
 
 def _recalled_text(
@@ -401,15 +449,18 @@ def _items(
 
 def _known(
     item: _Item, mode: Mode, known: Cache | None, layouts: Mapping[Path, Layout], contents: Contents
-) -> Result | None:
-    """The result of a file, if it is known and there is nothing to fix."""
+) -> _Outcome | None:
+    """The outcome of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
+    consulted: frozenset[Path] = frozenset()
     try:
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
-            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents)
+            layout, ranks = layouts[item.root], list[int]()
+            diagnostics = _recalled(known, item.salt, item.path, layout, contents, ranks)
+            consulted = frozenset(layout.files[rank] for rank in ranks)
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
@@ -419,11 +470,11 @@ def _known(
     except SourceError:
         return None
     if mode.fix or mode.diff:
-        from torchlint.fixer import applicable
+        from torchlint.fixer import allowed
 
-        if any(applicable(found, item.settings) for found in result.diagnostics):
+        if any(allowed(found, item.settings) for found in result.diagnostics):
             return None
-    return result
+    return _Outcome(result, found=diagnostics, consulted=consulted)
 
 
 def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
@@ -432,18 +483,27 @@ def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple
 
 
 def _recalled(
-    known: Cache, salt: bytes, path: Path, layout: Layout, contents: Contents
+    known: Cache,
+    salt: bytes,
+    path: Path,
+    layout: Layout,
+    contents: Contents,
+    consulted: list[int] | None = None,
 ) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a file of a project, if all that it rests on is as it was."""
+    """What is known to be found in a file of a project, if all that it rests on is as it was.
+
+    The ranks of the files that it rests on are added to ``consulted``.
+    """
     own = contents.of(path)
     if own is None:
         return None
-    return known.get(
-        cache.key(salt, path, own.digest),
-        path,
-        own.size,
-        lambda ranks, digest: contents.holds(layout, Trace(ranks, digest)),
-    )
+
+    def holds(ranks: tuple[int, ...], digest: str) -> bool:
+        if consulted is not None:
+            consulted.extend(ranks)
+        return contents.holds(layout, Trace(ranks, digest))
+
+    return known.get(cache.key(salt, path, own.digest), path, own.size, holds)
 
 
 def _trace(
@@ -479,24 +539,21 @@ def _treat(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
 def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
     path, settings = item.path, item.settings
     try:
+        if item.course is not None:
+            return _resumed(item, around)
         data = _content(item, mode)
         key = cache.key(item.salt, path, sha256(data).digest()) if item.salt else ""
+        source = _source(data, path, settings.max_file_size)
         if mode.only_looks:
-            source = _source(data, path, settings.max_file_size)
             found = _found(source, settings, around.project(item.root))
             consulted = around.consulted(item.root, path)
             return _Outcome(_about(source, found, mode), key=key, found=found, consulted=consulted)
-        result, text = _of_text(data, item, mode, around)
-        if text is not None and not (result.applied or result.silenced):
-            whole = path not in mode.scopes
-            consulted = around.consulted(item.root, path)
-            return _Outcome(result, key=key if whole else "", found=result.diagnostics, consulted=consulted)
-        if text is None or mode.diff:
-            return _Outcome(result)
-        try:
-            return _Outcome(result, data, _encoded(data, text))
-        except SourceError as error:
-            return _Outcome(_unwritten(data, item, mode, around, error))
+        if mode.noqa is not None:
+            result, text = _silenced(source, item, mode, around)
+            return _Outcome(result, data, text if result.silenced else None)
+        outcome = _resumed(replace(item, course=_begun(source, mode)), around)
+        whole = path not in mode.scopes and not outcome.result.applied
+        return replace(outcome, before=data, key=key if whole else "", found=outcome.result.diagnostics)
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
     except RegistryError:
@@ -507,6 +564,12 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
 
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
+
+
+def _resumed(item: _Item, around: Surroundings) -> _Outcome:
+    assert item.course is not None
+    result, course = _fixed(item.course, item, around)
+    return _Outcome(result, consulted=around.consulted(item.root, item.path), course=course)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
@@ -522,28 +585,60 @@ def _encoded(data: bytes, source: Source) -> bytes:
 
 
 def _write(
-    outcome: _Outcome, item: _Item, mode: Mode, layouts: Mapping[Path, Layout], before: dict[Path, bytes]
-) -> Result:
-    """Write what was fixed; where that fails, say so together with all that is still to be fixed.
+    together: Sequence[tuple[_Item, _Outcome]],
+    mode: Mode,
+    layouts: Mapping[Path, Layout],
+    before: dict[Path, bytes],
+) -> dict[Path, Result]:
+    """Write files of which each is changed on account of the others; none of them if one cannot be.
 
-    What the file held is added to ``before``.
+    What is said then are all findings as they are still, and why nothing was written. What the files that
+    were written held is added to ``before``.
     """
-    result = outcome.result
-    if outcome.after is None:
-        return result
+    results = {item.path: outcome.result for item, outcome in together}
+    changed = [(item, outcome) for item, outcome in together if outcome.after is not None]
+    if not mode.writes or not changed:
+        return results
     try:
-        written = write_atomically(result.path, outcome.after, outcome.before)
-    except StaleSourceError as error:
-        return Result(result.path, (_untreated(result.path, error),))
+        written = write_together([_change(item.path, outcome) for item, outcome in changed])
+    except TogetherError as error:
+        around = Surroundings(layouts, before)
+        for item, outcome in changed:
+            results[item.path] = _unwritten(outcome.before, item, mode, around, error)
+        return results
+    for (item, outcome), done in zip(changed, written, strict=True):
+        before[item.path] = outcome.before
+        results[item.path] = replace(outcome.result, written=done)
+    return results
+
+
+def _change(path: Path, outcome: _Outcome) -> Change:
+    """What is to be written.
+
+    Raises:
+        TogetherError: its encoding cannot hold it.
+    """
+    assert outcome.after is not None
+    try:
+        return Change(path, _encoded(outcome.before, outcome.after), outcome.before)
     except SourceError as error:
-        return _unwritten(outcome.before, item, mode, Surroundings(layouts, before), error)
-    before[result.path] = outcome.before
-    return replace(result, written=written)
+        raise TogetherError(path, error) from error
 
 
-def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, error: SourceError) -> Result:
-    result, _ = _of_text(data, item, mode.looking, around)
-    return replace(result, diagnostics=(_untreated(item.path, error), *result.diagnostics))
+def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failure: TogetherError) -> Result:
+    """What there is to say of a file that was to be changed together with one that cannot be written."""
+    error = failure.error
+    if item.path != failure.path:
+        error = SourceError(
+            f"cannot write the fixes: those of {failure.path.name}, which go together with them, "
+            "cannot be written"
+        )
+    told = _untreated(item.path, error)
+    if isinstance(error, StaleSourceError):
+        return Result(item.path, (told,))
+    source = _source(data, item.path, item.settings.max_file_size)
+    result = _about(source, _found(source, item.settings, around.project(item.root)), mode)
+    return replace(result, diagnostics=(told, *result.diagnostics))
 
 
 def _untreated(path: Path, error: SourceError) -> Diagnostic:
@@ -566,15 +661,170 @@ def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnos
     return replace(diagnostic, start=place, end=place, noqa_row=place.row)
 
 
+# --- files that are fixed together -------------------------------------------------------------------------
+
+
+class _Files:
+    """The files of a run that makes fixes, from turn to turn."""
+
+    def __init__(self, work: _Work, mode: Mode, jobs: int, around: Surroundings) -> None:
+        self._items = {item.path: item for item in work}
+        self._mode, self._jobs, self._around = mode, jobs, around
+        self._outcomes: dict[Path, _Outcome] = {}
+        self._begun: dict[Path, Course] = {}
+        self._tied: dict[Path, set[Path]] = {}
+
+    def take(self, item: _Item, outcome: _Outcome) -> None:
+        """Take in what came of a file in the first turn, or was known before."""
+        self._outcomes[item.path] = outcome
+        if outcome.course is not None:
+            self._begun[item.path] = outcome.course
+
+    def come_to_rest(self) -> None:
+        """Fix the files until no fix in one of them brings up another."""
+        changed = {path for path, course in self._begun.items() if self._is_changed(path, course)}
+        every, together = set(changed), set[Path]()
+        for _ in range(_MOST_TURNS):
+            if not changed:
+                changed = together = self._fix_together()
+                every |= changed
+            if not changed:
+                break
+            changed = self._turn(changed, together, every)
+            every |= changed
+            together = set()
+
+    def _is_changed(self, path: Path, course: Course) -> bool:
+        return course.source.text != course.first.text and self.hindrance(path) is None
+
+    def _turn(self, changed: set[Path], together: set[Path], every: set[Path]) -> set[Path]:
+        """Fix what rests on files that have ``changed``, and those of them that were changed ``together``.
+
+        Returns the files that changed. They are tied to those they rest on of ``every`` file that has.
+        """
+        self._around.take({path: self._begun[path].source for path in changed})
+        codes = frozenset(code for course in self._begun.values() for code in course.applied)
+        stale = [
+            replace(self._items[path], course=course, elsewhere=codes)
+            for path, outcome in self._outcomes.items()
+            if path in together or outcome.consulted & (changed - {path})
+            if (course := self._course(path)) is not None and self.hindrance(path) is None
+        ]
+        found = set()
+        for item, outcome in zip(stale, _outcomes(stale, self._mode, self._jobs, self._around), strict=True):
+            path, before = item.path, self._outcomes[item.path]
+            result = replace(outcome.result, seconds=before.result.seconds + outcome.result.seconds)
+            self._outcomes[path] = replace(
+                before, result=result, consulted=before.consulted | outcome.consulted
+            )
+            if outcome.course is not None:
+                self._begun[path] = outcome.course
+                if item.course is not None and outcome.course.source.text != item.course.source.text:
+                    found.add(path)
+                    self._tie({path, *(outcome.consulted & every)})
+        return found
+
+    def _fix_together(self) -> set[Path]:
+        """Make fixes that change several files; returns the files that are to be checked again."""
+        from torchlint import transactions
+
+        again: set[Path] = set()
+        for path in sorted(self._outcomes):
+            for item in self._outcomes[path].result.diagnostics:
+                files = {path, *(item.fix.elsewhere if item.fix else ())}
+                # One fix of each file at a time: the others may be about to change by it.
+                if len(files) == 1 or files & again or not self._may_be_made(path, item, files):
+                    continue
+                made = transactions.made(path, item, {file: self._begun[file] for file in files})
+                self._begun.update(made)
+                again |= files
+                if len(made) > 1:
+                    self._tie(files)
+        return again
+
+    def _may_be_made(self, path: Path, item: Diagnostic, files: set[Path]) -> bool:
+        """Whether a fix that changes these files is to be made."""
+        from torchlint.fixer import allowed
+
+        if not allowed(item, self._items[path].settings) or any(map(self.hindrance, files)):
+            return False
+        # Edits are of the texts that were looked at.
+        consulted = files - {path} <= self._outcomes[path].consulted
+        return consulted and item.code not in self._begun[path].barred
+
+    def _tie(self, files: Iterable[Path]) -> None:
+        """Have files written together, with those that each of them is tied to already."""
+        joined = set(files)
+        for file in files:
+            joined |= self._tied.get(file, set())
+        for file in joined:
+            self._tied[file] = joined
+
+    def _course(self, path: Path) -> Course | None:
+        """How far a file has been fixed; None for one that could not be treated."""
+        if path not in self._begun and (outcome := self._outcomes.get(path)) is not None:
+            if outcome.course is None and not outcome.before and not _is_untreated(outcome):
+                item = self._items[path]
+                try:
+                    data = _content(item, self._mode)
+                    source = _source(data, path, item.settings.max_file_size)
+                except SourceError:
+                    return None
+                self._begun[path] = _begun(source, self._mode).known(outcome.found)
+                self._outcomes[path] = replace(outcome, before=data)
+        return self._begun.get(path)
+
+    def hindrance(self, path: Path) -> str | None:
+        """Why a file cannot be changed in this run; None if it can."""
+        if path not in self._items:
+            return f"`{path.name}` is not among the files that are checked"
+        if not self._mode.fixes:
+            return None
+        course = self._course(path)
+        if course is None:
+            return f"`{path.name}` cannot be checked"
+        if not self._mode.writes:
+            return None
+        try:
+            check_writable(path)
+            _encoded(self._outcomes[path].before, course.source)
+        except SourceError as error:
+            return f"`{path.name}` cannot be written: {error.reason.partition(': ')[2]}"
+        return None
+
+    def marked(self, result: Result) -> Result:
+        """A result whose fixes say so where they would change a file that cannot be changed."""
+        if not any(item.fix is not None and item.fix.elsewhere for item in result.diagnostics):
+            return result
+        from torchlint import transactions
+
+        told = tuple(transactions.marked(item, self.hindrance) for item in result.diagnostics)
+        return replace(result, diagnostics=told)
+
+    def together(self, item: _Item) -> list[tuple[_Item, _Outcome]]:
+        """A file, and those that are written together with it, as they are to be written."""
+        return [
+            (self._items[path], self._final(path)) for path in sorted(self._tied.get(item.path, {item.path}))
+        ]
+
+    def _final(self, path: Path) -> _Outcome:
+        outcome, course = self._outcomes[path], self._begun.get(path)
+        if course is None or course.source.text == course.first.text:
+            return outcome
+        diff = difference(course.first, course.source) if self._mode.diff else None
+        return replace(outcome, result=replace(outcome.result, diff=diff), after=course.source)
+
+
+def _is_untreated(outcome: _Outcome) -> bool:
+    return any(item.code in UNTREATED for item in outcome.result.diagnostics)
+
+
 # --- many files ------------------------------------------------------------------------------------------
 
 
-def _outcomes(
-    work: _Work, mode: Mode, jobs: int, layouts: Mapping[Path, Layout]
-) -> Generator[_Outcome, None, None]:
+def _outcomes(work: _Work, mode: Mode, jobs: int, around: Surroundings) -> Generator[_Outcome, None, None]:
     """What comes of each file, checked here or by workers."""
     sizes = [_size(item.path) for item in work]
-    around = Surroundings(layouts, mode.contents)
     jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
     if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
         yield from _in_pool(work, sizes, mode, jobs, around)

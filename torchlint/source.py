@@ -66,6 +66,15 @@ class StaleSourceError(SourceError):
     """The file on disk is no longer the one that was read; nothing was written."""
 
 
+class TogetherError(SourceError):
+    """Of several files none was written, since the one at ``path`` could not be."""
+
+    def __init__(self, path: Path, error: SourceError) -> None:
+        super().__init__(error.reason, error.position)
+        self.path = path
+        self.error = error
+
+
 class _KeptError(SourceError):
     """Nothing was written, and what the temporary file holds is not torchlint's to delete."""
 
@@ -359,42 +368,117 @@ def write_atomically(
         except OSError as error:
             raise SourceError(f"cannot write {what}: {_reason(error, target.parent)}") from error
         return True
+    with _prepared(target, data, expected_old_bytes, what) as put:
+        return put()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a file that holds ``old`` is to hold."""
+
+    path: Path
+    new: bytes
+    old: bytes
+
+
+def write_together(changes: Sequence[Change], what: str = "the fixes") -> list[bool]:
+    """Replace the contents of several files, or of none; return for each whether it had to be written.
+
+    All temporary files are written before the first of them takes over a name. If one cannot, those that
+    have are given back what they held.
+
+    Raises:
+        TogetherError: one of the files cannot be written, as `write_atomically` says.
+    """
+    done: list[Change] = []
+    written = []
+    with contextlib.ExitStack() as stack:
+        puts = []
+        for change in changes:
+            try:
+                target = Path(os.path.realpath(change.path))
+                puts.append(stack.enter_context(_prepared(target, change.new, change.old, what)))
+            except SourceError as error:
+                raise TogetherError(change.path, error) from error
+        for change, put in zip(changes, puts, strict=True):
+            try:
+                written.append(put())
+            except SourceError as error:
+                for earlier in reversed(done):
+                    # What somebody has saved meanwhile is theirs.
+                    with contextlib.suppress(SourceError):
+                        write_atomically(earlier.path, earlier.old, earlier.new, what)
+                raise TogetherError(change.path, error) from error
+            done.append(change)
+    return written
+
+
+@contextlib.contextmanager
+def _prepared(target: Path, data: bytes, old: bytes | None, what: str) -> Iterator[Callable[[], bool]]:
+    """What gives a file its new contents, which are on the disk by then; it returns whether it had to.
+
+    Raises:
+        StaleSourceError: the file no longer holds ``old``.
+        SourceError: it cannot be written.
+    """
     current = read_bytes(target)
     if current == data:
-        return False
-    if current != expected_old_bytes:
+        yield lambda: False
+        return
+    if current != old:
         raise _stale(what)
+    check_writable(target, what)
+    import shutil
+
+    with contextlib.ExitStack() as stack:
+        try:
+            temporary = stack.enter_context(_beside(target, data))
+            if (owner := _owner(target)) != _owner(temporary):
+                # A superuser who fixes a file, as in a container, does not take it away from its owner.
+                with contextlib.suppress(OSError, AttributeError):
+                    os.chown(temporary, *owner)
+            shutil.copymode(target, temporary)
+        except OSError as error:
+            raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
+
+        def put() -> bool:
+            try:
+                _put(temporary, target, data, current, what)
+            except OSError as error:
+                raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
+            return True
+
+        yield put
+
+
+def check_writable(path: Path, what: str = "the fixes") -> None:
+    """Make sure that a file may be replaced, so far as its mode says.
+
+    Raises:
+        SourceError: it is read-only, or not there.
+    """
+    target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode
-        # The mode is asked as well because a superuser is granted access to read-only files, and
-        # because replacing a file needs no permission on the file itself.
-        if not mode & 0o222 or not os.access(target, os.W_OK):
-            raise SourceError(f"cannot write {what}: the file is read-only")
-        _replace(target, data, current, what)
     except OSError as error:
         raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
-    return True
+    # The mode is asked as well because a superuser is granted access to read-only files, and because
+    # replacing a file needs no permission on the file itself.
+    if not mode & 0o222 or not os.access(target, os.W_OK):
+        raise SourceError(f"cannot write {what}: the file is read-only")
 
 
 def _stale(what: str) -> StaleSourceError:
     return StaleSourceError(f"cannot write {what}: the file changed while it was checked")
 
 
-def _replace(target: Path, data: bytes, old: bytes, what: str) -> None:
-    import shutil
-
-    with _beside(target, data) as temporary:
-        if (owner := _owner(target)) != _owner(temporary):
-            # A superuser who fixes a file, as in a container, does not take it away from its owner.
-            with contextlib.suppress(OSError, AttributeError):
-                os.chown(temporary, *owner)
-        shutil.copymode(target, temporary)
-        if not _holds(target, old):
-            raise _stale(what)
-        if _rename_by(_EXCHANGE, temporary, target):
-            _settle(temporary, target, data, old, what)
-        else:
-            _rename(temporary, target)
+def _put(temporary: Path, target: Path, data: bytes, old: bytes, what: str) -> None:
+    if not _holds(target, old):
+        raise _stale(what)
+    if _rename_by(_EXCHANGE, temporary, target):
+        _settle(temporary, target, data, old, what)
+    else:
+        _rename(temporary, target)
 
 
 def _settle(temporary: Path, target: Path, data: bytes, old: bytes, what: str) -> None:

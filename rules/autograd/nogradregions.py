@@ -29,6 +29,7 @@ from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value, item_of
+from torchlint.semantics.wholeprogram import calls_shown
 
 from .monitoringpasses import MonitoringPasses
 from .untrained import Untrained
@@ -1000,7 +1001,9 @@ class NoGradRegions(Part):
         if not self._returns_graph(function):
             return False
         callers = self.module.callers(function)
-        if not callers or self._is_value(function) or self._is_public(function):
+        if not callers or self._is_value(function):
+            return True
+        if self._is_public(function) and not calls_shown(self.module, function):
             return True
         around = {self.module.function(call) for call in callers} - {function, None}
         return any(not isinstance(outer, cst.FunctionDef) or self._hands_out_graph(outer) for outer in around)

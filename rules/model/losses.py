@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
 
 # What changes neither the elements nor their order along the classes enough to matter here.
-_RESHAPES = frozenset(
+RESHAPES = frozenset(
     {"view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "clone", "float", "to", "permute"}
 ) | {"transpose", "type", "type_as"}
 # One of these is in the text of each file that computes a loss.
@@ -152,7 +152,7 @@ class _Search(Part):
         if operation is not None:
             if operation.name in ("softmax", "log_softmax", "sigmoid") and not operation.in_place:
                 return Ending(operation.name, node, operation if here else None)
-            if operation.name not in _RESHAPES:
+            if operation.name not in RESHAPES:
                 return None
             found = self.expression(operation.operands[0], here)
             return replace(found, reshaped=True) if found is not None else None

@@ -13,6 +13,7 @@ from torchlint.semantics.module import Module
 
 from .losses import GivenTo, given_to
 from .lossinputs import of_same_value, without_ending
+from .outputs import logits_instead
 
 _FUNCTION, _LAYER = "torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss"
 _STABLE = {
@@ -56,10 +57,11 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: where the sigmoid saturates, the loss and its gradients are others (the right ones). No fix is
-    offered where the sigmoid belongs to the model, whose output others may want as it is, where one `BCELoss`
-    is called in several places, or where the logits have another value by then (`x = torch.sigmoid(x)`, if
-    something else reads the result).
+    Unsafe: where the sigmoid saturates, the loss and its gradients are others (the right ones). A sigmoid
+    that belongs to the model is taken out there, in another file too, where the files of the project show all
+    that is done with its output: it goes to the loss, or is asked for its shape or `argmax`. No fix is
+    offered where others may want the output as it is, where one `BCELoss` is called in several places, or
+    where the logits have another value by then (`x = torch.sigmoid(x)`, if something else reads the result).
 
     ## References
 
@@ -83,6 +85,10 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | None:
+    edits = logits_instead(module, found, _FUNCTION, _LAYER, _STABLE)
+    if edits is not None:
+        told = f"Take the sigmoid out of the model, and use `{stable.rpartition('.')[2]}`"
+        return unsafe(module, told, *edits)
     if found.uses != 1:
         return None
     losses = of_same_value(module, found, _FUNCTION, ("sigmoid",))

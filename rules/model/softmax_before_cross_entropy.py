@@ -12,8 +12,9 @@ from torchlint.semantics.module import Module
 
 from .losses import given_to
 from .lossinputs import of_same_value, without_ending
+from .outputs import logits_instead
 
-_FUNCTION = "torch.nn.functional.cross_entropy"
+_FUNCTION, _LAYER = "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"
 _ENDINGS = ("softmax", "log_softmax")
 
 
@@ -55,9 +56,11 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    The fix takes the softmax out of what the loss is given. It is unsafe, since it changes what is learnt,
-    and is not offered where the softmax belongs to the model, whose output others may want as it is, or where
-    the logits have another value by then (`x = F.softmax(x, dim=1)`, if something else reads the result).
+    The fix takes the softmax out of what the loss is given. It is unsafe, since it changes what is learnt.
+    A softmax that belongs to the model is taken out there, in another file too, where the files of the
+    project show all that is done with its output: it goes to the loss, or is asked for its shape or `argmax`.
+    No fix is offered where others may want the output as it is, or where the logits have another value by
+    then (`x = F.softmax(x, dim=1)`, if something else reads the result).
 
     ## References
 
@@ -66,7 +69,7 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
     name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
     if not isinstance(name, cst.Name) or "ross" not in name.value:
         return
-    found = given_to(module, call, _FUNCTION, "torch.nn.CrossEntropyLoss", _ENDINGS)
+    found = given_to(module, call, _FUNCTION, _LAYER, _ENDINGS)
     if found is None:
         return
     twice = found.ending.name == "log_softmax"
@@ -77,10 +80,14 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
         else f"`{loss}` takes logits and is given what `softmax` made of them"
     )
     edits = without_ending(module, of_same_value(module, found, _FUNCTION, _ENDINGS))
+    told = "Give the logits to the loss"
+    if edits is None:
+        edits = logits_instead(module, found, _FUNCTION, _LAYER, {})
+        told = f"Take the `{found.ending.name}` out of the model"
     yield Finding(
         call,
         message,
         severity=WARNING if twice else None,
-        fix=unsafe(module, "Give the logits to the loss", *edits) if edits is not None else None,
+        fix=unsafe(module, told, *edits) if edits is not None else None,
         related=((found.ending.node, f"`{found.ending.name}`"),),
     )

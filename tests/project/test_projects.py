@@ -4,7 +4,8 @@ A project is a folder ``fixtures/projects/<topic>/<name>``. Comments such as ``#
 findings as they do in the fixtures of the rules, those of every rule, in whichever file they stand. In a
 project whose name begins with ``bad`` a finding, or the grade of its fix, follows from what several files say
 together; in one that begins with ``good`` another file says why there is nothing to find where there seems
-to be.
+to be. A file with a ``.fixed`` twin becomes that when all fixes are made, unsafe ones too; in a project that
+has twins the other files stay as they are.
 """
 
 from __future__ import annotations
@@ -51,9 +52,19 @@ def wanted(project: Path) -> list[tuple[Place, str | None]]:
             ),
             item.fix,
         )
-        for path in sorted(project.rglob("*.py"))
+        for path in files(project)
         for item in Case(path).expectations
     ]
+
+
+def files(project: Path) -> list[Path]:
+    """The programs of a project, without the twins."""
+    return sorted(path for path in project.rglob("*.py") if not path.name.endswith(".fixed.py"))
+
+
+def copied(project: Path, folder: Path) -> Path:
+    """A project by itself, so that the files around it are no part of it, without the twins."""
+    return shutil.copytree(project, folder / "project", ignore=shutil.ignore_patterns("*.fixed.py"))
 
 
 def torchlint(*arguments: str) -> str:
@@ -98,14 +109,28 @@ def differences(project: Path, *selection: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_project(name: str, tmp_path: Path) -> None:
-    """On a copy, so that the files around the fixtures are no part of the project."""
-    project = tmp_path / "project"
-    shutil.copytree(PROJECTS / name, project)
+    project = copied(PROJECTS / name, tmp_path)
     different = differences(project, "--select", "ALL")
     if name in WAITING:
         assert different, f"{name} is as it should be: it no longer waits"
     else:
         assert not different, "\n".join(different)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fixes_of_a_project(name: str, tmp_path: Path) -> None:
+    """What the twins say, if there are any, and that a second run has nothing more to do."""
+    project = copied(PROJECTS / name, tmp_path)
+    before = {path: path.read_text(encoding="utf-8") for path in files(project)}
+    torchlint("--fix", "--unsafe-fixes", "--select", "ALL", str(project))
+    after = {path: path.read_text(encoding="utf-8") for path in before}
+    twins = {path: Case(PROJECTS / name / path.relative_to(project)).fixed_path for path in before}
+    if any(twin.exists() for twin in twins.values()):
+        assert after == {
+            path: twin.read_text(encoding="utf-8") if twin.exists() else before[path]
+            for path, twin in twins.items()
+        }
+    assert torchlint("--diff", "--unsafe-fixes", "--select", "ALL", str(project)) == ""
 
 
 def test_what_waits_exists() -> None:
@@ -118,7 +143,7 @@ def test_bad_projects_expect_something(name: str) -> None:
     kind = project.name.partition("_")[0]
     assert kind in ("bad", "good")
     assert kind == "good" or wanted(project)
-    assert 2 <= len([path for path in project.rglob("*.py") if path.read_text(encoding="utf-8")]) <= 8
+    assert 2 <= len([path for path in files(project) if path.read_text(encoding="utf-8")]) <= 8
 
 
 def test_every_topic_has_both_kinds() -> None:
@@ -130,8 +155,7 @@ def test_every_topic_has_both_kinds() -> None:
 
 
 def test_a_program_keeps_its_findings_when_it_is_split(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    shutil.copytree(SPLIT_TRAINER, project)
+    project = copied(SPLIT_TRAINER, tmp_path)
     assert len([path for path in project.rglob("*.py") if path.read_text(encoding="utf-8")]) >= 15
     assert len(wanted(project)) >= 20
     different = differences(project)
@@ -177,9 +201,10 @@ def losses_before() -> dict[str, list[float]]:
 def test_a_split_program_trains_as_before_when_it_is_fixed(
     unsafe: bool, losses_before: dict[str, list[float]], tmp_path: Path
 ) -> None:
-    project = tmp_path / "project"
-    shutil.copytree(SPLIT_TRAINER, project)
-    torchlint("--fix", *(["--unsafe-fixes"] if unsafe else []), str(project))
+    project = copied(SPLIT_TRAINER, tmp_path)
+    options = ["--unsafe-fixes"] if unsafe else []
+    torchlint("--fix", *options, str(project))
+    assert torchlint("--diff", *options, str(project)) == ""
     after = losses(project)
     # Other kernels round otherwise.
     assert after["losses"] == pytest.approx(losses_before["losses"], rel=1e-4)

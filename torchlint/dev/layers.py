@@ -27,6 +27,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
     ),
     "many files": (
         ("torchlint.runner",),
+        ("torchlint.transactions",),
         ("torchlint.silencing",),
     ),
     "one file": (

@@ -14,7 +14,7 @@ from torchlint.fixes.arguments import (
     unset_argument,
 )
 from torchlint.fixes.blocks import dissolve_in, end_block_before, wrap, wrap_with
-from torchlint.fixes.building import safe, unsafe
+from torchlint.fixes.building import elsewhere, safe, unsafe
 from torchlint.fixes.expressions import cut_off, replace
 from torchlint.fixes.imports import Spelling, add_import, insert_after_imports, remove_import, spell
 from torchlint.fixes.layout import Edits
@@ -28,6 +28,7 @@ __all__ = [
     "add_import",
     "cut_off",
     "dissolve_in",
+    "elsewhere",
     "end_block_before",
     "insert_after",
     "insert_after_imports",

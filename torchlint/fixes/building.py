@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -32,6 +33,14 @@ def unsafe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
     return _fix(module, message, Applicability.UNSAFE, edits)
 
 
+def elsewhere(module: Module, home: Module, edits: Edits | None) -> Edits | None:
+    """Edits of the file of ``home`` as part of a fix of a finding in ``module``; None for None."""
+    if edits is None or home is module or home.link is None:
+        return edits
+    path, fitted = home.link.file(home), _fit_into_strings(home.tree, edits)
+    return None if fitted is None else tuple(replace(edit, path=path) for edit in fitted)
+
+
 def _fix(
     module: Module, message: str, applicability: Applicability, parts: Sequence[Edits | None]
 ) -> Fix | None:
@@ -40,8 +49,11 @@ def _fix(
         if part is None:
             return None
         edits.extend(part)
-    fitted = _fit_into_strings(module.tree, tuple(edits))
-    return None if fitted is None else Fix(message, fitted, applicability)
+    fitted = _fit_into_strings(module.tree, tuple(edit for edit in edits if edit.path is None))
+    if fitted is None:
+        return None
+    others = tuple(edit for edit in edits if edit.path is not None)
+    return Fix(message, (*fitted, *others), applicability)
 
 
 def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:

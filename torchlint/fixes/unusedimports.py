@@ -15,7 +15,7 @@ from torchlint.diagnostics import Edit
 from torchlint.fixes.imports import remove_imports
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.wholeprogram import imported_by_nobody
+from torchlint.semantics.wholeprogram import used_elsewhere
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -42,7 +42,7 @@ _BY_NAME = re.compile(
 def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool) -> tuple[Edit, ...]:
     """The edits that take out of import statements the names whose uses all go with ``edits``.
 
-    With ``safe``, only names that no other file can import from this one. None at all where one of them
+    With ``safe``, only names that no other file uses from this one. None at all where one of them
     would meet with an edit that is made anyway.
     """
     text = module.tree.text
@@ -56,7 +56,7 @@ def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool)
         alias, uses = found[name]
         if not all(imports.covered(spans, use) for use in uses):
             continue
-        if not safe or _is_private(module, name, alias) or imported_by_nobody(module):
+        if not safe or _is_private(module, name, alias) or not used_elsewhere(module, name):
             statement = module.tree.parent(alias)
             assert isinstance(statement, (cst.Import, cst.ImportFrom))
             names.setdefault(statement, []).append(alias)

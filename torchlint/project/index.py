@@ -54,8 +54,9 @@ class Link:
 class Index:
     """The records of the files of one project, and where the names in them lead."""
 
-    def __init__(self, folders: SourceFolders, files: Iterable[Path]) -> None:
+    def __init__(self, folders: SourceFolders, files: Iterable[Path], *, library: bool = False) -> None:
         self.folders = folders
+        self.library = library
         self.files = frozenset(files)
         self._sources: dict[Path, Source] = {}
         self._texts: dict[Path, str] = {}

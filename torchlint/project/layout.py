@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.files import TooManyError, files_below
-from torchlint.options import Options
-from torchlint.project.roots import is_marked, root_of
+from torchlint.options import AUTO, Options
+from torchlint.project.roots import is_built, is_marked, root_of
 from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class Layout:
 
     root: Path
     files: tuple[Path, ...] = ()
+    library: bool = False
+    """Whether others may import what it exports, where nobody sees it."""
 
     @cached_property
     def members(self) -> frozenset[Path]:
@@ -49,7 +51,7 @@ class Layout:
         from torchlint.project.index import Index
         from torchlint.project.roots import source_folders
 
-        return Index(source_folders(self.root), self.files)
+        return Index(source_folders(self.root), self.files, library=self.library)
 
 
 class Layouts:
@@ -95,7 +97,8 @@ class Layouts:
         if len(files) > MOST_FILES:
             self.given_up.append(root)
             return Layout(root)
-        return Layout(root, files)
+        kind = self._options_for(root).project_kind
+        return Layout(root, files, library=is_built(root) if kind == AUTO else kind == "library")
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -16,6 +16,7 @@ from torchlint.diagnostics import Position
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
+from torchlint.project.exposure import Exposure
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
@@ -91,6 +92,7 @@ class Program:
         self._users: dict[tuple[Path, tuple[str, ...], bool, bool], tuple[Path, ...]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
         self._companions: dict[Path, tuple[Path, ...]] = {}
+        self._exposure = Exposure(self.index)
 
     # ------------------------------------------------------------------ modules
 
@@ -155,6 +157,24 @@ class Program:
         users = self.index.users(self.file(part))
         self._note(self.file(part), *users)
         return bool(users)
+
+    def shows_users(self, part: Any, name: str) -> bool:
+        """Whether only files of the project can use a name of the top level of a module."""
+        file = self.file(part)
+        return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
+
+    def is_used(self, part: Any, name: str) -> bool:
+        """Whether a file of the project, a test among them, may use a name of the top level of a module."""
+        file = self.file(part)
+        self._note(file, *self.index.users(file))
+        return bool(self._exposure.users(file, name))
+
+    def is_tested(self, part: Any, name: str) -> bool:
+        """Whether a test may use a name of the top level of a module."""
+        file, root = self.file(part), self.index.folders.root
+        tests = [user for user in self._exposure.users(file, name) if is_test(user, root)]
+        self._note(file, *tests)
+        return bool(tests)
 
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""

@@ -70,7 +70,8 @@ class Record:
 
     ``exported`` is its ``__all__``, None if it has none or one that is worked out. A file ``guards_main`` if
     it compares ``__name__``; it ``acts`` if importing it does more than define and set up: it loops, or calls
-    what it defines or imports. It is not ``readable`` if it is no program.
+    what it defines or imports. It ``loads_by_name`` if it imports modules whose names it works out. It is not
+    ``readable`` if it is no program.
     """
 
     imports: tuple[Import, ...] = ()
@@ -78,6 +79,7 @@ class Record:
     exported: tuple[str, ...] | None = None
     guards_main: bool = False
     acts: bool = False
+    loads_by_name: bool = False
     readable: bool = True
 
     def leads_as(self, other: Record) -> bool:
@@ -88,7 +90,7 @@ class Record:
     def _leading(self) -> object:
         imports = [(each.module, each.level, each.name, each.bound, each.standing) for each in self.imports]
         definitions = [(made.name, made.kind) for made in self.definitions]
-        return imports, definitions, self.exported, self.readable
+        return imports, definitions, self.exported, self.loads_by_name, self.readable
 
     def definition(self, name: str) -> Definition | None:
         """The last definition of a name at the top level."""
@@ -115,7 +117,7 @@ class _Reader:
         self._definitions: list[Definition] = []
         self._exported: list[str] | None = None
         self._at_once: list[str] = []
-        self._guards_main = self._loops = False
+        self._guards_main = self._loops = self._loads_by_name = False
 
     def record(self, tree: ast.Module) -> Record:
         """The record of the file that has this tree."""
@@ -127,6 +129,7 @@ class _Reader:
             definitions=tuple(self._definitions),
             exported=None if self._exported is None else tuple(self._exported),
             guards_main=self._guards_main,
+            loads_by_name=self._loads_by_name,
             acts=self._loops or not own.isdisjoint(name.partition(".")[0] for name in self._at_once),
         )
 
@@ -225,11 +228,15 @@ class _Reader:
                     pending.append(value)
 
     def _call(self, call: ast.Call) -> None:
+        if dotted(call.func) not in _IMPORTERS:
+            return
         match call.args:
-            case [ast.Constant(value=str(module)), *_] if dotted(call.func) in _IMPORTERS:
+            case [ast.Constant(value=str(module)), *_]:
                 path = module.lstrip(".")
                 level = len(module) - len(path)
                 self._imports.append(Import(path, level, None, None, call.lineno, Standing.LATER))
+            case _:
+                self._loads_by_name = True
 
     def _import(self, statement: ast.Import | ast.ImportFrom, standing: Standing) -> None:
         bound: str | None

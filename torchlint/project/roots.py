@@ -7,6 +7,7 @@ how they are started: from the folder of a script, from the folder above a packa
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -99,6 +100,33 @@ def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
     """The source folders of a project; ``named`` are those of its configuration, relative to the root."""
     declared = [root / name for name in (*named, *_packaged(_pyproject(root)))]
     return SourceFolders(root, tuple(dict.fromkeys(folder for folder in declared if is_folder(folder))))
+
+
+def is_built(root: Path) -> bool:
+    """Whether a project has build metadata: others can install it."""
+    from torchlint import toml
+
+    pyproject = _pyproject(root)
+    tools = toml.table(pyproject, "tool")
+    if (
+        toml.table(tools, "poetry").get("package-mode") is False
+        or toml.table(tools, "uv").get("package") is False
+    ):
+        return False
+    if any(toml.table(pyproject, name) for name in ("project", "build-system")) or toml.table(
+        tools, "poetry"
+    ):
+        return True
+    return is_file(root / "setup.py") or "[metadata]" in _read(root / "setup.cfg")
+
+
+def entry_points(root: Path) -> frozenset[str]:
+    """What the build metadata of a project has others call, as ``package.module:function``."""
+    texts = (_read(root / name) for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    return frozenset(match[0] for text in texts for match in _ENTRY_POINT.finditer(text))
+
+
+_ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import reading
 from torchlint.project.layout import Layout
-from torchlint.source import SourceError
+from torchlint.source import Source, SourceError
 
 if TYPE_CHECKING:
     from torchlint.project.project import Project
@@ -26,7 +26,19 @@ class Surroundings:
     ) -> None:
         self._layouts = dict(layouts or {})
         self._contents = dict(contents or {})
+        self._texts: dict[Path, Source] = {}
         self._present: tuple[Path, Project] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process is told: everything but what was worked out."""
+        return {**vars(self), "_present": None}
+
+    def take(self, texts: Mapping[Path, Source]) -> None:
+        """Have files count as these texts from now on."""
+        self._texts.update(texts)
+        if self._present is not None:
+            for text in texts.values():
+                self._present[1].holds(text)
 
     def project(self, root: Path | None) -> Project | None:
         """The project with this root, with all that was worked out for the files before; None without one."""
@@ -58,4 +70,7 @@ class Surroundings:
                 except SourceError:
                     # Its own check says what is wrong with it; to the others it is as on the disk.
                     continue
+        for path, text in self._texts.items():
+            if path in layout.members:
+                project.holds(text)
         return project

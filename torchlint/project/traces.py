@@ -24,7 +24,7 @@ _PLAIN_CODEC = re.compile(rb"utf-?8|latin|iso-?8859|ascii|cp125|windows-125", re
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BYTES = 400
 _INIT = "__init__.py"
-_METADATA = "pyproject.toml"
+_METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
 _LARGEST_METADATA = 1_000_000
 
 
@@ -76,11 +76,12 @@ class Contents:
         return self._shapes[layout.root]
 
     def _shape(self, layout: Layout) -> bytes:
-        digest = sha256(_named(layout.root))
-        try:
-            digest.update(read_bytes(layout.root / _METADATA, _LARGEST_METADATA))
-        except SourceError:
-            digest.update(b"\0")
+        digest = sha256(_named(layout.root) + bytes([layout.library]))
+        for name in _METADATA:
+            try:
+                digest.update(read_bytes(layout.root / name, _LARGEST_METADATA))
+            except SourceError:
+                digest.update(b"\0")
         for file in layout.files:
             content = self.of(file)
             digest.update(b"\0" + _named(file))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.render import patch, snippet
-from torchlint.render.report import Report, Text, headline, reason, severity_color, spot, visible
+from torchlint.render.report import Report, headline, reason, severity_color, spot, visible
 from torchlint.source import Part
 
 
@@ -22,9 +23,9 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     part = source.part(diagnostic.cell) if source is not None else None
     text = part.text if part is not None else ""
     fix = diagnostic.fix if text else None
-    changes = list(_by_part(source, fix)) if source is not None and fix is not None else []
+    changes = list(_by_part(report, diagnostic.path, fix)) if fix is not None else []
     rows = [snippet.extent(snippet.layout(text)[0], diagnostic.start, diagnostic.end)[1]]
-    rows += [patch.last_row(changed.text, change) for changed, change in changes]
+    rows += [patch.last_row(changed.text, change) for _, changed, change in changes]
     gutter = len(str(max(rows)))
     where = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     out = [
@@ -42,27 +43,33 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     if diagnostic.help is not None:
         out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(diagnostic.help)}")
     if fix is not None:
-        for changed, change in changes:
-            if changed.cell is not None:
-                dots = report.paint(":::", "blue", bold=True)
-                out.append(f"{' ' * gutter}{dots} cell {changed.cell}")
+        for path, changed, change in changes:
+            if changed.cell is not None or path != diagnostic.path:
+                place = report.shown(path) if changed.cell is None else f"cell {changed.cell}"
+                out.append(f"{' ' * gutter}{report.paint(':::', 'blue', bold=True)} {place}")
             out.append(patch.render(report, changed.text, change, gutter))
-        if fix.applicability is Applicability.UNSAFE:
+        if fix.withheld is not None:
+            out.append(f"{note}: This fix changes several files and is not applied: {fix.withheld}")
+        elif fix.applicability is Applicability.UNSAFE:
             out.append(f"{note}: This is an unsafe fix and may change runtime behavior")
         elif fix.applicability is Applicability.DISPLAY:
             out.append(f"{note}: This change is shown for your judgment and never applied")
     return "\n".join(out) + "\n\n"
 
 
-def _by_part(source: Text, fix: Fix) -> Iterator[tuple[Part, Fix]]:
-    """What a fix changes in the file, or in each cell of a notebook, with offsets into that."""
-    if not fix.edits and (whole := source.part(None)):
-        yield whole, fix
-    for cell, edits in groupby(fix.edits, key=lambda edit: source.locate(edit.span.start).cell):
-        part = source.part(cell)
-        if part is not None:
-            moved = (
-                Edit(Span(edit.span.start - part.start, edit.span.end - part.start), edit.content)
-                for edit in edits
-            )
-            yield part, replace(fix, edits=tuple(moved))
+def _by_part(report: Report, path: Path, fix: Fix) -> Iterator[tuple[Path, Part, Fix]]:
+    """What a fix changes in each file, or in each cell of a notebook, with offsets into that."""
+    for file, changes in {path: fix.own, **fix.elsewhere}.items():
+        source = report.source(file)
+        if source is None:
+            continue
+        if not fix.edits and (whole := source.part(None)):
+            yield file, whole, fix
+        for cell, edits in groupby(changes, key=lambda edit: source.locate(edit.span.start).cell):
+            part = source.part(cell)
+            if part is not None:
+                moved = (
+                    Edit(Span(edit.span.start - part.start, edit.span.end - part.start), edit.content)
+                    for edit in edits
+                )
+                yield file, part, replace(fix, edits=tuple(moved))

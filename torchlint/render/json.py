@@ -64,21 +64,30 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _fix(report: Report, diagnostic: Diagnostic) -> dict[str, Any] | None:
-    fix, source = diagnostic.fix, report.source(diagnostic.path)
-    if fix is None or source is None:
+    fix = diagnostic.fix
+    if fix is None:
         return None
-    return {
-        "applicability": fix.applicability.label,
-        "edits": [
+    edits: list[dict[str, Any]] = []
+    for path, own in {diagnostic.path: fix.own, **fix.elsewhere}.items():
+        source = report.source(path)
+        if source is None:
+            return None
+        file = {} if path == diagnostic.path else {"filename": report.absolute(path)}
+        edits += [
             {
                 "content": edit.content,
                 "end_location": _offset(source, edit.span.end),
                 "location": _offset(source, edit.span.start),
                 **_cell(source, edit.span.start),
+                **file,
             }
-            for edit in fix.edits
-        ],
+            for edit in own
+        ]
+    return {
+        "applicability": fix.applicability.label,
+        "edits": edits,
         "message": fix.message,
+        **({"withheld": fix.withheld} if fix.withheld else {}),
     }
 
 

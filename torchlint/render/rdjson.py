@@ -47,6 +47,8 @@ def _suggestion(diagnostic: Diagnostic, source: Text) -> dict[str, Any] | None:
     """The fix as one replacement: several suggestions would be applied apart from each other."""
     if diagnostic.fix is None or not diagnostic.fix.edits or diagnostic.cell is not None:
         return None
+    if diagnostic.fix.elsewhere:
+        return None
     edits, text = diagnostic.fix.edits, source.text
     first, last = edits[0].span.start, max(edit.span.end for edit in edits)
     start, end = source.position(first), source.position(last)

@@ -67,7 +67,7 @@ class Report:
 
     def fixable(self, diagnostic: Diagnostic) -> bool:
         """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""
-        if diagnostic.fix is None or not diagnostic.fix.edits:
+        if diagnostic.fix is None or not diagnostic.fix.edits or diagnostic.fix.withheld:
             return False
         least = Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
         return diagnostic.fix.applicability >= least

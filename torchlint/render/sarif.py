@@ -16,12 +16,12 @@ from urllib.parse import quote_from_bytes
 
 from torchlint import __version__, effects
 from torchlint.checker import CRASH, SYNTAX_ERROR
-from torchlint.diagnostics import UNTREATED, Diagnostic, Fix, Position, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Edit, Fix, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
 from torchlint.render.columns import in_utf16
 from torchlint.render.json import dumps
-from torchlint.render.report import STDIN, Report, Text, reason, without_cell
+from torchlint.render.report import STDIN, Report, reason, without_cell
 from torchlint.rule import Rule
 
 MOST_RESULTS = 25_000
@@ -213,7 +213,7 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
             for number, (place, remark) in enumerate(diagnostic.related, start=1)
         ]
     if fix is not None and fix.edits and source is not None and diagnostic.cell is None:
-        result["fixes"] = [_fix(report, path, fix, source)]
+        result["fixes"] = [_fix(report, path, fix)]
     return result
 
 
@@ -241,19 +241,28 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _fix(report: Report, path: Path, fix: Fix, source: Text) -> dict[str, Any]:
-    replacements = []
-    for edit in fix.edits:
+def _fix(report: Report, path: Path, fix: Fix) -> dict[str, Any]:
+    changes = [_change(report, file, edits) for file, edits in {path: fix.own, **fix.elsewhere}.items()]
+    withheld = {"withheld": _sentence(fix.withheld)} if fix.withheld else {}
+    return {
+        "description": {"text": _sentence(_literal(fix.message))},
+        "artifactChanges": changes,
+        "properties": {"applicability": fix.applicability.label, **withheld},
+    }
+
+
+def _change(report: Report, path: Path, edits: Sequence[Edit]) -> dict[str, Any]:
+    source = report.source(path)
+    replacements: list[dict[str, Any]] = []
+    for edit in edits:
+        if source is None:
+            break
         start, end = source.position(edit.span.start), source.position(edit.span.end)
         replacement: dict[str, Any] = {"deletedRegion": _region(source.text, start, end)}
         if edit.content:
             replacement["insertedContent"] = {"text": edit.content}
         replacements.append(replacement)
-    return {
-        "description": {"text": _sentence(_literal(fix.message))},
-        "artifactChanges": [{"artifactLocation": _artifact(report, path), "replacements": replacements}],
-        "properties": {"applicability": fix.applicability.label},
-    }
+    return {"artifactLocation": _artifact(report, path), "replacements": replacements}
 
 
 def _location(

@@ -38,7 +38,10 @@ def _available(report: Report) -> tuple[int, int]:
     """How many findings ``--fix`` fixes, and how many more ``--unsafe-fixes`` would add."""
     fixable = sum(map(report.fixable, report.diagnostics))
     unsafe = sum(
-        item.fix is not None and item.fix.applicability is Applicability.UNSAFE and not report.fixable(item)
+        item.fix is not None
+        and item.fix.applicability is Applicability.UNSAFE
+        and not item.fix.withheld
+        and not report.fixable(item)
         for item in report.diagnostics
     )
     return fixable, unsafe

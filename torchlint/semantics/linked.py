@@ -39,8 +39,23 @@ class Link(Protocol):
     def is_imported(self, module: Any) -> bool:
         """Whether another file of the project imports a module, or what it defines."""
 
+    def shows_users(self, module: Any, name: str) -> bool:
+        """Whether only files of the project can use a name of the top level of a module."""
+
+    def is_used(self, module: Any, name: str) -> bool:
+        """Whether a file of the project, a test among them, may use a name of the top level of a module."""
+
+    def is_tested(self, module: Any, name: str) -> bool:
+        """Whether a test may use a name of the top level of a module."""
+
     def place(self, node: cst.CSTNode) -> Position:
         """Where a node begins, with its file."""
+
+    def file(self, module: Any) -> Path:
+        """The file of a module."""
+
+    def module(self, file: Path) -> Any:
+        """The module of a file; None for one that cannot be read."""
 
     def imported(self, module: Any, binding: Any) -> Target | None:
         """What an import of a module brings from the project; None if it is of a library, or not found."""

@@ -18,6 +18,7 @@ from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.parameters import counts_parameters
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
@@ -188,6 +189,58 @@ def imported_by_nobody(module: Module) -> bool:
     if module.link is not None and module.link.is_imported(module):
         return False
     return module.in_notebook or (not is_test(module) and _trains_on_import(module))
+
+
+def used_elsewhere(module: Module, name: str) -> bool:
+    """Whether another file may use a name of the top level of this one, of the project or not."""
+    if imported_by_nobody(module):
+        return False
+    if module.link is None:
+        return True
+    return not module.link.shows_users(module, name) or module.link.is_used(module, name)
+
+
+def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether the files of the project show every call of a function, and no test has one.
+
+    That is not known of a method that is read from an object of an unknown class, nor of a function that is
+    used as a value.
+    """
+    if module.tree.is_elsewhere(function):
+        return calls_shown(module.home(function), function)
+    owner = module.classes.owner(function)
+    if not users_shown(module, owner or function):
+        return False
+    binding = module.binding_of(function)
+    reads = [*module.uses(binding), *module.names.uses_elsewhere(binding)] if binding is not None else []
+    if owner is not None:
+        files = (module, *module.companions(function.name.value))
+        reads += [
+            node
+            for each in files
+            for node in each.tree.nodes(cst.Attribute)
+            if node.attr.value == function.name.value and not _is_of_another(each, node, function)
+        ]
+    calls = {id(call.func) for call in module.callers(function)}
+    return all(id(read) in calls for read in reads)
+
+
+def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> bool:
+    """Whether only files of the project can use what is defined at the top level, and no test does."""
+    home = module.home(definition)
+    name = definition.name.value
+    if home.link is None or home.names.scope(definition).kind is not ScopeKind.MODULE:
+        return False
+    return home.link.shows_users(home, name) and not home.link.is_tested(home, name)
+
+
+def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.FunctionDef) -> bool:
+    """Whether what is called is known to be something else."""
+    call = module.tree.parent(attribute)
+    if not isinstance(call, cst.Call) or call.func is not attribute:
+        return False
+    callee = module.callee(call)
+    return module.qualified(attribute) is not None or (callee is not None and callee is not function)
 
 
 # --- the program --------------------------------------------------------------------------------------

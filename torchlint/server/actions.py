@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 from lsprotocol import types
 
@@ -16,6 +18,7 @@ FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchlint"
 FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
 KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL, FIX_NOTEBOOK)
 """The kinds of actions that there are."""
+_NONE: Mapping[Path, Places] = MappingProxyType({})
 
 
 def wanted(kind: str, only: Sequence[str] | None) -> bool:
@@ -23,8 +26,12 @@ def wanted(kind: str, only: Sequence[str] | None) -> bool:
     return only is None or any(kind == outer or kind.startswith(f"{outer}.") for outer in only)
 
 
+Elsewhere = Callable[[Path], "Places | None"]
+"""The places in another file, as the editor has it; None for one that cannot be read."""
+
+
 def quick_fixes(
-    found: Iterable[Diagnostic], span: Span, places: Places, *, versioned: bool
+    found: Iterable[Diagnostic], span: Span, places: Places, elsewhere: Elsewhere, *, versioned: bool
 ) -> Iterator[types.CodeAction]:
     """The fixes of the findings in a part of a program, then the ways to silence them."""
     here = [item for item in found if item.span.start <= span.end and span.start <= item.span.end]
@@ -32,12 +39,15 @@ def quick_fixes(
         fix = item.fix
         if fix is None or not fix.edits or fix.applicability is Applicability.DISPLAY:
             continue
+        others = {path: there for path in fix.elsewhere if (there := elsewhere(path)) is not None}
+        if len(others) < len(fix.elsewhere):
+            continue
         yield types.CodeAction(
             fix.message if safe(item) else f"{fix.message} (unsafe fix)",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[report(item, places)[1]],
             is_preferred=safe(item),
-            edit=change(fix.edits, places, versioned=versioned),
+            edit=change(fix.edits, places, others, versioned=versioned),
         )
     offered = set()
     for item in here:
@@ -65,15 +75,21 @@ def fix_all(uri: str, kind: str) -> types.CodeAction:
     return types.CodeAction("Fix all safe torchlint problems", kind=kind, data={"uri": uri})
 
 
-def change(edits: Iterable[Edit], places: Places, *, versioned: bool) -> types.WorkspaceEdit:
-    """Edits of a program; with ``versioned`` the editor refuses them once a text is another."""
+def change(
+    edits: Iterable[Edit], places: Places, others: Mapping[Path, Places] = _NONE, *, versioned: bool
+) -> types.WorkspaceEdit:
+    """Edits of a program and of ``others``, which an editor makes all or none.
+
+    With ``versioned`` it refuses them once a text is another.
+    """
     made: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
-        location = places.location(edit.span)
+        location = (places if edit.path is None else others[edit.path]).location(edit.span)
         made.setdefault(location.uri, []).append(types.TextEdit(location.range, edit.content))
     if not versioned:
         return types.WorkspaceEdit(changes=made)
-    versions = {text.uri: text.version for text in places.program.texts.values()}
+    programs = [place.program for place in (places, *others.values())]
+    versions = {text.uri: text.version for program in programs for text in program.texts.values()}
     return types.WorkspaceEdit(
         document_changes=[
             types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, versions[uri]), changes)

@@ -159,7 +159,9 @@ async def _actions(service: Service, params: types.CodeActionParams) -> list[typ
         places = service.places(checked.program)
         span = places.span(uri, params.range)
         if span is not None:
-            found += actions.quick_fixes(checked.diagnostics, span, places, versioned=service.versioned)
+            found += actions.quick_fixes(
+                checked.diagnostics, span, places, service.places_in, versioned=service.versioned
+            )
     kind = actions.FIX_NOTEBOOK if checked.program.source.in_cells else actions.FIX_ALL
     all_wanted = service.projects.preferences.fix_all and actions.wanted(kind, only)
     # Working out the edits takes several checks: too long for who only looks what could be done.

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -22,7 +23,7 @@ from pygls.exceptions import (
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
-from torchlint import __version__
+from torchlint import __version__, reading
 from torchlint.server import projects
 from torchlint.server.checks import Checked, Checks, OvertakenError, oversized
 from torchlint.server.documents import Documents, Places, Program, Text, file_of
@@ -30,6 +31,7 @@ from torchlint.server.preferences import SECTION
 from torchlint.server.projects import Projects
 from torchlint.server.reports import report
 from torchlint.server.worker import Worker
+from torchlint.source import SourceError
 
 DEBOUNCE = 0.15
 """How long nothing must be typed before a text is checked, in seconds."""
@@ -145,6 +147,17 @@ class Service(LanguageServer):
         """What is open."""
         assert isinstance(self.workspace, Documents)
         return self.workspace
+
+    def places_in(self, file: Path) -> Places | None:
+        """The translation of places in a file, open or not; None for one that cannot be read."""
+        uri = file.as_uri()
+        program = self.documents.program(uri)
+        if program is None:
+            try:
+                program = Program(uri, reading.read(file), {None: Text(uri, None)}, file)
+            except SourceError:
+                return None
+        return self.places(program)
 
     def places(self, program: Program) -> Places:
         """The translation of places in a program."""

@@ -30,7 +30,7 @@ from torchlint.semantics.usage import (
     uses_by_name,
 )
 from torchlint.semantics.values import Graph, Kind
-from torchlint.semantics.wholeprogram import imported_by_nobody
+from torchlint.semantics.wholeprogram import used_elsewhere
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -217,7 +217,7 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> R
 
 def _is_importable(module: Module, total: Binding) -> bool:
     """Whether another file may import a total from this one."""
-    return total.scope.kind is ScopeKind.MODULE and not imported_by_nobody(module)
+    return total.scope.kind is ScopeKind.MODULE and used_elsewhere(module, total.name)
 
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
