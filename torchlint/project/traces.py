@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchlint.project.layout import Layout
+from torchlint.project.roots import INIT, METADATA
 from torchlint.source import SourceError, is_file, read_bytes
 
 _IMPORT = re.compile(rb"import")
@@ -23,8 +24,6 @@ _IMPORT = re.compile(rb"import")
 _PLAIN_CODEC = re.compile(rb"utf-?8|latin|iso-?8859|ascii|cp125|windows-125", re.IGNORECASE)
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BYTES = 400
-_INIT = "__init__.py"
-_METADATA = "pyproject.toml"
 _LARGEST_METADATA = 1_000_000
 
 
@@ -78,7 +77,7 @@ class Contents:
     def _shape(self, layout: Layout) -> bytes:
         digest = sha256(_named(layout.root))
         try:
-            digest.update(read_bytes(layout.root / _METADATA, _LARGEST_METADATA))
+            digest.update(read_bytes(layout.root / METADATA, _LARGEST_METADATA))
         except SourceError:
             digest.update(b"\0")
         for file in layout.files:
@@ -88,7 +87,7 @@ class Contents:
         folders = {file.parent for file in layout.files}
         for folder in sorted(folders, key=str):
             # What a project leaves out may make its folder a package all the same.
-            if folder / _INIT not in layout.members and is_file(folder / _INIT):
+            if folder / INIT not in layout.members and is_file(folder / INIT):
                 digest.update(b"\0" + _named(folder))
         return digest.digest()
 
