@@ -4,7 +4,7 @@ A project is a folder ``fixtures/projects/<topic>/<name>``. Comments such as ``#
 findings as they do in the fixtures of the rules, those of every rule, in whichever file they stand. In a
 project whose name begins with ``bad`` a finding, or the grade of its fix, follows from what several files say
 together; in one that begins with ``good`` another file says why there is nothing to find where there seems
-to be.
+to be. In a notebook they stand in its cells.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from torchlint import registry
 from torchlint.commands.check import command
+from torchlint.diagnostics import Position
 from torchlint.testing import Case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,23 +37,34 @@ TARGET = "2.3"
 WAITING: frozenset[str] = frozenset({"meters/bad_metric_logger", "split_trainer"})
 
 Place = tuple[str, int, str, str]
-"""File, row, code and severity."""
+"""File, row, code and severity; in a notebook the file with the number of the cell, and the row in it."""
+
+
+def programs(project: Path) -> list[Path]:
+    """The Python files and notebooks of a project."""
+    return sorted([*project.rglob("*.py"), *project.rglob("*.ipynb")])
+
+
+def place(name: str, position: Position, code: str, severity: str) -> Place:
+    cell = "" if position.cell is None else f":cell {position.cell}"
+    return f"{name}{cell}", position.row, code, severity
 
 
 def wanted(project: Path) -> list[tuple[Place, str | None]]:
     """What the comments of a project ask for, with the grade of the fix where they name one."""
     return [
         (
-            (
+            place(
                 path.relative_to(project).as_posix(),
-                item.row,
+                case.source.locate(case.source.line_starts[item.row - 1]),
                 item.code,
                 item.severity or registry.catalogue()[item.code].severity.value,
             ),
             item.fix,
         )
-        for path in sorted(project.rglob("*.py"))
-        for item in Case(path).expectations
+        for path in programs(project)
+        for case in [Case(path)]
+        for item in case.expectations
     ]
 
 
@@ -68,9 +80,9 @@ def found(project: Path, *selection: str) -> list[tuple[Place, str]]:
     """What a check of the folder reports, with the grade of the fix."""
     return [
         (
-            (
+            place(
                 Path(item["filename"]).relative_to(project).as_posix(),
-                item["location"]["row"],
+                Position(**item["location"], cell=item["cell"]),
                 item["code"],
                 item["severity"],
             ),
@@ -118,7 +130,7 @@ def test_bad_projects_expect_something(name: str) -> None:
     kind = project.name.partition("_")[0]
     assert kind in ("bad", "good")
     assert kind == "good" or wanted(project)
-    assert 2 <= len([path for path in project.rglob("*.py") if path.read_text(encoding="utf-8")]) <= 8
+    assert 2 <= len([path for path in programs(project) if path.read_text(encoding="utf-8")]) <= 8
 
 
 def test_every_topic_has_both_kinds() -> None:

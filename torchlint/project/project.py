@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
-from torchlint.project.roots import is_test
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -108,9 +107,9 @@ class Project:
     def holds(self, source: Source) -> bool:
         """Whether a file is to be checked together with others; its text is taken for that of the file.
 
-        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
+        A file that no other has to do with is not, nor is one of a program of very many files.
         """
-        if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
+        if source.path not in self.index.files:
             return False
         self.overlay(source)
         files = self.index.programs(source.path)
