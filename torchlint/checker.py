@@ -196,8 +196,8 @@ def _run(
     """Ask the rules about ``source``; to be called on a deep stack.
 
     With ``outline`` they are asked about the outline of the file, and only those that want to know more than
-    it can tell are asked again about the full tree. Those that would take more steps than the file is worth
-    are ``given_up``.
+    it can tell are asked again about the full tree, apart from what is kept of the project. Those that would
+    take more steps than the file is worth are ``given_up``.
     """
     diagnostics: list[Diagnostic] = []
     effort = Effort.worth(len(source.text))
@@ -211,24 +211,28 @@ def _run(
     except parsing.UnreadableError as unread:
         return [unreadable(source, unread.problem)]
     placing, tree.effort = _Placing(source, tree), effort
-    module = _built(source, tree, settings, project, apart=True)
+    module = _built(source, tree, settings, project, apart=outline)
     waiting = list(reversed(codes))
+    alone: str | None = None
     try:
         while waiting:
             rule = registry.rule(waiting.pop())
+            if alone not in (None, rule.code):
+                module.close()
+                alone, module = None, _built(source, tree, settings, project, apart=outline)
             pulse()
             try:
                 diagnostics += _found(rule, placing, module, screen)
             except ExhaustedError:
                 given_up.append(rule.code)
                 if tree.effort.left:
-                    _close(module)
-                    module = _built(source, tree, settings, project, apart=True)
+                    _close(module, project)
+                    module = _built(source, tree, settings, None if alone else project, apart=outline)
             except _RuleError as failed:
-                if project is not None:
+                if project is not None and alone is None:
                     # It may have asked of another file what the outline of that cannot tell.
-                    _close(module)
-                    project, module = None, _built(source, tree, settings, None)
+                    _close(module, project)
+                    alone, module = rule.code, _built(source, tree, settings, None)
                     waiting.append(rule.code)
                     continue
                 error = failed.error
@@ -241,14 +245,17 @@ def _run(
                 diagnostics += failed.found
                 diagnostics.append(crash(source, _failure(rule, source, error), placing.span(failed.node)))
     finally:
-        _close(module)
+        if project is None or not project.keeps(module.link):
+            _close(module, project)
     return diagnostics
 
 
-def _close(module: Module) -> None:
+def _close(module: Module, project: Project | None) -> None:
     """Forget a model, with those of the files that were looked at for it."""
     if module.link is None:
         module.close()
+    elif project is not None and project.keeps(module.link):
+        project.forget()
     else:
         module.link.close()
 

@@ -62,8 +62,7 @@ def when(module: Module, hot: Hot) -> str:
 
 def line(module: Module, node: cst.CSTNode) -> str:
     """Where a node begins: "line 40", in a notebook "line 4 of cell 3", elsewhere "engine.py, line 40"."""
-    if module.link is not None and module.tree.is_elsewhere(node):
-        place = module.link.place(node)
-        return f"{place.path.name}, line {place.row}" if place.path else f"line {place.row}"
-    place = module.position(node)
-    return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+    elsewhere = module.link is not None and module.tree.is_elsewhere(node)
+    place = module.link.place(node) if module.link is not None and elsewhere else module.position(node)
+    told = f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+    return f"{place.path.name}, {told}" if place.path else told

@@ -241,6 +241,18 @@ def exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 (likewise)
 
 
+State = tuple[int, int] | None
+
+
+def state_of(path: Path) -> State:
+    """What changes with a file: its time and size; None if it is not there."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 def read_bytes(path: Path, most: int = 0) -> bytes:
     """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
 

@@ -4,8 +4,8 @@ A project is a folder ``fixtures/projects/<topic>/<name>``. Comments such as ``#
 findings as they do in the fixtures of the rules, those of every rule, in whichever file they stand. In a
 project whose name begins with ``bad`` a finding, or the grade of its fix, follows from what several files say
 together; in one that begins with ``good`` another file says why there is nothing to find where there seems
-to be. A file with a ``.fixed`` twin becomes that when all fixes are made, unsafe ones too; in a project that
-has twins the other files stay as they are.
+to be. In a notebook they stand in its cells. A file with a ``.fixed`` twin becomes that when all fixes are made,
+unsafe ones too; in a project that has twins the other files stay as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from click.testing import CliRunner
 
 from torchlint import registry
 from torchlint.commands.check import command
+from torchlint.diagnostics import Position
 from torchlint.testing import Case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,29 +38,36 @@ TARGET = "2.3"
 WAITING: frozenset[str] = frozenset({"meters/bad_metric_logger", "split_trainer"})
 
 Place = tuple[str, int, str, str]
-"""File, row, code and severity."""
+"""File, row, code and severity; in a notebook the file with the number of the cell, and the row in it."""
+
+
+def programs(project: Path) -> list[Path]:
+    """The Python files and notebooks of a project, without the twins."""
+    found = [*project.rglob("*.py"), *project.rglob("*.ipynb")]
+    return sorted(path for path in found if not path.name.endswith(".fixed.py"))
+
+
+def place(name: str, position: Position, code: str, severity: str) -> Place:
+    cell = "" if position.cell is None else f":cell {position.cell}"
+    return f"{name}{cell}", position.row, code, severity
 
 
 def wanted(project: Path) -> list[tuple[Place, str | None]]:
     """What the comments of a project ask for, with the grade of the fix where they name one."""
     return [
         (
-            (
+            place(
                 path.relative_to(project).as_posix(),
-                item.row,
+                case.source.locate(case.source.line_starts[item.row - 1]),
                 item.code,
                 item.severity or registry.catalogue()[item.code].severity.value,
             ),
             item.fix,
         )
-        for path in files(project)
-        for item in Case(path).expectations
+        for path in programs(project)
+        for case in [Case(path)]
+        for item in case.expectations
     ]
-
-
-def files(project: Path) -> list[Path]:
-    """The programs of a project, without the twins."""
-    return sorted(path for path in project.rglob("*.py") if not path.name.endswith(".fixed.py"))
 
 
 def copied(project: Path, folder: Path) -> Path:
@@ -79,9 +87,9 @@ def found(project: Path, *selection: str) -> list[tuple[Place, str]]:
     """What a check of the folder reports, with the grade of the fix."""
     return [
         (
-            (
+            place(
                 Path(item["filename"]).relative_to(project).as_posix(),
-                item["location"]["row"],
+                Position(**item["location"], cell=item["cell"]),
                 item["code"],
                 item["severity"],
             ),
@@ -121,7 +129,7 @@ def test_project(name: str, tmp_path: Path) -> None:
 def test_fixes_of_a_project(name: str, tmp_path: Path) -> None:
     """What the twins say, if there are any, and that a second run has nothing more to do."""
     project = copied(PROJECTS / name, tmp_path)
-    before = {path: path.read_text(encoding="utf-8") for path in files(project)}
+    before = {path: path.read_text(encoding="utf-8") for path in programs(project)}
     torchlint("--fix", "--unsafe-fixes", "--select", "ALL", str(project))
     after = {path: path.read_text(encoding="utf-8") for path in before}
     twins = {path: Case(PROJECTS / name / path.relative_to(project)).fixed_path for path in before}
@@ -143,7 +151,7 @@ def test_bad_projects_expect_something(name: str) -> None:
     kind = project.name.partition("_")[0]
     assert kind in ("bad", "good")
     assert kind == "good" or wanted(project)
-    assert 2 <= len([path for path in files(project) if path.read_text(encoding="utf-8")]) <= 8
+    assert 2 <= len([path for path in programs(project) if path.read_text(encoding="utf-8")]) <= 8
 
 
 def test_every_topic_has_both_kinds() -> None:

@@ -17,6 +17,7 @@ from torchlint.config import FILE_NAMES, ConfigError
 from torchlint.files import IGNORE_FILES
 from torchlint.options import EXCLUDED, INCLUDED, LintSettings
 from torchlint.runner import LayoutFor, Mode, Progress, Result
+from torchlint.source import State, state_of
 
 # What says how files are to be checked, and which.
 _DECIDING = frozenset({*FILE_NAMES, *target.FILES, *IGNORE_FILES})
@@ -24,25 +25,14 @@ _USUALLY_LEFT_OUT = frozenset(EXCLUDED.split())
 _PATIENCE = 500
 """Milliseconds after which config files outside of the watched directories are looked at again."""
 
-_State = tuple[int, int] | None
-
-
-def _state(path: Path) -> _State:
-    """What changes with a file: its time and size; None if it is not there."""
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size
-
 
 class Memory:
     """The results of files, each good for as long as the file and its settings stay as they are."""
 
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
-        self._kept: dict[Path, tuple[_State, LintSettings, Mode, Result]] = {}
-        self._projects: dict[Path, dict[Path, _State]] = {}
+        self._kept: dict[Path, tuple[State, LintSettings, Mode, Result]] = {}
+        self._projects: dict[Path, dict[Path, State]] = {}
 
     def run(
         self,
@@ -60,7 +50,7 @@ class Memory:
         """
         from torchlint import runner
 
-        states = {path: _state(path) for path in paths}
+        states = {path: state_of(path) for path in paths}
         changed = self._changed_projects(paths, layout_for)
         stale = [
             path
@@ -74,7 +64,7 @@ class Memory:
             if path in unknown:
                 result = next(results)
                 # What torchlint wrote itself is no change, and was told of once.
-                state = _state(path) if result.written else states[path]
+                state = state_of(path) if result.written else states[path]
                 told = _of_now(result) if result.written else result
                 self._kept[path] = state, settings[path], mode, told
                 yield result
@@ -83,14 +73,14 @@ class Memory:
 
     def _changed_projects(self, paths: Sequence[Path], layout_for: LayoutFor | None) -> dict[Path, bool]:
         """For each path whether a file of its project came, went or changed since this was last asked."""
-        states: dict[Path, dict[Path, _State]] = {}
+        states: dict[Path, dict[Path, State]] = {}
         found = {}
         for path in paths:
             layout = None if layout_for is None else layout_for(path)
             if layout is None:
                 continue
             if layout.root not in states:
-                states[layout.root] = {file: _state(file) for file in layout.files}
+                states[layout.root] = {file: state_of(file) for file in layout.files}
             found[path] = states[layout.root] != self._projects.get(layout.root)
         self._projects = states
         return found
@@ -101,7 +91,7 @@ class Memory:
         for states in self._projects.values():
             yield from states
 
-    def _knows(self, path: Path, state: _State, settings: LintSettings, mode: Mode) -> bool:
+    def _knows(self, path: Path, state: State, settings: LintSettings, mode: Mode) -> bool:
         return path in self._kept and self._kept[path][:3] == (state, settings, mode)
 
     def concerned(self, path: Path) -> bool:
@@ -109,7 +99,7 @@ class Memory:
         if path.name in _DECIDING or path.name.startswith("requirements"):
             return True
         if path in self._kept:
-            return self._kept[path][0] != _state(path)
+            return self._kept[path][0] != state_of(path)
         holds = any(path in known.parents for known in self._kept)
         if path.is_dir() or not path.exists():
             # A directory that came or went; what torchlint writes beside a file is gone by now.
@@ -150,10 +140,10 @@ def rounds(places: Sequence[Path], others: Callable[[], Iterable[Path]], memory:
         batch = next(watched)
         while True:
             yield
-            states = {path: _state(path) for path in others()}
+            states = {path: state_of(path) for path in others()}
             for batch in watched:
                 changed = any(memory.concerned(Path(path)) for _, path in batch)
-                if changed or states != {path: _state(path) for path in states}:
+                if changed or states != {path: state_of(path) for path in states}:
                     break
     except OSError as error:
         raise Failure(f"cannot watch the files: {error}; WATCHFILES_FORCE_POLLING=1 may help") from error

@@ -65,6 +65,8 @@ class Index:
         self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._programs: dict[Path, frozenset[Path]] = {}
+        self.shape = 0
+        """Another number once names may lead elsewhere, since a text has other imports than before."""
 
     @cached_property
     def _ranks(self) -> dict[Path, int]:
@@ -93,19 +95,28 @@ class Index:
 
     def overlay(self, source: Source) -> bool:
         """Take a text for that of its file, from wherever it comes; whether that is another than before."""
-        try:
-            if self.source(source.path).text == source.text:
-                return False
-        except SourceError:
-            pass
-        before = self._records.pop(source.path, None)
+        same = self.text(source.path) == source.text
+        # Whatever becomes of the file on the disk.
         self._sources[source.path] = source
-        self._texts.pop(source.path, None)
-        if before is None or not before.leads_as(self.record(source.path)):
+        if same:
+            self._texts[source.path] = source.text
+        else:
+            self._replaced(source.path)
+        return not same
+
+    def reread(self, file: Path) -> None:
+        """Take for the text of a file what the disk has by now."""
+        self._sources.pop(file, None)
+        self._replaced(file)
+
+    def _replaced(self, file: Path) -> None:
+        self._texts.pop(file, None)
+        before = self._records.pop(file, None)
+        if before is None or not before.leads_as(self.record(file)):
+            self.shape += 1
             self._links.clear()
             self._programs.clear()
             vars(self).pop("_importers", None)
-        return True
 
     def record(self, file: Path) -> Record:
         """What a file tells of itself; an unreadable record for one that cannot be read."""
@@ -198,7 +209,7 @@ class Index:
     def programs(self, file: Path) -> frozenset[Path]:
         """The files that may run in one process with ``file``: what imports it, and what that imports.
 
-        Tests are left out. No file at all if there are more of them than `MOST_COMPANIONS`.
+        Tests are no users of what they import, and part of no program but their own. No file at all if there are more of them than `MOST_COMPANIONS`.
         """
         if file not in self._programs:
             self._programs[file] = self._find_programs(file)

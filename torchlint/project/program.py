@@ -26,7 +26,7 @@ from torchlint.semantics.inference import place_of
 from torchlint.semantics.linked import Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
-from torchlint.source import Source, SourceError
+from torchlint.source import NOTEBOOK, Source, SourceError
 from torchlint.syntax import Forest, SyntaxTree
 
 _MOST_USERS = 24
@@ -100,7 +100,9 @@ class Program:
         """The model of a file of the project; None for one that cannot be read."""
         if file not in self._modules:
             tree = self.trees.tree(file)
-            self._modules[file] = None if tree is None else self._link(file, tree, None)
+            # What a place is called is another matter in a notebook only.
+            source = self.index.source(file) if tree is not None and file.suffix == NOTEBOOK else None
+            self._modules[file] = None if tree is None else self._link(file, tree, source)
             if tree is not None:
                 more = Effort.worth(len(tree.text)).most
                 self.effort.most += more

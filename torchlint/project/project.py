@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
-from torchlint.project.roots import is_test
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -54,6 +53,10 @@ class Project:
 
         return Program(Trees(self.index), settings, self._edges)
 
+    def keeps(self, program: object) -> bool:
+        """Whether a model is the one that is kept from one checked file to the next."""
+        return program is not None and program is self._program
+
     def forget(self) -> None:
         """Forget what was worked out."""
         if self._program is not None:
@@ -89,15 +92,25 @@ class Project:
             found = self._words[file] = Words(text, vocabulary)
         return found
 
-    def holds(self, source: Source) -> bool:
-        """Whether a file is to be checked together with others; its text is taken for that of the file.
-
-        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
-        """
-        if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
-            return False
+    def overlay(self, source: Source) -> None:
+        """Take a text for that of its file, from wherever it comes."""
         if self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
+
+    def reread(self, file: Path) -> None:
+        """Take for the text of a file what the disk has by now."""
+        self.index.reread(file)
+        self._words.pop(file, None)
+        self.forget()
+
+    def holds(self, source: Source) -> bool:
+        """Whether a file is to be checked together with others; its text is taken for that of the file.
+
+        A file that no other has to do with is not, nor is one of a program of very many files.
+        """
+        if source.path not in self.index.files:
+            return False
+        self.overlay(source)
         files = self.index.programs(source.path)
         return len(files) > 1 and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER

@@ -15,7 +15,8 @@ from typing import Any
 
 from torchlint.source import NOTEBOOK, SourceError, exists, is_file, is_folder, read_text
 
-_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+METADATA = "pyproject.toml"
+_MARKERS = (METADATA, "setup.py", "setup.cfg", ".git")
 _LARGEST = 1_000_000
 INIT = "__init__.py"
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
@@ -151,7 +152,7 @@ def _texts(values: object) -> list[str]:
 def _pyproject(root: Path) -> Mapping[str, Any]:
     from torchlint import toml
 
-    return toml.document(_read(root / "pyproject.toml"))
+    return toml.document(_read(root / METADATA))
 
 
 def _read(path: Path) -> str:

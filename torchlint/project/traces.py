@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchlint.project.layout import Layout
+from torchlint.project.roots import INIT, METADATA
 from torchlint.source import SourceError, is_file, read_bytes
 
 _IMPORT = re.compile(rb"import")
@@ -23,8 +24,7 @@ _IMPORT = re.compile(rb"import")
 _PLAIN_CODEC = re.compile(rb"utf-?8|latin|iso-?8859|ascii|cp125|windows-125", re.IGNORECASE)
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BYTES = 400
-_INIT = "__init__.py"
-_METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
+_METADATA = (METADATA, "setup.cfg", "setup.py")
 _LARGEST_METADATA = 1_000_000
 
 
@@ -89,7 +89,7 @@ class Contents:
         folders = {file.parent for file in layout.files}
         for folder in sorted(folders, key=str):
             # What a project leaves out may make its folder a package all the same.
-            if folder / _INIT not in layout.members and is_file(folder / _INIT):
+            if folder / INIT not in layout.members and is_file(folder / INIT):
                 digest.update(b"\0" + _named(folder))
         return digest.digest()
 

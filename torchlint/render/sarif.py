@@ -205,16 +205,21 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
     }
     if diagnostic.related:
         result["relatedLocations"] = [
-            {
-                "id": number,
-                **_location(report, place.path or path, place, place),
-                "message": {"text": _literal(remark)},
-            }
+            {"id": number, **_remark(report, place.path or path, place, remark)}
             for number, (place, remark) in enumerate(diagnostic.related, start=1)
         ]
     if fix is not None and fix.edits and source is not None and diagnostic.cell is None:
         result["fixes"] = [_fix(report, path, fix)]
     return result
+
+
+def _remark(report: Report, path: Path, place: Position, remark: str) -> dict[str, Any]:
+    """A related place and what is said of it; as of findings, a cell is named in the text."""
+    if place.cell is not None:
+        remark = f"cell {place.cell}, line {place.row}: {remark}"
+        place = Position(1, 1, place.cell)
+    located = _location(report, path, place, place, cell=place.cell)
+    return {**located, "message": {"text": _literal(remark)}}
 
 
 def _message(diagnostic: Diagnostic) -> str:

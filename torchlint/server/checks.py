@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchlint import checker
@@ -10,6 +11,7 @@ from torchlint.diagnostics import Diagnostic, Span
 from torchlint.options import LintSettings
 from torchlint.server import jobs
 from torchlint.server.documents import Program
+from torchlint.server.surroundings import Surroundings
 from torchlint.server.worker import Worker, WorkerError
 from torchlint.source import SourceError, too_large
 
@@ -20,11 +22,15 @@ class OvertakenError(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """A program and what was found in it; nothing without settings."""
+    """A program and what was found in it, with what is ``around`` it; nothing without settings."""
 
     program: Program
     settings: LintSettings | None
+    around: Surroundings | None
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+_Question = tuple[Program, LintSettings | None, Surroundings | None]
 
 
 class Checks:
@@ -34,24 +40,27 @@ class Checks:
         self._worker = worker
         # The programs in which something was found when they were last checked.
         self._with_findings: set[str] = set()
-        self._tasks: dict[str, tuple[Program, LintSettings | None, asyncio.Task[Checked]]] = {}
+        self._tasks: dict[str, tuple[_Question, asyncio.Task[Checked]]] = {}
 
-    async def of(self, program: Program, settings: LintSettings | None) -> Checked:
+    async def of(
+        self, program: Program, settings: LintSettings | None, around: Surroundings | None = None
+    ) -> Checked:
         """What is found in a program. A check of an earlier version of it is abandoned.
 
         Raises:
             OvertakenError: this check was abandoned.
         """
         known = self._tasks.get(program.uri)
-        if known is None or known[:2] != (program, settings) or known[2].cancelled():
+        asked = program, settings, around
+        if known is None or known[0] != asked or known[1].cancelled():
             self.abandon(program.uri)
-            task = asyncio.create_task(self._check(program, settings))
-            self._tasks[program.uri] = known = (program, settings, task)
+            task = asyncio.create_task(self._check(*asked))
+            self._tasks[program.uri] = known = asked, task
         try:
             # Others may wait for the same.
-            return await asyncio.shield(known[2])
+            return await asyncio.shield(known[1])
         except asyncio.CancelledError:
-            if known[2].cancelled():
+            if known[1].cancelled():
                 raise OvertakenError from None
             raise
 
@@ -59,7 +68,7 @@ class Checks:
         """End the check of a program, if one goes on."""
         known = self._tasks.get(uri)
         if known is not None:
-            known[2].cancel()
+            known[1].cancel()
 
     def forget(self, uri: str) -> None:
         """End the check of a program, and drop what was found in it."""
@@ -67,22 +76,31 @@ class Checks:
         self._tasks.pop(uri, None)
         self._with_findings.discard(uri)
 
-    async def _check(self, program: Program, settings: LintSettings | None) -> Checked:
+    async def _check(
+        self, program: Program, settings: LintSettings | None, around: Surroundings | None
+    ) -> Checked:
         if settings is None:
-            return Checked(program, settings)
+            return Checked(program, settings, around)
         source, uri = program.source, program.uri
         refused = oversized(program, settings)
         if refused is not None:
             told = checker.own_diagnostic(checker.SYNTAX_ERROR, source, Span(0, 0), refused.reason)
-            return Checked(program, settings, (told,))
+            return Checked(program, settings, around, (told,))
         try:
-            found = await self._worker.do(jobs.check, source, settings, uri, uri in self._with_findings)
+            found = await self._worker.do(
+                jobs.check, source, settings, around, uri, uri in self._with_findings
+            )
         except WorkerError as error:
             found = (checker.crash(source, f"checking {source.path.name} failed: {error}"),)
         # A text that is no program for a while has the findings from before once it is one again.
-        if not any(item.code == checker.SYNTAX_ERROR for item in found):
+        if not is_broken(found):
             (self._with_findings.add if found else self._with_findings.discard)(uri)
-        return Checked(program, settings, found)
+        return Checked(program, settings, around, found)
+
+
+def is_broken(found: Iterable[Diagnostic]) -> bool:
+    """Whether a text is no program."""
+    return any(item.code == checker.SYNTAX_ERROR for item in found)
 
 
 def oversized(program: Program, settings: LintSettings) -> SourceError | None:

@@ -7,7 +7,7 @@ counts characters. pygls would also split lines at form feeds, which Python file
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
@@ -129,11 +129,17 @@ class Program:
 
 
 class Places:
-    """Translates between places in a program and those that the editor names."""
+    """Translates between places in a program and those that the editor names.
 
-    def __init__(self, program: Program, codec: PositionCodec) -> None:
+    ``others`` are the programs that are open, by their files: places in them are known as well.
+    """
+
+    def __init__(
+        self, program: Program, codec: PositionCodec, others: Mapping[Path, Program] | None = None
+    ) -> None:
         self.program = program
         self._codec = codec
+        self._others = others or {}
         self._parts: dict[int | None, tuple[int, Source]] = {}
 
     def _part(self, cell: int | None) -> tuple[int, Source]:
@@ -154,10 +160,22 @@ class Places:
         )
 
     def at(self, place: Position) -> types.Location:
-        """The text and the empty range of a row and column."""
+        """The text and the empty range of a row and column, of the program or of another file."""
+        if place.path is not None:
+            return self._elsewhere(place, place.path)
         _, inside = self._part(place.cell)
         there = self._position(inside, place)
         return types.Location(self.program.texts[place.cell].uri, types.Range(there, there))
+
+    def _elsewhere(self, place: Position, file: Path) -> types.Location:
+        other = self._others.get(file)
+        if other is not None and place.cell in other.texts:
+            return Places(other, self._codec).at(replace(place, path=None))
+        # What an editor calls the cells of a notebook that is not open nobody knows.
+        begin = (
+            types.Position(place.row - 1, place.column - 1) if place.cell is None else types.Position(0, 0)
+        )
+        return types.Location(file.as_uri(), types.Range(begin, begin))
 
     def _position(self, inside: Source, place: Position) -> types.Position:
         before = inside.line(place.row)[: place.column - 1]

@@ -9,6 +9,8 @@ from typing import Any
 from lsprotocol import types
 
 from torchlint.server import actions, jobs, preferences
+from torchlint.server.documents import file_of
+from torchlint.server.projects import is_program
 from torchlint.server.reports import hover
 from torchlint.server.service import DEBOUNCE, Service
 from torchlint.server.worker import WorkerError
@@ -61,7 +63,7 @@ def _initialize(service: Service, params: types.InitializeParams) -> None:
     service.pulls = service.can("text_document.diagnostic") and not service.projects.preferences.on_save
     if service.pulls:
         options = types.DiagnosticOptions(
-            inter_file_dependencies=False, workspace_diagnostics=False, identifier="torchlint"
+            inter_file_dependencies=True, workspace_diagnostics=False, identifier="torchlint"
         )
         service.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)(_pulled)
 
@@ -72,8 +74,18 @@ async def _initialized(service: Service, _: types.InitializedParams) -> None:
     service.recheck()
 
 
-def _files_changed(service: Service, _: types.DidChangeWatchedFilesParams) -> None:
-    service.projects.reload()
+def _files_changed(service: Service, params: types.DidChangeWatchedFilesParams) -> None:
+    files = {change.uri: file_of(change.uri) for change in params.changes}
+    if any(file is None or not is_program(file) for file in files.values()):
+        service.projects.reload()
+    elif any(
+        change.type is not types.FileChangeType.Changed or service.documents.program(change.uri) is None
+        for change in params.changes
+    ):
+        service.projects.look_again()
+    else:
+        # What is open counts, and not what was saved of it.
+        return
     service.recheck()
 
 
@@ -182,7 +194,9 @@ async def _with_edit(service: Service, offer: types.CodeAction, uri: str) -> typ
     checked = await service.checked(uri)
     if checked is not None and checked.settings is not None:
         with contextlib.suppress(WorkerError):
-            edits = await service.worker.do(jobs.fix, checked.program.source, checked.settings)
+            edits = await service.worker.do(
+                jobs.fix, checked.program.source, checked.settings, checked.around
+            )
             places = service.places(checked.program)
             offer.edit = actions.change(edits, places, versioned=service.versioned)
     return offer

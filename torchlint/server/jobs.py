@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from torchlint import checker, fixer
 from torchlint.diagnostics import Diagnostic, Edit, Span
 from torchlint.options import LintSettings
+from torchlint.server.surroundings import OpenProjects, Surroundings
 from torchlint.source import Source
 
 if TYPE_CHECKING:
+    from torchlint.project.project import Project
     from torchlint.reparsing import Reparser
 
 Pulse = Callable[[], None]
@@ -21,28 +23,69 @@ Pulse = Callable[[], None]
 # The last versions of the texts with findings, by URI, the one checked last at the end.
 _typed: dict[str, Reparser] = {}
 _MOST_TYPED = 8
+_projects = OpenProjects()
+# The settings of the last texts, each as one object: a model is that of one object of settings.
+_settings: list[LintSettings] = []
+_MOST_SETTINGS = 8
 
 
 def check(
-    source: Source, settings: LintSettings, uri: str, expected: bool, pulse: Pulse
+    source: Source,
+    settings: LintSettings,
+    around: Surroundings | None,
+    uri: str,
+    expected: bool,
+    pulse: Pulse,
 ) -> tuple[Diagnostic, ...]:
-    """The findings in a text; ``uri`` and whether there were some before are for speed only."""
+    """The findings in a text, judged alone or with what is ``around`` it.
+
+    ``uri`` and whether there were some before are for speed only.
+    """
+    settings = _shared(settings)
+    if around is None:
+        return _found(source, settings, None, uri, expected, pulse)
+    kept = _projects.of(around, source)
+    found = kept.known(source, settings)
+    if found is None:
+        found = _found(source, settings, kept.project, uri, expected, pulse)
+        kept.keep(source, settings, found)
+    return found
+
+
+def _shared(settings: LintSettings) -> LintSettings:
+    """The same settings as the object that stands for them."""
+    for known in _settings:
+        if known == settings:
+            return known
+    _settings.append(settings)
+    del _settings[:-_MOST_SETTINGS]
+    return settings
+
+
+def _found(
+    source: Source, settings: LintSettings, project: Project | None, uri: str, expected: bool, pulse: Pulse
+) -> tuple[Diagnostic, ...]:
     if not expected:
         _typed.pop(uri, None)
-        return tuple(checker.check(source, settings, pulse=pulse))
+        return tuple(checker.check(source, settings, pulse=pulse, project=project))
     from torchlint.reparsing import Reparser
 
     reparser = _typed.pop(uri) if uri in _typed else Reparser()
     _typed[uri] = reparser
     if len(_typed) > _MOST_TYPED:
         del _typed[next(iter(_typed))]
-    return tuple(checker.check(source, settings, outline=False, parse=reparser.parse, pulse=pulse))
+    return tuple(
+        checker.check(source, settings, outline=False, parse=reparser.parse, pulse=pulse, project=project)
+    )
 
 
-def fix(source: Source, settings: LintSettings, pulse: Pulse) -> tuple[Edit, ...]:
+def fix(
+    source: Source, settings: LintSettings, around: Surroundings | None, pulse: Pulse
+) -> tuple[Edit, ...]:
     """The edits that make all safe fixes of a text, and those that become possible by them."""
     pulse()
-    fixed = fixer.fix(source, replace(settings, unsafe_fixes=False)).source
+    project = None if around is None else _projects.of(around, source).project
+    fixed = fixer.fix(source, _shared(replace(settings, unsafe_fixes=False)), project=project).source
     return tuple(
         Edit(Span(old.start + edit.span.start, old.start + edit.span.end), edit.content)
         for old, new in zip(source.parts, fixed.parts, strict=True)

@@ -1,4 +1,4 @@
-"""Which settings hold for an open text: those of its folder's config file, and the editor's own."""
+"""Which settings hold for an open text, and which project it is part of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from torchlint import config, registry, target
 from torchlint.config import ConfigError, Resolver
 from torchlint.files import absolute, discover
-from torchlint.options import LintSettings
+from torchlint.options import INCLUDED, LintSettings
+from torchlint.project.layout import Layout, Layouts
 from torchlint.server.preferences import Preferences
 
 # What a text that is no file yet counts as, in the first folder.
@@ -16,7 +17,7 @@ _UNNAMED = "untitled.py"
 
 
 class Projects:
-    """The settings of all folders.
+    """The settings of all folders, and the projects in them.
 
     ``complain`` is told what is wrong with a config file, once until that changes; the settings that held
     before go on to hold. ``configs`` and ``isolated`` are those of the command line; see `Resolver`.
@@ -34,6 +35,9 @@ class Projects:
         self._known: dict[Path | None, LintSettings | None] = {}
         # What held for a text before the config files were read again.
         self._former: dict[Path | None, LintSettings | None] = {}
+        self._layouts: dict[Path, Layouts] = {}
+        self.generation = 0
+        """Another number once something may have changed on the disk."""
         # What was found wrong since the settings were last read anew, and before that.
         self._wrong: set[str] = set()
         self._formerly_wrong: set[str] = set()
@@ -62,7 +66,35 @@ class Projects:
         self._former.update(self._known)
         self._known.clear()
         self._resolvers.clear()
+        self.look_again()
         self._wrong, self._formerly_wrong = set(), self._wrong
+
+    def look_again(self) -> None:
+        """Find out anew which files projects have, and what is in them, when that is next needed."""
+        self._layouts.clear()
+        self.generation += 1
+
+    def layout(self, file: Path | None) -> Layout | None:
+        """The project that a file is one of the files of; None if it is to be judged alone."""
+        if file is None:
+            return None
+        path = absolute(file)
+        folder = self._folder(path)
+        try:
+            resolver = self._resolver(folder)
+            if folder not in self._layouts:
+                self._layouts[folder] = Layouts(
+                    lambda place: resolver.settings(place).options,
+                    respect_gitignore=resolver.settings(path.parent).options.respect_gitignore,
+                )
+            return self._layouts[folder].of(path)
+        except (ConfigError, registry.RegistryError) as error:
+            self._tell(str(error))
+            return None
+
+    def _folder(self, path: Path) -> Path:
+        """The folder that the editor has open around a file; the file's own without one."""
+        return next((folder for folder in self._folders if folder in path.parents), path.parent)
 
     def settings(self, file: Path | None) -> LintSettings | None:
         """What holds for a file, or for a text without one; None if it is not to be checked."""
@@ -79,8 +111,8 @@ class Projects:
             first = self._folders[-1] if self._folders else Path.cwd()
             return self._resolver(first).lint(first / _UNNAMED)
         path = absolute(file)
-        folder = next((folder for folder in self._folders if folder in path.parents), None)
-        resolver = self._resolver(folder or path.parent)
+        folder = self._folder(path)
+        resolver = self._resolver(folder)
         chosen = resolver.settings(path.parent).options
         found = discover(
             (path,),
@@ -88,7 +120,7 @@ class Projects:
             respect_gitignore=chosen.respect_gitignore,
             force_exclude=True,
             # What is looked up elsewhere, in an environment for instance, is excluded wherever it is.
-            root=folder or Path(path.anchor),
+            root=folder if folder in self._folders else Path(path.anchor),
         )
         return resolver.lint(path) if found.files else None
 
@@ -105,7 +137,13 @@ class Projects:
         self._wrong.add(message)
 
 
+def is_program(file: Path) -> bool:
+    """Whether a file is one of those that projects consist of, and says nothing of settings."""
+    return any(file.match(pattern) for pattern in INCLUDED)
+
+
 def watched() -> Iterator[str]:
-    """Globs of the files on which settings depend."""
+    """Globs of the files on which findings depend: those of projects, and those that settings are from."""
+    yield from (f"**/{pattern}" for pattern in INCLUDED)
     yield from (f"**/{name}" for name in dict.fromkeys((*config.FILE_NAMES, *target.FILES)))
     yield from ("**/requirements*.txt", "**/requirements/*.txt", "**/.gitignore", "**/.ignore")

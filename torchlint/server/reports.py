@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from torchlint import registry
-from torchlint.diagnostics import Diagnostic, Position, Severity
+from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.render import page
 from torchlint.rule import Rule
 from torchlint.server.documents import Places
@@ -21,20 +21,12 @@ _SEVERITIES = {
 }
 
 
-def _at(place: Position, places: Places) -> types.Location:
-    """A place of the text, or of another file."""
-    if place.path is None:
-        return places.at(place)
-    begin = types.Position(place.row - 1, place.column - 1)
-    return types.Location(place.path.as_uri(), types.Range(begin, begin))
-
-
 def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnostic]:
     """The URI of the text that a diagnostic is of, and how the editor shows it."""
     fix = diagnostic.fix
     location = places.location(diagnostic.span)
     related = [
-        types.DiagnosticRelatedInformation(_at(place, places), remark) for place, remark in diagnostic.related
+        types.DiagnosticRelatedInformation(places.at(place), remark) for place, remark in diagnostic.related
     ]
     return location.uri, types.Diagnostic(
         range=location.range,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,12 @@ from pygls.protocol import LanguageServerProtocol
 
 from torchlint import __version__, reading
 from torchlint.server import projects
-from torchlint.server.checks import Checked, Checks, OvertakenError, oversized
+from torchlint.server.checks import Checked, Checks, OvertakenError, is_broken, oversized
 from torchlint.server.documents import Documents, Places, Program, Text, file_of
 from torchlint.server.preferences import SECTION
 from torchlint.server.projects import Projects
 from torchlint.server.reports import report
+from torchlint.server.surroundings import Surroundings
 from torchlint.server.worker import Worker
 from torchlint.source import SourceError
 
@@ -113,8 +114,12 @@ class Service(LanguageServer):
         self.projects = Projects(self._complain, configs, isolated=isolated)
         # Checks that wait for the end of typing.
         self._waiting: dict[str, asyncio.Task[None]] = {}
-        # The texts of each program of which something is shown, or nothing.
-        self._shown: dict[str, set[str]] = {}
+        # What something else may concern and is to be checked for that, one after another: what is typed
+        # meanwhile goes first.
+        self._concerned: dict[str, None] = {}
+        self._catching_up: asyncio.Task[None] | None = None
+        # What is shown of the texts of each program.
+        self._shown: dict[str, dict[Text, list[types.Diagnostic]]] = {}
         # Whether the editor asks for findings when it wants them, instead of being told.
         self.pulls = False
 
@@ -160,8 +165,9 @@ class Service(LanguageServer):
         return self.places(program)
 
     def places(self, program: Program) -> Places:
-        """The translation of places in a program."""
-        return Places(program, self.workspace.position_codec)
+        """The translation of places in a program, and in what else is open."""
+        others = {other.file: other for other in self.documents.programs() if other.file is not None}
+        return Places(program, self.workspace.position_codec, others)
 
     # ------------------------------------------------------------------ checks
 
@@ -169,20 +175,52 @@ class Service(LanguageServer):
         """What is found in the newest version of what has this URI; None if it is not open, or no more."""
         while (program := self.documents.program(uri)) is not None:
             settings = self.projects.settings(program.file) if program.python else None
+            around = await self._around(program) if settings is not None else None
+            if self.documents.program(uri) != program:
+                continue
             with contextlib.suppress(OvertakenError):
-                return await self.checks.of(program, settings)
+                return await self.checks.of(program, settings, around)
         return None
 
-    def changed(self, uri: str, delay: float) -> None:
-        """Check what has this URI in ``delay`` seconds unless it changes before, and show what is found."""
+    async def _around(self, program: Program) -> Surroundings | None:
+        """The project around a program, with what else is open of it."""
+        # Large folders take a while to search.
+        layout = await asyncio.to_thread(self.projects.layout, program.file)
+        if layout is None:
+            return None
+        texts = {
+            other.file: other.source
+            for other in self.documents.programs()
+            if other.file in layout.members and other.file != program.file
+        }
+        return Surroundings(layout, texts, self.projects.generation)
+
+    def changed(self, uri: str, delay: float, *, alone: bool = False) -> None:
+        """Check what has this URI in ``delay`` seconds unless it changes before, and show what is found.
+
+        Unless it is checked ``alone``, then so are the other texts that are open of its project.
+        """
         self.dismiss(uri)
         if delay and (program := self.documents.program(uri)) is not None:
             # There is nothing to work out, and so nothing to wait for.
             settings = self.projects.settings(program.file) if program.python else None
             delay = 0 if settings is not None and oversized(program, settings) else delay
         if not self.pulls:
-            self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay))
+            self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay, alone=alone))
             task.add_done_callback(_failed)
+
+    def concern(self, uris: Iterable[str]) -> None:
+        """Check again what something else may concern, and show what is found if that is another."""
+        self._concerned.update(dict.fromkeys(uris))
+        if self._catching_up is None or self._catching_up.done():
+            self._catching_up = task = asyncio.create_task(self._catch_up())
+            task.add_done_callback(_failed)
+
+    async def _catch_up(self) -> None:
+        while self._concerned:
+            uri = next(iter(self._concerned))
+            del self._concerned[uri]
+            await self._refresh(uri, only_news=True)
 
     def dismiss(self, uri: str) -> None:
         """Abandon what is going on about what has this URI."""
@@ -196,14 +234,30 @@ class Service(LanguageServer):
         self.dismiss(uri)
         self.checks.forget(uri)
         self._show(uri, {})
+        if not self.pulls:
+            self.concern(program.uri for program in list(self.documents.programs()))
 
-    async def _publish(self, uri: str, delay: float) -> None:
+    async def _publish(self, uri: str, delay: float, *, alone: bool = False) -> None:
         if delay:
             await asyncio.sleep(delay)
+        checked = await self._refresh(uri)
+        # While a text is no program, what was found with it as one goes on to be shown.
+        if alone or checked is None or checked.around is None:
+            return
+        if not is_broken(checked.diagnostics):
+            self.concern(
+                other.uri for other in list(self.documents.programs()) if other.file in checked.around.texts
+            )
+
+    async def _refresh(self, uri: str, *, only_news: bool = False) -> Checked | None:
+        """Show what is found in the newest version of what has this URI, unless that is shown already."""
         checked = await self.checked(uri)
         if checked is not None and checked.program == self.documents.program(uri):
-            found = self.reports(checked)
-            self._show(uri, {text: found.get(text.uri, []) for text in checked.program.texts.values()})
+            reported = self.reports(checked)
+            found = {text: reported.get(text.uri, []) for text in checked.program.texts.values()}
+            if not only_news or found != self._shown.get(uri):
+                self._show(uri, found)
+        return checked
 
     def reports(self, checked: Checked) -> dict[str, list[types.Diagnostic]]:
         """What was found, for the editor, by the URI of the text."""
@@ -216,19 +270,19 @@ class Service(LanguageServer):
 
     def _show(self, uri: str, found: Mapping[Text, list[types.Diagnostic]]) -> None:
         """Replace what the editor shows of the texts of a program."""
-        gone = self._shown.pop(uri, set()) - {text.uri for text in found}
+        gone = {text.uri for text in self._shown.pop(uri, {})} - {text.uri for text in found}
         for text in (*found, *(Text(old, None) for old in sorted(gone))):
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(text.uri, found.get(text, []), text.version)
             )
         if found:
-            self._shown[uri] = {text.uri for text in found}
+            self._shown[uri] = dict(found)
 
     def recheck(self) -> None:
-        """Check everything that is open anew: the settings may be others."""
+        """Check everything that is open anew: the settings, or files around it, may be others."""
         if not self.pulls:
             for program in list(self.documents.programs()):
-                self.changed(program.uri, 0)
+                self.changed(program.uri, 0, alone=True)
         elif self.can("workspace.diagnostics.refresh_support"):
             self.workspace_diagnostic_refresh(None)
 
@@ -251,11 +305,11 @@ class Service(LanguageServer):
 
     @property
     def watches(self) -> bool:
-        """Whether the editor says when a file changes on which settings depend."""
+        """Whether the editor says when a file changes on which findings depend."""
         return self.can("workspace.did_change_watched_files.dynamic_registration")
 
     async def watch(self) -> None:
-        """Ask the editor to say when a file changes on which settings depend."""
+        """Ask the editor to say when a file changes on which findings depend."""
         if not self.watches:
             return
         watchers = [types.FileSystemWatcher(glob) for glob in projects.watched()]
