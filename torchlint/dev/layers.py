@@ -76,6 +76,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.linelength",),
         ("torchlint.reading",),
         ("torchlint.notebook",),
+        ("torchlint.documents",),
         ("torchlint.ipynb",),
         ("torchlint.magics",),
         ("torchlint.source",),

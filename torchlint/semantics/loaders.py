@@ -19,6 +19,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.configured import instantiated
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
 from torchlint.semantics.flow.guards import implied
@@ -182,9 +183,11 @@ class Loaders(Part):
         """Whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
 
         That is a call of the class, of a local subclass that leaves the constructor alone, of a
-        ``functools.partial`` of either, and ``super().__init__(...)`` in a subclass.
+        ``functools.partial`` of either, ``super().__init__(...)`` in a subclass, and
+        ``hydra.utils.instantiate`` of a configuration that says so.
         """
-        return (self.module.class_of(call) or self.module.base_constructed(call)) in _LOADERS
+        made = self.module.class_of(call) or self.module.base_constructed(call)
+        return (made or instantiated(self.module, call)) in _LOADERS
 
     @cached_property
     def constructors(self) -> tuple[cst.Call, ...]:
