@@ -122,6 +122,10 @@ class Document:
         """Whether it is JSON."""
         return self.path.suffix.lower() == _JSON
 
+    def text_of(self, span: Span) -> str:
+        """What stands at a place."""
+        return self.source.text[span.start : span.end]
+
     @cached_property
     def root(self) -> Entry | None:
         """What the document holds."""

@@ -79,8 +79,8 @@ class Place(NamedTuple):
 class Configured:
     """What a configuration file says of a parameter of a call.
 
-    ``entry`` is the value, or the mapping that has no such key; ``value`` is ``MISSING`` then. What stands
-    there is the concern of this call alone if it is ``exclusive``.
+    ``entry`` is the value, or the mapping that has no such key; ``value`` is ``MISSING`` then. ``key`` is
+    what the file calls it. What stands there is the concern of this call alone if it is ``exclusive``.
     """
 
     key: str
@@ -173,8 +173,8 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
     return canonical(target.value)
 
 
-def parses_settings(module: Module, call: cst.Call) -> bool:
-    """Whether a call is ``parser.parse_yaml_file(…)``: it makes settings of all that a file says."""
+def parses_file(call: cst.Call) -> bool:
+    """Whether a call is one like ``parser.parse_yaml_file(…)``: it makes arguments of all that a file says."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
@@ -194,7 +194,7 @@ def _unpacked(module: Module, call: cst.Call) -> Place | None:
     if module.qualified(call.func) in _INSTANTIATE and not starred:
         first = call.args[0] if call.args else None
         return _place(module, first.value) if first is not None and first.keyword is None else None
-    if parses_settings(module, call) and len(call.args) == 1:
+    if parses_file(call) and len(call.args) == 1:
         file = sole(_files(module, call.args[0].value))
         return Place(file, (), hydra=False, resolved=False) if file is not None else None
     if len(starred) != 1 or starred[0].star != "**":
@@ -206,7 +206,8 @@ def _scalar(module: Module, place: Place, name: str) -> Configured | None:
     entry = _entry(module, place)
     if not isinstance(entry, Scalar) or entry.value is OPAQUE or _is_set(module, place.file, name):
         return None
-    return Configured(name, entry, entry.value, not entry.shared and _is_exclusive(module, place))
+    key = name if entry.key is None else entry.document.text_of(entry.key).strip("\"'")
+    return Configured(key, entry, entry.value, not entry.shared and _is_exclusive(module, place))
 
 
 def _place(module: Module, node: cst.CSTNode) -> Place | None:

@@ -19,7 +19,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.configured import instantiated
+from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
 from torchlint.semantics.flow.guards import implied
@@ -30,6 +30,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Field, Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -335,11 +336,12 @@ class Loaders(Part):
     def is_trainer_arguments(self, call: cst.Call) -> bool:
         """Whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
         name = self.module.qualified(call.func)
-        return name is not None and is_training_arguments(name)
+        made = name is not None and is_training_arguments(name)
+        return made or parses_training_arguments(self.module, call)
 
     def trainer_works_alone(self, call: cst.Call) -> bool:
         """Whether a trainer is told, or left by default, to load its batches in its own process."""
-        absent = self.module.argument(call, "dataloader_num_workers").absent
+        absent = self.module.argument(call, "dataloader_num_workers").absent and not parses_file(call)
         return absent or self.constant(call, "dataloader_num_workers") == 0
 
     def trains_on_host(self, call: cst.Call) -> bool:
