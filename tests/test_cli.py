@@ -200,15 +200,15 @@ def test_the_version_as_json() -> None:
 @pytest.mark.parametrize(
     ("args", "absent"),
     [
-        (["--version"], {"libcst", "rich", "click", "pathspec"}),
-        (["--help"], {"libcst", "rich", "pathspec", "torchlint.options", "torchlint.rule"}),
-        (["check", "--help"], {"libcst", "rich", "pathspec"}),
-        (["rule", "ZZ101"], {"libcst", "rich"}),
-        (["config"], {"libcst", "rich"}),
-        (["--show-files"], {"libcst", "rich"}),
-        (["--isolated", "clean.py"], {"libcst", "rich", "pathspec", "subprocess"}),
-        (["rule", "TL202", "--output-format", "json"], {"libcst", "rich"}),
-        (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "rich"}),
+        (["--version"], {"libcst", "yaml", "rich", "click", "pathspec"}),
+        (["--help"], {"libcst", "yaml", "rich", "pathspec", "torchlint.options", "torchlint.rule"}),
+        (["check", "--help"], {"libcst", "yaml", "rich", "pathspec"}),
+        (["rule", "ZZ101"], {"libcst", "yaml", "rich"}),
+        (["config"], {"libcst", "yaml", "rich"}),
+        (["--show-files"], {"libcst", "yaml", "rich"}),
+        (["--isolated", "clean.py"], {"libcst", "yaml", "rich", "pathspec", "subprocess"}),
+        (["rule", "TL202", "--output-format", "json"], {"libcst", "yaml", "rich"}),
+        (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "yaml", "rich"}),
     ],
 )
 def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str]) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from torchlint import linelength, parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.documents import Document, Table, is_document
 from torchlint.effort import Effort, ExhaustedError, is_too_large
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
-from torchlint.source import Source
+from torchlint.source import Source, SourceError
 from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end, may_matter
 from torchlint.vocabulary import Words
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.project.project import Project
+    from torchlint.semantics.configured import Configured
     from torchlint.semantics.module import Module
     from torchlint.syntax import SyntaxTree
 
@@ -64,27 +66,18 @@ def check(
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
-    if project is not None and not project.holds(source):
-        project = None
-    with stopwatch.of("words of the file"):
-        own = Words(source.text, vocabulary(rules.values()))
-        words = own if project is None else project.words(source.path, own)
-        wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
-    checked: list[Diagnostic] = []
     given_up: list[str] = []
-    if source.in_cells or not wanted:
-        # Cells that are no programs may make one together.
-        with stopwatch.of("syntax"):
-            checked = _problems(source)
-    too_large = bool(wanted) and not checked and is_too_large(source.text)
-    if too_large:
-        given_up, wanted = wanted, []
-    if wanted and not checked:
-        checked = parsing.on_deep_stack(
-            _run, source, settings, wanted, given_up, screen, outline, parse or parsing.parse, pulse, project
-        )
-    if given_up and GIVEN_UP in settings.rules:
-        checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
+
+    def look(program: Source, chosen: Sequence[Rule], skipped: list[str]) -> list[Diagnostic]:
+        ways = (screen, outline, parse or parsing.parse, pulse)
+        return _of_program(program, settings, chosen, skipped, *ways, project)
+
+    if is_document(source.path):
+        if project is None or not project.holds(source):
+            return []
+        checked = _of_document(source, enabled, look, project)
+    else:
+        checked = [found for found in look(source, enabled, given_up) if found.path == source.path]
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         with stopwatch.of("suppressions"):
             checked = _suppress(source, settings, rules, checked, given_up)
@@ -93,8 +86,84 @@ def check(
     return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
 
 
+def _of_program(
+    source: Source,
+    settings: LintSettings,
+    enabled: Sequence[Rule],
+    given_up: list[str],
+    screen: bool,
+    outline: bool,
+    parse: Callable[[str], SyntaxTree],
+    pulse: Callable[[], None],
+    project: Project | None,
+) -> list[Diagnostic]:
+    """All that is to be said of a program, before anything is suppressed.
+
+    What is found at a place in a configuration file has the path of that. The codes of rules that would take
+    too many steps are added to ``given_up``.
+    """
+    if project is not None and not project.holds(source):
+        project = None
+    with stopwatch.of("words of the file"):
+        own = Words(source.text, vocabulary(registry.catalogue().values()))
+        words = own if project is None else project.words(source.path, own)
+        wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
+    checked: list[Diagnostic] = []
+    if source.in_cells or not wanted:
+        # Cells that are no programs may make one together.
+        with stopwatch.of("syntax"):
+            checked = _problems(source)
+    too_large = bool(wanted) and not checked and is_too_large(source.text)
+    if too_large:
+        given_up += wanted
+    elif wanted and not checked:
+        checked = parsing.on_deep_stack(
+            _run, source, settings, wanted, given_up, screen, outline, parse, pulse, project
+        )
+    if given_up and GIVEN_UP in settings.rules:
+        checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
+    return checked
+
+
+def _of_document(
+    source: Source,
+    enabled: Sequence[Rule],
+    look: Callable[[Source, Sequence[Rule], list[str]], list[Diagnostic]],
+    project: Project,
+) -> list[Diagnostic]:
+    """What the programs that read a configuration file find in it: at one place each thing once."""
+    chosen = [rule for rule in enabled if rule.configured]
+    found: dict[tuple[str, Span], Diagnostic] = {}
+    for file in project.configured_by(source.path) if chosen else ():
+        try:
+            program = project.index.source(file)
+        except SourceError:
+            continue
+        for each in look(program, chosen, []):
+            if each.path == source.path:
+                key = each.code, each.span
+                found[key] = _together(found[key], each) if key in found else each
+    return list(found.values())
+
+
+def _together(first: Diagnostic, second: Diagnostic) -> Diagnostic:
+    """What two places of a program find at one place of a configuration file."""
+    fixes = [each.fix for each in (first, second) if each.fix is not None]
+    return replace(
+        first,
+        fix=min(fixes, key=lambda fix: fix.applicability) if len(fixes) == 2 else None,
+        remedy=first.remedy or second.remedy,
+        related=tuple(dict.fromkeys((*first.related, *second.related))),
+    )
+
+
 def breaks(source: Source) -> bool:
-    """Whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell."""
+    """Whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell.
+
+    Of a configuration file, whether it cannot be read.
+    """
+    if is_document(source.path):
+        return Document(source).root is None
     return any(parsing.breaks(part.code) for part in source.parts)
 
 
@@ -408,6 +477,8 @@ class _Placing:
 
     def diagnostic(self, rule: Rule, finding: Finding, module: Module) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
+        if finding.at is not None:
+            return self._in_document(rule, finding, finding.at, module)
         with stopwatch.of("places"):
             span = self.tree.span(finding.node)
         fix = finding.fix and self._tidied(finding.fix, module)
@@ -424,6 +495,31 @@ class _Placing:
             fix=fix and replace(fix, message=_one_line(fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple((self._place(node, module), remark) for node, remark in finding.related),
+            remedy=_one_line(finding.remedy or rule.remedy or "") or None,
+        )
+
+    def _in_document(self, rule: Rule, finding: Finding, at: Configured, module: Module) -> Diagnostic:
+        """The diagnostic for what ``rule`` found at a place in a configuration file."""
+        entry = at.entry
+        source = entry.document.source
+        span = entry.place if isinstance(entry, Table) else entry.span
+        start = source.position(span.start)
+        related = [(finding.node, f"`{at.key}` is used here"), *finding.related]
+        places = [(self._place(node, module), remark) for node, remark in related]
+        return Diagnostic(
+            code=rule.code,
+            name=rule.name,
+            message=_one_line(finding.message),
+            severity=finding.severity or rule.severity,
+            path=source.path,
+            span=span,
+            start=start,
+            end=source.position(span.end),
+            fix=finding.fix,
+            noqa_row=start.row,
+            related=tuple(
+                (place if place.path else replace(place, path=self.path), remark) for place, remark in places
+            ),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
 

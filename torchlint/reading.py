@@ -1,9 +1,10 @@
-"""Reading a file: Python source, or a notebook if it is named like one."""
+"""Reading a file: Python source, or a notebook or a configuration file if it is named like one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from torchlint.documents import is_document
 from torchlint.source import NOTEBOOK, Source, read_bytes
 
 
@@ -17,7 +18,7 @@ def read(path: Path, most: int = 0) -> Source:
 
 
 def from_bytes(data: bytes, path: Path) -> Source:
-    """Decode ``data`` as the interpreter would, or as a notebook if ``path`` is named like one.
+    """Decode ``data`` as the interpreter would, or as a notebook or a configuration file by its name.
 
     Raises:
         SourceError: the bytes are not text in the encoding they declare, hold a NUL, or are no notebook.
@@ -26,4 +27,6 @@ def from_bytes(data: bytes, path: Path) -> Source:
         from torchlint.notebook import Notebook
 
         return Notebook.from_bytes(data, path)
+    if is_document(path):
+        return Source.decoded(data, path, "utf-8")
     return Source.from_bytes(data, path)

@@ -24,6 +24,7 @@ from torchlint.vocabulary import JoinedWords, Vocabulary, Words, parts
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.semantics.configured import Configured
     from torchlint.semantics.module import Module
 
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -37,7 +38,9 @@ class Finding:
 
     ``severity`` overrides the rule's own for this place (advice where the rule usually warns), and so does
     ``remedy`` where the right edit depends on the case.
-    ``related`` points at other nodes that explain the finding, with a short remark each.
+    ``related`` points at other nodes that explain the finding, with a short remark each. What is wrong may be
+    ``at`` a place in a configuration file, which the node reads: then it is found in that file, and the fix
+    edits it.
     """
 
     node: cst.CSTNode
@@ -46,6 +49,7 @@ class Finding:
     severity: Severity | None = None
     related: tuple[tuple[cst.CSTNode, str], ...] = ()
     remedy: str | None = None
+    at: Configured | None = None
 
 
 @cache
@@ -72,6 +76,7 @@ class Rule:
     kind are passed over. Names that the file itself gives to things of libraries are seen through. Like
     ``mentions``, they save time and change no finding. ``measured`` is False if the rule claims neither speed
     nor memory, and so has no bench case: it finds an error or an old spelling, or concerns the linter itself.
+    ``configured`` says that its findings may be at places in configuration files.
     """
 
     code: str
@@ -86,6 +91,7 @@ class Rule:
     follows: tuple[str, ...] = ()
     named: Mapping[type, frozenset[str]] = field(default_factory=dict, compare=False)
     measured: bool = True
+    configured: bool = False
 
     @property
     def has_folder(self) -> bool:
@@ -159,6 +165,7 @@ def rule(
     follows: tuple[str, ...] = (),
     named: Mapping[type, Iterable[str]] | None = None,
     measured: bool = True,
+    configured: bool = False,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
@@ -166,7 +173,8 @@ def rule(
         kinds = on if isinstance(on, tuple) else (on,)
         spelt = {kind: frozenset(names) for kind, names in (named or {}).items()}
         return Rule(
-            code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt, measured
+            *(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt, measured),
+            configured=configured,
         )
 
     return declare

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
 from torchlint.diagnostics import UNTREATED, Diagnostic, Position, Span
+from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
 from torchlint.project.traces import Contents, Trace
@@ -37,6 +38,7 @@ from torchlint.source import (
     StaleSourceError,
     TogetherError,
     check_writable,
+    is_file,
     most_bytes,
     read_bytes,
     too_large,
@@ -555,6 +557,9 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
         whole = path not in mode.scopes and not outcome.result.applied
         return replace(outcome, before=data, key=key if whole else "", found=outcome.result.diagnostics)
     except SourceError as error:
+        if is_document(path) and is_file(path):
+            # Nobody says that it is one of the program's, and what else it may hold is no concern of this.
+            return _Outcome(Result(path))
         return _Outcome(Result(path, (_untreated(path, error),)))
     except RegistryError:
         # Not a matter of this file: there are no rules to check any file with.

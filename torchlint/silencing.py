@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchlint import parsing, registry
+from torchlint import registry
 from torchlint.checker import breaks, check
 from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.fixer import apply
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
-from torchlint.suppressions import Lines, Suppressions, Verb, read_lines
+from torchlint.suppressions import Lines, Suppressions, Verb, lines_of
 
 if TYPE_CHECKING:
     from torchlint.project.project import Project
@@ -96,7 +96,7 @@ def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> It
             by_row[_row(source, diagnostic)][diagnostic.code] = None
     if not by_row:
         return
-    lines = read_lines(source, parsing.comments(source.text))
+    lines = lines_of(source)
     above: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for row, codes in by_row.items():
         if row in lines.ends:

@@ -114,9 +114,18 @@ class Source:
         Raises:
             SourceError: the bytes are not text in the encoding they declare, or hold a NUL.
         """
+        body = data.removeprefix(codecs.BOM_UTF8)
+        return cls.decoded(data, path, _declared_encoding(data, body))
+
+    @classmethod
+    def decoded(cls, data: bytes, path: Path, encoding: str) -> Source:
+        """Decode ``data`` by a codec, but for a byte order mark of UTF-8.
+
+        Raises:
+            SourceError: the bytes are not text in this encoding, or hold a NUL.
+        """
         bom = data.startswith(codecs.BOM_UTF8)
-        body = data[len(codecs.BOM_UTF8) :] if bom else data
-        encoding = _declared_encoding(data, body)
+        body = data.removeprefix(codecs.BOM_UTF8)
         try:
             text = body.decode(encoding)
         except UnicodeDecodeError as error:

@@ -22,6 +22,7 @@ from itertools import chain
 
 from torchlint import parsing
 from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.documents import Document, is_document
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
 from torchlint.source import Source, with_line_feeds
@@ -163,6 +164,25 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
     if spans is not None:
         comments = [_comment(source, span) for span in spans]
     return Lines(tuple(comments), tuple(logical), tuple(code), frozenset(ends))
+
+
+def lines_of(source: Source) -> Lines:
+    """The comments and logical lines of a program or a configuration file."""
+    if not is_document(source.path):
+        return read_lines(source, parsing.comments(source.text))
+    document = Document(source)
+    spans = document.comments
+    comments = tuple(_comment(source, span) for span in spans)
+    if document.is_json or document.root is None:
+        return Lines(comments, (), ())
+    starts = {comment.row: comment.span.start for comment in comments}
+    rows = [
+        row
+        for row, start in enumerate(source.line_starts, start=1)
+        if source.text[start : starts.get(row, start + len(source.line(row)))].strip()
+    ]
+    ends = frozenset(range(1, len(source.line_starts) + 1)) - document.inner_rows
+    return Lines(comments, tuple((row, row) for row in rows), tuple(rows), ends)
 
 
 def _comment(source: Source, span: Span) -> Comment:
@@ -340,7 +360,7 @@ class Suppressions:
         self.directives, self.mistakes = reader.directives, reader.mistakes
         self._source = source
         if any(_may_be_comments(source)):
-            lines = read_lines(source, parsing.comments(source.text))
+            lines = lines_of(source)
             for comment in lines.comments:
                 reader.read(comment)
             self._place(lines)

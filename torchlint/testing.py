@@ -48,7 +48,7 @@ from torchlint.options import LintSettings
 from torchlint.rule import Rule
 from torchlint.runner import unified_diff
 from torchlint.source import NEWLINE, Source
-from torchlint.suppressions import read_lines
+from torchlint.suppressions import lines_of
 from torchlint.target import LIBRARIES, TORCH, Target
 
 SECTIONS = (
@@ -188,7 +188,7 @@ class Case:
 
 def _expectations(source: Source) -> tuple[Expectation, ...]:
     found: list[Expectation] = []
-    for comment in read_lines(source).comments:
+    for comment in lines_of(source).comments:
         for match in _EXPECT.finditer(comment.text):
             for text in match["items"].split(","):
                 item = _ITEM.fullmatch(text.strip())

@@ -14,7 +14,7 @@ from typing import Final
 
 import libcst as cst
 
-from torchlint.semantics.epochs import option_default
+from torchlint.semantics.configured import option_default
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import safe, unset_argument
-from torchlint.rule import ERROR, Finding, rule
+from torchlint.fixes import configure, safe, spelt, unset_argument
+from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics.configured import configured
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.loaders import Conflict, Loaders, Refusal
 from torchlint.semantics.module import Module
+from torchlint.semantics.values import MISSING
 
 _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
 
@@ -25,6 +27,7 @@ _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
     measured=False,
     on=cst.Call,
     mentions=("DataLoader",),
+    configured=True,
 )
 def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -34,7 +37,8 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     (`persistent_workers`, `prefetch_factor`, `timeout`, `multiprocessing_context`), `sampler` with
     `shuffle`, `batch_sampler` with `batch_size`, `shuffle`, `sampler` or `drop_last`, `batch_size=None`
     with `drop_last`, and an `IterableDataset` with `shuffle` or a sampler. Unit tests, which see to it that
-    such calls raise, are left alone.
+    such calls raise, are left alone. Options of worker processes may stand in a configuration file that the
+    program reads; they are found there as a warning, since a command line may ask for workers.
 
     ## Why is this bad?
 
@@ -58,7 +62,8 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     Safe where the argument says nothing beside the other: it is dropped. That holds for options of workers
     without workers, for `shuffle=True` beside a sampler that draws at random, and for a `batch_size` or
     `drop_last` that the batch sampler has too. No fix is offered where the two ask for different things, and
-    where the program catches the error or asserts that it is raised.
+    where the program catches the error or asserts that it is raised. In a configuration file the fix is
+    unsafe: the option may be meant for runs that ask for workers.
 
     ## References
 
@@ -67,11 +72,38 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     # Unit tests see to it that such calls raise.
     if not Loaders.of(module).makes_loader(call) or is_test(module):
         return
+    yield from _configured(call, module)
     conflicts = list(Loaders.of(module).conflicts(call))
     for conflict in conflicts:
         # What it is for is not certain if another of the arguments is the wrong one.
         fix = _fix(call, conflict, module) if all(other.idle for other in conflicts) else None
         yield Finding(call, _message(conflict), fix=fix, remedy=_remedy(call, conflict, module))
+
+
+def _configured(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """The options of workers that a configuration file asks for where it asks for no workers."""
+    workers = configured(module, call, "num_workers")
+    if workers is None or workers.value not in (0, MISSING):
+        return
+    for name, idle in _IDLE.items():
+        setting = configured(module, call, name)
+        if setting is None or not isinstance(setting.value, (bool, int, float)) or setting.value <= 0:
+            continue
+        # Before 2.0 the default was 2, and null was none.
+        if name == "prefetch_factor" and not module.target.at_least("2.0"):
+            continue
+        yield Finding(
+            call,
+            _message(Conflict(name, Refusal.NO_WORKERS, idle=True)),
+            severity=WARNING,
+            fix=configure(setting, idle),
+            remedy=f"Set `{spelt(setting, idle)}`",
+            at=setting,
+        )
+
+
+_IDLE: Mapping[str, object] = {"persistent_workers": False, "prefetch_factor": None, "timeout": 0}
+"""What options of workers are where there are none."""
 
 
 def _message(conflict: Conflict) -> str:

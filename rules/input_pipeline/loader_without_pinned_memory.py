@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import safe, set_argument, unsafe
+from torchlint.fixes import configure, safe, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.configured import configured
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+from torchlint.semantics.values import MISSING
 
 
 @rule(
@@ -20,6 +22,7 @@ from torchlint.semantics.module import Module
     on=cst.Call,
     mentions=("DataLoader",),
     remedy="Set `pin_memory=True`",
+    configured=True,
 )
 def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -53,8 +56,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
     Safe: the batches have the same contents. Without an accelerator the argument has no effect. It is unsafe
     where the program asks a loader or a tensor whether memory is pinned. It is not added beside `**kwargs`,
-    which may hold it already. Loaders whose datasets hand out tensors of the accelerator are left alone,
-    since those cannot be pinned; so are MPS and XLA.
+    which may hold it already; where these come from a configuration file, it is added there, which is unsafe
+    unless this loader alone is made of them. Loaders whose datasets hand out tensors of the accelerator are
+    left alone, since those cannot be pinned; so are MPS and XLA.
 
     ## References
 
@@ -63,7 +67,11 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
     """
     loaders = Loaders.of(module)
-    if not loaders.makes_loader(call) or not module.argument(call, "pin_memory").absent:
+    if not loaders.makes_loader(call):
+        return
+    setting = configured(module, call, "pin_memory")
+    absent = module.argument(call, "pin_memory").absent if setting is None else setting.value is MISSING
+    if not absent:
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
         return
@@ -71,9 +79,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
         return
-    grade = unsafe if loaders.pinning_asked_for else safe
-    yield Finding(
-        call,
-        "batches of this `DataLoader` are copied to the accelerator from pageable memory",
-        fix=grade(module, "Set `pin_memory=True`", set_argument(module, call, "pin_memory", "True")),
-    )
+    asked_for = loaders.pinning_asked_for
+    message = "batches of this `DataLoader` are copied to the accelerator from pageable memory"
+    if setting is not None:
+        fix = configure(setting, True, safe=not asked_for)
+        yield Finding(call, message, fix=fix, remedy=f"Set `{spelt(setting, True)}`", at=setting)
+        return
+    grade = unsafe if asked_for else safe
+    edits = set_argument(module, call, "pin_memory", "True")
+    yield Finding(call, message, fix=grade(module, "Set `pin_memory=True`", edits))

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import set_argument, unsafe
+from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.configured import Configured, configured
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+from torchlint.semantics.values import MISSING
 
 
 @rule(
@@ -20,6 +22,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("DataLoader|TrainingArguments|from trl|import trl",),
+    configured=True,
 )
 def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -33,6 +36,8 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     With `num_workers=0`, the default, reading, decoding, augmenting and collating happen in the training
     process between two steps, and the accelerator stands idle meanwhile. With workers the next batches are
     made while it computes. Start with about four workers per accelerator and raise it while that helps.
+
+    The number of workers may stand in a configuration file that the program reads; then it is found there.
 
     Data that is in memory already is left alone, and so are loaders of debugging runs and datasets that
     workers would duplicate or that hand out tensors of the accelerator.
@@ -67,26 +72,40 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     workers = module.settings.workers
     if loaders.is_trainer_arguments(call):
         argument = "dataloader_num_workers"
-        if not loaders.trainer_works_alone(call) or loaders.trains_on_host(call) or loaders.debugging(call):
+        setting = _setting(call, argument, module)
+        if not (setting or loaders.trainer_works_alone(call)) or loaders.trains_on_host(call):
             return
         message = "the trainer loads every batch in its own process"
-    elif loaders.makes_loader(call) and loaders.workers(call) == 0 and loaders.feeds_accelerator(call):
+    elif loaders.makes_loader(call):
         argument = "num_workers"
-        if loaders.idle_workers(call) or loaders.debugging(call):
+        setting = _setting(call, argument, module)
+        if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
+            return
+        if loaders.idle_workers(call):
             return
         message = "`DataLoader` makes every batch in the training process"
     else:
         return
+    if loaders.debugging(call):
+        return
+    code = f"{argument}={workers}" if setting is None else spelt(setting, workers)
     yield Finding(
         call,
-        f"{message}, and the accelerator waits for it; try `{argument}={workers}`",
-        fix=_fix(call, argument, workers, module),
-        remedy=_remedy(call, argument, workers, module),
+        f"{message}, and the accelerator waits for it; try `{code}`",
+        fix=_fix(call, argument, workers, setting, module),
+        remedy=_remedy(call, code, module),
+        at=setting,
     )
 
 
-def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
-    remedy = f"Set `{argument}={workers}`"
+def _setting(call: cst.Call, argument: str, module: Module) -> Configured | None:
+    """Where a configuration file says, or leaves it to the default, that there are no workers."""
+    setting = configured(module, call, argument)
+    return setting if setting is not None and setting.value in (0, MISSING) else None
+
+
+def _remedy(call: cst.Call, code: str, module: Module) -> str:
+    remedy = f"Set `{code}`"
     if not Loaders.of(module).spawnable(call):
         remedy += (
             '; where processes are spawned, that needs the run below `if __name__ == "__main__":`, '
@@ -95,7 +114,11 @@ def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
     return remedy
 
 
-def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:
+def _fix(
+    call: cst.Call, argument: str, workers: int, setting: Configured | None, module: Module
+) -> Fix | None:
     if not Loaders.of(module).spawnable(call):
         return None
+    if setting is not None:
+        return configure(setting, workers)
     return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, str(workers)))

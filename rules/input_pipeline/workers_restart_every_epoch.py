@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import set_argument, unsafe
+from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.configured import configured
 from torchlint.semantics.epochs import Workers, data_changes, repeated_epoch, usual_workers
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+from torchlint.semantics.values import MISSING
 
 
 @rule(
@@ -23,6 +25,7 @@ from torchlint.semantics.module import Module
     on=cst.Call,
     mentions=("DataLoader", "num_workers"),
     remedy="Set `persistent_workers=True`",
+    configured=True,
 )
 def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -61,7 +64,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     too; what another file changes in the dataset does not reach them; and no new seed is drawn for each
     pass, so that the workers' random numbers go on where they were, and those of the program come out
     differently. Where the number of workers is an option, the fix asks for persistent ones only if there
-    are any; where a dictionary of options says it, the fix adds to that.
+    are any; where a dictionary of options or a configuration file says it, the fix adds to that.
 
     ## References
 
@@ -74,7 +77,11 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     workers = usual_workers(module, call)
     if workers is None or workers.count < 1 or not accelerated(module) or loaders.debugging(call):
         return
-    if persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
+    setting = configured(module, call, "persistent_workers") if persistent.unknown else None
+    if setting is not None:
+        if setting.value is not MISSING:
+            return
+    elif persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
         return
     loop = repeated_epoch(module, call)
     if loop is None or data_changes(module, call, loop):
@@ -82,13 +89,15 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     yield Finding(
         call,
         "the workers of this `DataLoader` are started anew for every pass over it",
-        fix=_fix(call, workers, module),
+        fix=_fix(call, workers, module) if setting is None else configure(setting, True),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,
                 "each round of this loop is one pass",
             ),
         ),
+        remedy=None if setting is None else f"Set `{spelt(setting, True)}`",
+        at=setting,
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import spelt
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.configured import configured
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_full_precision
@@ -20,6 +22,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     measured=False,
     on=cst.Call,
     mentions=("import:transformers", "TrainingArguments|use_cache"),
+    configured=True,
 )
 def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -27,8 +30,9 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Finds `TrainingArguments` of Transformers for a training that are given none of `bf16`, `fp16` and `tf32`,
     where nothing else in the file sets the precision: no model of a smaller type, no TF32, no configuration
-    of DeepSpeed or Accelerate. Arguments of a trainer that only evaluates are left alone. It also finds
-    `use_cache=True` of a model whose activations are checkpointed.
+    of DeepSpeed or Accelerate. Arguments of a trainer that only evaluates are left alone. Where the arguments
+    come from a configuration file, they are found there. It also finds `use_cache=True` of a model whose
+    activations are checkpointed.
 
     ## Why is this bad?
 
@@ -64,10 +68,13 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     if is_test(module):
         return
     if left_in_full_precision(module, call):
+        setting = configured(module, call, "bf16")
+        code = "bf16=True" if setting is None else spelt(setting, True)
         yield Finding(
             call.func,
-            "the trainer computes in float32, being given none of `bf16`, `fp16` and `tf32`; add `bf16=True`",
-            remedy="Add `bf16=True`",
+            f"the trainer computes in float32, being given none of `bf16`, `fp16` and `tf32`; add `{code}`",
+            remedy=f"Add `{code}`",
+            at=setting,
         )
     cache = cache_beside_checkpointing(module, call)
     if cache is not None:

@@ -24,11 +24,12 @@ from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
-from torchlint.files import absolute, discover, repository
+from torchlint.files import Discovery, absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
+from torchlint.source import is_folder
 
 if TYPE_CHECKING:
     from torchlint.runner import Result
@@ -270,12 +271,8 @@ def _check(
         with terminal.listening():
             outcome = _check_stdin(terminal, resolver, chosen, about, memory)
     else:
-        found = discover(
-            paths or (Path(),),
-            lambda place: resolver.settings(place).options,
-            respect_gitignore=chosen.respect_gitignore,
-            force_exclude=chosen.force_exclude,
-        )
+        layouts = _layouts(resolver, chosen)
+        found = _discovered(paths or (Path(),), resolver, chosen, layouts)
         for warning in found.warnings:
             terminal.warn(warning)
         files = about.narrowed(found.files, terminal.warn)
@@ -285,7 +282,7 @@ def _check(
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
-            outcome = _check_files(terminal, resolver, chosen, files, about, memory)
+            outcome = _check_files(terminal, resolver, chosen, files, about, memory, layouts)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
     remarks = about.conclude(outcome, lambda path: resolver.lint(path).rules, _sources(outcome))
     if not (_streams(chosen) and _DASH not in paths):
@@ -318,6 +315,28 @@ def _chosen(settings: Settings, terminal: Terminal) -> Options:
     )
 
 
+def _discovered(paths: Sequence[Path], resolver: Resolver, chosen: Options, layouts: Layouts) -> Discovery:
+    """The files to check, with the configuration files that the code of their projects reads."""
+
+    def among(places: Sequence[Path], *, force_exclude: bool) -> Discovery:
+        return discover(
+            places,
+            lambda place: resolver.settings(place).options,
+            respect_gitignore=chosen.respect_gitignore,
+            force_exclude=force_exclude,
+        )
+
+    found = among(paths, force_exclude=chosen.force_exclude)
+    folders = [absolute(path) for path in paths if is_folder(path)]
+    if not folders:
+        return found
+    documents = among(layouts.documents_below(folders, found.files), force_exclude=True)
+    return Discovery(
+        tuple(dict.fromkeys((*found.files, *documents.files))),
+        tuple(dict.fromkeys((*found.warnings, *documents.warnings))),
+    )
+
+
 def _check_files(
     terminal: Terminal,
     resolver: Resolver,
@@ -325,6 +344,7 @@ def _check_files(
     files: tuple[Path, ...],
     about: Adoption,
     memory: caching.Memory,
+    layouts: Layouts,
 ) -> _Outcome:
     from torchlint import runner
     from torchlint.commands.progress import Progress
@@ -345,7 +365,6 @@ def _check_files(
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
         known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
-        layouts = _layouts(resolver, chosen)
         for result in _runner()(files, settings, mode, chosen.jobs, progress, known, layouts.of):
             outcome.add(result)
             tell(result.diagnostics)

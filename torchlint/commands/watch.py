@@ -80,7 +80,7 @@ class Memory:
             if layout is None:
                 continue
             if layout.root not in states:
-                states[layout.root] = {file: state_of(file) for file in layout.files}
+                states[layout.root] = {file: state_of(file) for file in layout.every}
             found[path] = states[layout.root] != self._projects.get(layout.root)
         self._projects = states
         return found

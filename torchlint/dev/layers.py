@@ -77,6 +77,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.linelength",),
         ("torchlint.reading",),
         ("torchlint.notebook",),
+        ("torchlint.documents",),
         ("torchlint.ipynb",),
         ("torchlint.magics",),
         ("torchlint.source",),

@@ -15,6 +15,7 @@ from torchlint.fixes.arguments import (
 )
 from torchlint.fixes.blocks import dissolve_in, end_block_before, wrap, wrap_with
 from torchlint.fixes.building import elsewhere, safe, unsafe
+from torchlint.fixes.configured import configure, spelt
 from torchlint.fixes.expressions import cut_off, replace
 from torchlint.fixes.imports import Spelling, add_import, insert_after_imports, remove_import, spell
 from torchlint.fixes.layout import Edits
@@ -26,6 +27,7 @@ __all__ = [
     "add_argument",
     "add_decorator",
     "add_import",
+    "configure",
     "cut_off",
     "dissolve_in",
     "elsewhere",
@@ -41,6 +43,7 @@ __all__ = [
     "safe",
     "set_argument",
     "spell",
+    "spelt",
     "unsafe",
     "unset_argument",
     "wrap",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from torchlint.project.configs import Configs
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
 from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
 from torchlint.reading import read
@@ -54,8 +55,16 @@ class Link:
 class Index:
     """The records of the files of one project, and where the names in them lead."""
 
-    def __init__(self, folders: SourceFolders, files: Iterable[Path], *, library: bool = False) -> None:
+    def __init__(
+        self,
+        folders: SourceFolders,
+        files: Iterable[Path],
+        configs: Configs | None = None,
+        *,
+        library: bool = False,
+    ) -> None:
         self.folders = folders
+        self.configs = configs or Configs(folders.root)
         self.library = library
         self.files = frozenset(files)
         self._sources: dict[Path, Source] = {}

@@ -5,15 +5,17 @@ Every file is part of one project at most. Where one project lies within another
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint.documents import is_document
 from torchlint.files import TooManyError, files_below
 from torchlint.options import AUTO, Options
-from torchlint.project.roots import is_built, is_marked, root_of
+from torchlint.project.configs import named_by
+from torchlint.project.roots import is_built, is_marked, root_around, root_of
 from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
@@ -35,23 +37,37 @@ class Layout:
     files: tuple[Path, ...] = ()
     library: bool = False
     """Whether others may import what it exports, where nobody sees it."""
+    configs: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
+    """The configuration files that each of the files names."""
+
+    @cached_property
+    def documents(self) -> tuple[Path, ...]:
+        """The configuration files, in order."""
+        return tuple(sorted({path for named in self.configs.values() for path in named}, key=str))
+
+    @cached_property
+    def every(self) -> tuple[Path, ...]:
+        """The files, and behind them the configuration files."""
+        return (*self.files, *self.documents)
 
     @cached_property
     def members(self) -> frozenset[Path]:
-        """The files, to look one up."""
-        return frozenset(self.files)
+        """All of them, to look one up."""
+        return frozenset(self.every)
 
     @cached_property
     def ranks(self) -> dict[Path, int]:
-        """The place of each file in the order of the files."""
-        return {file: rank for rank, file in enumerate(self.files)}
+        """The place of each in their order."""
+        return {file: rank for rank, file in enumerate(self.every)}
 
     def index(self) -> Index:
         """The records of the files; none of them is read before it is asked for."""
+        from torchlint.project.configs import Configs
         from torchlint.project.index import Index
         from torchlint.project.roots import source_folders
 
-        return Index(source_folders(self.root), self.files, library=self.library)
+        configs = Configs(self.root, self.configs)
+        return Index(source_folders(self.root), self.files, configs, library=self.library)
 
 
 class Layouts:
@@ -65,7 +81,7 @@ class Layouts:
         self._options_for = options_for
         self._respect_gitignore = respect_gitignore
         self._found: dict[Path, Layout] = {}
-        self._roots: dict[Path, Path] = {}
+        self._roots: dict[tuple[Path, bool], Path] = {}
         self._marked: dict[Path, bool] = {}
         self.given_up: list[Path] = []
         """The roots of projects that have too many folders or files to be looked at."""
@@ -77,11 +93,28 @@ class Layouts:
         layout = self.around(file)
         return layout if file in layout.members else None
 
+    def documents_below(self, folders: Iterable[Path], files: Iterable[Path]) -> tuple[Path, ...]:
+        """The configuration files in some folders that the code of projects reads, in order.
+
+        Those are the projects of the folders and of ``files``.
+        """
+        folders = tuple(folders)
+        layouts = {id(layout): layout for file in files if (layout := self.of(file)) is not None}
+        for folder in folders:
+            if self._options_for(folder).project:
+                layout = self._of_root(root_around(folder))
+                layouts[id(layout)] = layout
+        documents = {path for layout in layouts.values() for path in layout.documents}
+        return tuple(sorted(path for path in documents if any(folder in path.parents for folder in folders)))
+
     def around(self, file: Path) -> Layout:
         """The project that a file lies in, whether or not it is one of its files."""
-        if file.parent not in self._roots:
-            self._roots[file.parent] = root_of(file)
-        root = self._roots[file.parent]
+        key = file.parent, is_document(file)
+        if key not in self._roots:
+            self._roots[key] = root_around(file.parent) if is_document(file) else root_of(file)
+        return self._of_root(self._roots[key])
+
+    def _of_root(self, root: Path) -> Layout:
         if root not in self._found:
             self._found[root] = self._layout(root)
         return self._found[root]
@@ -98,7 +131,8 @@ class Layouts:
             self.given_up.append(root)
             return Layout(root)
         kind = self._options_for(root).project_kind
-        return Layout(root, files, library=is_built(root) if kind == AUTO else kind == "library")
+        library = is_built(root) if kind == AUTO else kind == "library"
+        return Layout(root, files, library, named_by(files, root))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint.conversion import NotOutlinedError
 from torchlint.diagnostics import Position
+from torchlint.documents import Entry
 from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
@@ -290,6 +291,22 @@ class Program:
     def names(self, part: Any, word: str) -> bool:
         """Whether the text of a module that may use another has a word."""
         return bool(self._speaking_of(self._direct_users(self.file(part)), (word,)))
+
+    def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
+        """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
+        return self.index.configs.find(self.file(part), name, beside=beside)
+
+    def composed(self, part: Any, folder: str, name: str) -> Path | None:
+        """The primary configuration that Hydra composes for a module; None if it is not known."""
+        return self.index.configs.composed(self.file(part), folder, name)
+
+    def entry(self, file: Path, keys: Sequence[str | int], *, hydra: bool, resolved: bool) -> Entry | None:
+        """What stands behind some keys in a configuration file; None if nothing plain does."""
+        return self.index.configs.entry(file, keys, hydra=hydra, resolved=resolved)
+
+    def readers(self, file: Path) -> int:
+        """How many files of the project name a configuration file."""
+        return len(self.index.configs.readers(file))
 
     def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
         if not words:

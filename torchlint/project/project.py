@@ -74,19 +74,38 @@ class Project:
             new = self._edges.get(waiting.pop(), set()) - found
             found |= new
             waiting += new
+        configs = self.index.configs
+        if file in configs.files:
+            for program in configs.readers(file):
+                found |= {program, *self.consulted(program)}
+        found.update(path for other in (file, *found) for path in configs.named(other))
         return frozenset(found - {file})
 
+    def configured_by(self, file: Path) -> list[Path]:
+        """The files in which something may be found at a place in a configuration file, in order.
+
+        Those are the programs that read it, and what is part of these.
+        """
+        found: set[Path] = set()
+        for reader in self.index.configs.readers(file):
+            if not is_test(reader, self.index.folders.root):
+                found |= {reader, *self.index.programs(reader)}
+        return sorted(found)
+
     def words(self, file: Path, own: Words) -> JoinedWords:
-        """The words of the programs that a file is part of."""
+        """The words of the programs that a file is part of, and of the configurations that these name."""
         vocabulary = own.vocabulary
         others = sorted(self.index.programs(file) - {file})
+        configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
+        others += sorted(configs)
         return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
 
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
         found = self._words.get(file)
         if found is None or found.vocabulary is not vocabulary:
+            document = self.index.configs.document(file)
             try:
-                text = self.index.source(file).text
+                text = self.index.source(file).text if document is None else document.source.text
             except SourceError:
                 text = ""
             found = self._words[file] = Words(text, vocabulary)
@@ -107,10 +126,18 @@ class Project:
     def holds(self, source: Source) -> bool:
         """Whether a file is to be checked together with others; its text is taken for that of the file.
 
-        A file that no other has to do with is not, nor is one of a program of very many files.
+        A file that no other has to do with is not, nor is one of a program of very many files; a program that
+        reads a configuration file is.
         """
+        configs = self.index.configs
+        if source.path in configs.files:
+            if configs.hold(source):
+                self._words.pop(source.path, None)
+                self.forget()
+            return True
         if source.path not in self.index.files:
             return False
         self.overlay(source)
         files = self.index.programs(source.path)
-        return len(files) > 1 and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
+        alone = len(files) < 2 and not configs.named(source.path)
+        return not alone and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER

@@ -19,6 +19,7 @@ METADATA = "pyproject.toml"
 _MARKERS = (METADATA, "setup.py", "setup.cfg", ".git")
 _LARGEST = 1_000_000
 INIT = "__init__.py"
+_NOT_FAR = 6
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
@@ -36,6 +37,16 @@ def root_of(file: Path) -> Path:
     while folder != folder.parent and _has_modules(folder.parent):
         folder = above_package(folder.parent)
     return folder
+
+
+def root_around(folder: Path) -> Path:
+    """The root of the project that the configuration files in a folder belong to.
+
+    That is the one of the nearest programs: those in the folder, or in one not far above it.
+    """
+    around = (folder, *folder.parents)[:_NOT_FAR]
+    near = next((up for up in around if is_marked(up) or _has_modules(up)), folder)
+    return root_of(near / INIT)
 
 
 def _has_modules(folder: Path) -> bool:

@@ -70,7 +70,7 @@ class Contents:
         return digest.digest()
 
     def shape(self, layout: Layout) -> bytes:
-        """A digest of which files a project has, and of what each says of imports."""
+        """A digest of which files a project has, and of what each says of imports and configurations."""
         if layout.root not in self._shapes:
             self._shapes[layout.root] = self._shape(layout)
         return self._shapes[layout.root]
@@ -86,6 +86,8 @@ class Contents:
             content = self.of(file)
             digest.update(b"\0" + _named(file))
             digest.update(b"\0" if content is None else content.imports)
+        for file, documents in sorted(layout.configs.items()):
+            digest.update(b"\0" + b"".join(map(_named, (file, *documents))))
         folders = {file.parent for file in layout.files}
         for folder in sorted(folders, key=str):
             # What a project leaves out may make its folder a package all the same.
@@ -100,14 +102,14 @@ class Contents:
 
     def holds(self, layout: Layout, trace: Trace) -> bool:
         """Whether all files of a trace, which is of a project of the same shape, are as they were."""
-        return max(trace.ranks, default=0) < max(len(layout.files), 1) and (
+        return max(trace.ranks, default=0) < max(len(layout.every), 1) and (
             self._digest(layout, trace.ranks) == trace.digest
         )
 
     def _digest(self, layout: Layout, ranks: Sequence[int]) -> str:
         digest = sha256()
         for rank in ranks:
-            content = self.of(layout.files[rank])
+            content = self.of(layout.every[rank])
             digest.update(b"\0" if content is None else content.digest)
         return digest.hexdigest()[:40]
 

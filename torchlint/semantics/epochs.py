@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.configured import configured, option_default
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind
@@ -54,6 +55,10 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
         return Workers(certain)
     module = module.home(call)
     node = module.argument(call, "num_workers").node
+    setting = configured(module, call, "num_workers")
+    if setting is not None:
+        usual = setting.value
+        return Workers(usual, node) if isinstance(usual, int) and not isinstance(usual, bool) else None
     if node is None:
         return _workers_of_dictionary(module, call)
     count = _usual_count(module, node)
@@ -126,41 +131,6 @@ def _elements(module: Module, node: cst.BaseExpression) -> tuple[cst.DictElement
         case _:
             pass
     return tuple(dict.fromkeys(found))
-
-
-def option_default(module: Module, name: str) -> cst.BaseExpression | None:
-    """The default of ``add_argument("--num-workers", default=4)``, if the program has one of that name.
-
-    Where several files have one, they must agree.
-    """
-    own = _option_defaults(module, name)
-    if own:
-        return own[0] if len(own) == 1 else None
-    found = [
-        default for other in module.companions("add_argument") for default in _option_defaults(other, name)
-    ]
-    alike = {repr(module.value(default).constant) for default in found}
-    return found[0] if len(alike) == 1 else None
-
-
-@remembered
-def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
-    """The defaults of the options of a name in one file."""
-    found: list[cst.BaseExpression] = []
-    for call in module.tree.nodes(cst.Call):
-        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "add_argument":
-            continue
-        flags = [
-            flag.lstrip("-").replace("-", "_")
-            for arg in call.args
-            if arg.keyword is None and isinstance(flag := module.value(arg.value).constant, str)
-        ]
-        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-        if "dest" in given:
-            flags = [str(module.value(given["dest"]).constant)]
-        if name in flags and "default" in given:
-            found.append(given["default"])
-    return found
 
 
 # --- epochs -------------------------------------------------------------------------------------------

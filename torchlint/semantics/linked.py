@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import libcst as cst
 
 from torchlint.diagnostics import Position
+from torchlint.documents import Entry
 from torchlint.syntax import RANK_SHIFT
 
 Class = TypeVar("Class")
@@ -87,6 +88,21 @@ class Link(Protocol):
 
     def names(self, module: Any, word: str) -> bool:
         """Whether the text of a module that may use another has a word."""
+
+    def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
+        """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
+
+    def composed(self, module: Any, folder: str, name: str) -> Path | None:
+        """The primary configuration that Hydra composes for a module; None if it is not known."""
+
+    def entry(self, file: Path, keys: Sequence[str | int], *, hydra: bool, resolved: bool) -> Entry | None:
+        """What stands behind some keys in a configuration file; None if nothing plain does.
+
+        ``hydra`` asks for what its defaults list makes of it, ``resolved`` for what interpolations refer to.
+        """
+
+    def readers(self, file: Path) -> int:
+        """How many files of the project name a configuration file."""
 
 
 def handing_on(kind: type[Class]) -> type[Class]:

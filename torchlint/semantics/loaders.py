@@ -19,6 +19,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
 from torchlint.semantics.flow.guards import implied
@@ -29,6 +30,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Field, Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -182,9 +184,11 @@ class Loaders(Part):
         """Whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
 
         That is a call of the class, of a local subclass that leaves the constructor alone, of a
-        ``functools.partial`` of either, and ``super().__init__(...)`` in a subclass.
+        ``functools.partial`` of either, ``super().__init__(...)`` in a subclass, and
+        ``hydra.utils.instantiate`` of a configuration that says so.
         """
-        return (self.module.class_of(call) or self.module.base_constructed(call)) in _LOADERS
+        made = self.module.class_of(call) or self.module.base_constructed(call)
+        return (made or instantiated(self.module, call)) in _LOADERS
 
     @cached_property
     def constructors(self) -> tuple[cst.Call, ...]:
@@ -332,11 +336,12 @@ class Loaders(Part):
     def is_trainer_arguments(self, call: cst.Call) -> bool:
         """Whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
         name = self.module.qualified(call.func)
-        return name is not None and is_training_arguments(name)
+        made = name is not None and is_training_arguments(name)
+        return made or parses_training_arguments(self.module, call)
 
     def trainer_works_alone(self, call: cst.Call) -> bool:
         """Whether a trainer is told, or left by default, to load its batches in its own process."""
-        absent = self.module.argument(call, "dataloader_num_workers").absent
+        absent = self.module.argument(call, "dataloader_num_workers").absent and not parses_file(call)
         return absent or self.constant(call, "dataloader_num_workers") == 0
 
     def trains_on_host(self, call: cst.Call) -> bool:

@@ -10,9 +10,11 @@ import libcst as cst
 
 from torchlint.semantics.api.families import is_pretrained_class, is_training_arguments
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.configured import parses_file, settings_of
 from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -133,6 +135,21 @@ def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None
     return bindings[0].value if passed and passed[0] is name else None
 
 
+def parses_training_arguments(module: Module, call: cst.Call) -> bool:
+    """Whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training arguments."""
+    if not parses_file(call) or not isinstance(call.func, cst.Attribute):
+        return False
+    parser = call.func.value
+    if isinstance(parser, cst.Name):
+        binding = module.names.assignment(parser)
+        parser = binding.value if binding is not None and binding.value is not None else parser
+    if not isinstance(parser, cst.Call) or last_name(parser.func) != "HfArgumentParser" or not parser.args:
+        return False
+    kinds = parser.args[0].value
+    listed = [e.value for e in kinds.elements] if isinstance(kinds, (cst.Tuple, cst.List)) else [kinds]
+    return any(is_training_arguments(module.qualified(kind) or "") for kind in listed)
+
+
 def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
     """The fields that a class of the file adds to those that it inherits."""
     definition = module.value(call.func).definition
@@ -178,15 +195,18 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     configuration of DeepSpeed says.
     """
     dotted = module.qualified(call.func) or ""
-    if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
+    parsed = parses_training_arguments(module, call)
+    if dotted.startswith("trl.") or not (parsed or taker(module, call) == TRAINING_ARGUMENTS):
         return False
-    if _stands_in(module, call):
+    if _is_handed_on(call) or _stands_in(module, call):
         return False
+    settings = settings_of(module, call)
     given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    given |= settings.items.keys() if settings is not None else set()
     if not (given & _OF_TRAINING or _trains(module)):
         return False
     if (
-        any(arg.star for arg in call.args)
+        (settings is None and (parsed or any(arg.star for arg in call.args)))
         or given & _DECIDED_ELSEWHERE
         or _own_fields(module, call) & _REDUCED
     ):

@@ -1,0 +1,26 @@
+"""Edits of configuration files: they set one key, in the style of its neighbours."""
+
+from __future__ import annotations
+
+from torchlint.diagnostics import Applicability, Fix
+from torchlint.documents import Scalar, added, replaced, written
+from torchlint.semantics.configured import Configured
+
+
+def configure(setting: Configured, value: object, *, safe: bool = False) -> Fix | None:
+    """A fix that gives a key another value, or adds it; None where that cannot be done without risk.
+
+    It is safe only if that is asked for, and if no other place of a program has to do with the setting.
+    """
+    entry = setting.entry
+    edit = replaced(entry, value) if isinstance(entry, Scalar) else added(entry, setting.key, value)
+    if edit is None:
+        return None
+    grade = Applicability.SAFE if safe and setting.exclusive else Applicability.UNSAFE
+    return Fix(f"Set `{spelt(setting, value)}`", (edit,), grade)
+
+
+def spelt(setting: Configured, value: object) -> str:
+    """A key with its value as the file would have them."""
+    key = f'"{setting.key}"' if setting.entry.document.is_json else setting.key
+    return f"{key}: {written(value)}"

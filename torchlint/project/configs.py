@@ -1,0 +1,203 @@
+"""Which configuration files the code of a project reads, and what stands in them.
+
+A file of YAML or JSON is one that code reads if the code names it: a text in a program ends with ``.yaml``,
+``.yml`` or ``.json`` and leads to the file from the folder of the program or from one above it, where it may
+be started, or ``hydra.main`` is told its folder and name. From there a defaults list of Hydra leads to
+further files. What a file is called says nothing by itself. Whether and how a program uses what it names is
+found out by the semantic model (`torchlint.semantics.configured`), which asks this module for the values.
+
+Files are composed as far as that is plain: defaults lists, groups, packages and interpolations of keys
+(`torchlint.project.composition`). Where a list has more to it (overrides, structured configurations), the
+configuration is not known. A command line may ask for other values, so that all of them are defaults.
+
+A configuration file is checked by way of the programs that name it: what their rules find at a place in it is
+a finding of that file, whether it is asked for by name, with its folder, or staged for a commit, and none of
+the program. A fix edits a value or adds a key in the style of its neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from torchlint.source import Source, SourceError, is_file, is_folder, read_bytes
+
+# Few projects have such files.
+if TYPE_CHECKING:
+    from torchlint.documents import Document, Entry
+
+_LARGEST_PROGRAM = 2_000_000
+_MOST_NAMED = 100
+_SIGNS = (b".yaml", b".yml", b".json", b"hydra")
+_NAME = re.compile(r"""["']([^"'\r\n]{1,150}\.(?:ya?ml|json))["']""")
+_FOLDER = re.compile(r"""["']([\w./\\ -]{1,80})["']""")
+_HYDRA_FOLDER = re.compile(r"""config_path\s*=\s*["']([^"'\r\n]*)["']""")
+_HYDRA_NAME = re.compile(r"""config_name\s*=\s*["']([^"'\r\n]+)["']""")
+_HYDRA_MAIN = re.compile(r"""hydra\.main\(\s*["']([^"'\r\n]*)["']\s*,\s*["']([^"'\r\n]+)["']""")
+_INTERPOLATION = re.compile(r"\$\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}")
+_MOST_STEPS = 8
+_YAML = ".yaml"
+
+
+def named_by(files: Iterable[Path], root: Path) -> dict[Path, tuple[Path, ...]]:
+    """The configuration files that each program names, with those that their defaults lists name."""
+    found: dict[Path, tuple[Path, ...]] = {}
+    for file in files:
+        try:
+            data = read_bytes(file, _LARGEST_PROGRAM)
+        except SourceError:
+            continue
+        if any(sign in data for sign in _SIGNS):
+            documents = _named(file, data.decode("utf-8", "replace"), root)
+            if documents:
+                found[file] = tuple(sorted(documents))
+    return found
+
+
+def _named(file: Path, text: str, root: Path) -> set[Path]:
+    names = [PurePosixPath(name.replace("\\", "/")) for name in dict.fromkeys(_NAME.findall(text))]
+    found = {place for name in names for place in _places(file, name, root) if is_file(place)}
+    if len(found) < len(names):
+        # The folder may be another text: ``Path("conf") / "train.yaml"``.
+        for folder in dict.fromkeys(_FOLDER.findall(text)):
+            for place in _places(file, PurePosixPath(folder), root):
+                if place != root and is_folder(place):
+                    found |= {place / name for name in names if is_file(place / name)}
+    if len(found) > _MOST_NAMED:
+        found = set()
+    if "hydra" in text:
+        from torchlint.project.composition import Composition
+
+        for folder, name in _hydra(text):
+            composition = Composition(_read, _plain(file.parent / folder))
+            composition.table(name)
+            found |= composition.visited
+    return {place for place in found if place.is_relative_to(root)}
+
+
+def _hydra(text: str) -> Iterator[tuple[str, str]]:
+    yield from _HYDRA_MAIN.findall(text)
+    for name in _HYDRA_NAME.findall(text):
+        for folder in _HYDRA_FOLDER.findall(text) or [""]:
+            yield folder, name
+
+
+def _places(file: Path, name: PurePosixPath, root: Path) -> Iterator[Path]:
+    """Where a name may lead that a program has: from its folder, or from one above it in the project."""
+    if name.is_absolute():
+        return
+    for folder in file.parents:
+        if folder.is_relative_to(root):
+            yield _plain(folder / name)
+
+
+def _plain(path: Path) -> Path:
+    return Path(os.path.normpath(path))
+
+
+def _read(path: Path) -> Document | None:
+    from torchlint.documents import MOST_CHARACTERS, Document
+    from torchlint.reading import read
+
+    try:
+        return Document(read(path, 4 * MOST_CHARACTERS))
+    except SourceError:
+        return None
+
+
+class Configs:
+    """The configuration files of one project, each read when it is first asked for."""
+
+    def __init__(self, root: Path, named: Mapping[Path, Sequence[Path]] | None = None) -> None:
+        self._root = root
+        self._named = {file: tuple(documents) for file, documents in (named or {}).items()}
+        self.files = frozenset(path for documents in self._named.values() for path in documents)
+        self._documents: dict[Path, Document | None] = {}
+        self._composed: dict[Path, Entry | None] = {}
+
+    def named(self, file: Path) -> tuple[Path, ...]:
+        """The configuration files that a program names."""
+        return self._named.get(file, ())
+
+    def readers(self, path: Path) -> list[Path]:
+        """The programs that name a configuration file."""
+        return sorted(file for file, documents in self._named.items() if path in documents)
+
+    def hold(self, source: Source) -> bool:
+        """Take a text for that of its file; whether that is another than before."""
+        from torchlint.documents import Document
+
+        before = self.document(source.path)
+        if before is not None and before.source.text == source.text:
+            return False
+        self._documents[source.path] = Document(source)
+        self._composed.clear()
+        return True
+
+    def document(self, path: Path) -> Document | None:
+        """A configuration file; None if it is not one of the project's, or cannot be read."""
+        if path not in self._documents:
+            self._documents[path] = _read(path) if path in self.files else None
+        return self._documents[path]
+
+    def find(self, file: Path, name: str, *, beside: bool) -> Path | None:
+        """The file that a program names; ``beside`` if it begins at the folder of the program.
+
+        None if there is none, or several that may be meant.
+        """
+        pure = PurePosixPath(name.replace("\\", "/"))
+        places = [_plain(file.parent / pure)] if beside else _places(file, pure, self._root)
+        found = [place for place in places if place in self.files]
+        return found[0] if len(found) == 1 else None
+
+    def composed(self, file: Path, folder: str, name: str) -> Path | None:
+        """The primary configuration of ``hydra.main`` in a program; None if it is not known."""
+        path = _plain(file.parent / folder / f"{name.removesuffix(_YAML)}{_YAML}")
+        if path not in self._composed:
+            from torchlint.project.composition import Composition
+
+            self._composed[path] = Composition(self.document, _plain(file.parent / folder)).table(name)
+        return path if self._composed[path] is not None else None
+
+    def entry(
+        self, path: Path, keys: Sequence[str | int], *, hydra: bool = False, resolved: bool = False
+    ) -> Entry | None:
+        """What stands behind some keys in a file; None if nothing does, or nothing that is plain.
+
+        ``hydra`` asks for what its defaults list makes of it, ``resolved`` for what interpolations refer to.
+        """
+        root = self._composed.get(path) if hydra else self._root_of(path)
+        return None if root is None else _entry(root, root, tuple(keys), resolved, _MOST_STEPS)
+
+    def _root_of(self, path: Path) -> Entry | None:
+        document = self.document(path)
+        return None if document is None else document.root
+
+
+def _entry(
+    root: Entry, entry: Entry | None, keys: tuple[str | int, ...], resolved: bool, left: int
+) -> Entry | None:
+    from torchlint.documents import Row, Scalar, Table
+
+    for key in (*keys, None):
+        if isinstance(entry, Scalar) and resolved and isinstance(entry.value, str) and "${" in entry.value:
+            refers = _INTERPOLATION.fullmatch(entry.value)
+            if refers is None or not left:
+                return None
+            entry = _entry(root, root, tuple(refers[1].split(".")), resolved, left - 1)
+            if isinstance(entry, (Scalar, Table)):
+                entry = replace(entry, shared=True)
+        if key is None:
+            break
+        match entry:
+            case Table(items=items) if isinstance(key, str):
+                entry = items.get(key)
+            case Row(items=row) if isinstance(key, int) and -len(row) <= key < len(row):
+                entry = row[key]
+            case _:
+                return None
+    return entry

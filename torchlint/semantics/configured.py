@@ -1,0 +1,426 @@
+"""What is set for a program from outside: the options of its command line, and its configuration files.
+
+A value that comes from a configuration file is followed back to the call that reads the file
+(``yaml.safe_load``, ``OmegaConf.load``, ``json.load``), or to the function that ``hydra.main`` hands it to,
+through names, attributes, items, functions and files. The keys on the way are looked up in the file.
+
+What is found is a default: a command line, or whoever edits the file, may ask for another value. So it is no
+constant of the program, and rules that need certainty do not ask for it. A value that the program sets anew
+under the same key is not known, nor is one that comes from two files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.documents import OPAQUE, Entry, Scalar, Table
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind, canonical
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Item, Path, Source, Through, onward, sole, traced
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING
+
+_READERS = frozenset(
+    {
+        *("yaml.load", "yaml.safe_load", "yaml.full_load", "yaml.unsafe_load", "json.load", "json.loads"),
+        "omegaconf.OmegaConf.load",
+    }
+)
+_RESOLVING = "omegaconf."
+_INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
+# What makes the same settings of the first argument, or of ``**`` settings.
+_REMAKING = frozenset(
+    {
+        *("omegaconf.OmegaConf.create", "omegaconf.OmegaConf.to_container", "omegaconf.DictConfig"),
+        *("argparse.Namespace", "types.SimpleNamespace", "builtins.dict", "copy.copy", "copy.deepcopy"),
+        *("easydict.EasyDict", "munch.Munch", "munch.munchify", "box.Box", "addict.Dict"),
+        *("ml_collections.ConfigDict",),
+    }
+)
+_MERGE = "omegaconf.OmegaConf.merge"
+_COMMAND_LINE = frozenset({"omegaconf.OmegaConf.from_cli", "omegaconf.OmegaConf.from_dotlist"})
+_CHANGING = frozenset(
+    {"update", "merge_with", "merge_with_cli", "merge_with_dotlist", "merge_from_list", "merge_from_file"}
+    | {"pop", "clear", "popitem"}
+)
+_CHANGING_FUNCTIONS = frozenset({"builtins.setattr", "omegaconf.OmegaConf.update"})
+_SAME_PATH = frozenset(
+    {
+        *("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "builtins.str", "os.fspath"),
+        *("os.path.abspath", "os.path.realpath", "os.path.expanduser", "os.path.normpath"),
+        *("hydra.utils.to_absolute_path",),
+    }
+)
+_OPENING = frozenset({"builtins.open", "io.open", "codecs.open"})
+_FILE_METHODS = frozenset({"open", "read", "read_text", "read_bytes"})
+_PATH_METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix"})
+_PARSING_FILES = frozenset({"parse_json_file", "parse_yaml_file"})
+
+
+class Place(NamedTuple):
+    """Some keys in a configuration file; with what the defaults lists of ``hydra`` make of it."""
+
+    file: FilePath
+    keys: tuple[str | int, ...]
+    hydra: bool
+    resolved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What a configuration file says of a parameter of a call.
+
+    ``entry`` is the value, or the mapping that has no such key; ``value`` is ``MISSING`` then. ``key`` is
+    what the file calls it. What stands there is the concern of this call alone if it is ``exclusive``.
+    """
+
+    key: str
+    entry: Scalar | Table
+    value: object
+    exclusive: bool
+
+
+# --- options of the command line -------------------------------------------------------------------------
+
+
+def option_default(module: Module, name: str) -> cst.BaseExpression | None:
+    """The default of ``add_argument("--num-workers", default=4)``, if the program has one of that name.
+
+    Where several files have one, they must agree.
+    """
+    own = _option_defaults(module, name)
+    if own:
+        return own[0] if len(own) == 1 else None
+    found = [
+        default for other in module.companions("add_argument") for default in _option_defaults(other, name)
+    ]
+    alike = {repr(module.value(default).constant) for default in found}
+    return found[0] if len(alike) == 1 else None
+
+
+@remembered
+def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
+    """The defaults of the options of a name in one file."""
+    found: list[cst.BaseExpression] = []
+    for call in module.tree.nodes(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "add_argument":
+            continue
+        flags = [
+            flag.lstrip("-").replace("-", "_")
+            for arg in call.args
+            if arg.keyword is None and isinstance(flag := module.value(arg.value).constant, str)
+        ]
+        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        if "dest" in given:
+            flags = [str(module.value(given["dest"]).constant)]
+        if name in flags and "default" in given:
+            found.append(given["default"])
+    return found
+
+
+# --- arguments ---------------------------------------------------------------------------------------------
+
+
+def configured(module: Module, call: cst.Call, name: str) -> Configured | None:
+    """What a configuration file says of a parameter of a call; None where none does, or it is not plain.
+
+    The parameter is given an item of the configuration (``num_workers=cfg.num_workers``), or is among those
+    that are unpacked (``**cfg.loader``) or instantiated.
+    """
+    if module.link is None:
+        return None
+    module = module.home(call)
+    argument = module.argument(call, name)
+    if argument.given:
+        node = argument.node
+        place = _place(module, node) if node is not None else None
+        if place is None or not place.keys or not isinstance(place.keys[-1], str):
+            return None
+        return _scalar(module, place, place.keys[-1])
+    if argument.absent:
+        return None
+    place = _unpacked(module, call)
+    table = _entry(module, place) if place is not None else None
+    if place is None or not isinstance(table, Table):
+        return None
+    if name in table.items:
+        return _scalar(module, place._replace(keys=(*place.keys, name)), name)
+    if _is_set(module, place.file, name):
+        return None
+    return Configured(name, table, MISSING, not table.shared and _is_exclusive(module, place))
+
+
+def instantiated(module: Module, call: cst.Call) -> str | None:
+    """The dotted name of what ``hydra.utils.instantiate(cfg.loader)`` makes an instance of."""
+    if module.link is None or not call.args or module.qualified(call.func) not in _INSTANTIATE:
+        return None
+    place = _unpacked(module, call)
+    table = _entry(module, place) if place is not None else None
+    if not isinstance(table, Table):
+        return None
+    target, partial = table.items.get("_target_"), table.items.get("_partial_")
+    if not isinstance(target, Scalar) or not isinstance(target.value, str) or partial is not None:
+        return None
+    return canonical(target.value)
+
+
+def parses_file(call: cst.Call) -> bool:
+    """Whether a call is one like ``parser.parse_yaml_file(…)``: it makes arguments of all that a file says."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
+
+
+def settings_of(module: Module, call: cst.Call) -> Table | None:
+    """The mapping of a configuration file that a call is given as its keywords."""
+    if module.link is None:
+        return None
+    module = module.home(call)
+    place = _unpacked(module, call)
+    table = _entry(module, place) if place is not None else None
+    return table if isinstance(table, Table) else None
+
+
+def _unpacked(module: Module, call: cst.Call) -> Place | None:
+    """Where the mapping is that a call is given as its keywords, if that is the only one."""
+    starred = [argument for argument in call.args if argument.star]
+    if module.qualified(call.func) in _INSTANTIATE and not starred:
+        first = call.args[0] if call.args else None
+        return _place(module, first.value) if first is not None and first.keyword is None else None
+    if parses_file(call) and len(call.args) == 1:
+        file = sole(_files(module, call.args[0].value))
+        return Place(file, (), hydra=False, resolved=False) if file is not None else None
+    if len(starred) != 1 or starred[0].star != "**":
+        return None
+    return _place(module, starred[0].value)
+
+
+def _scalar(module: Module, place: Place, name: str) -> Configured | None:
+    entry = _entry(module, place)
+    if not isinstance(entry, Scalar) or entry.value is OPAQUE or _is_set(module, place.file, name):
+        return None
+    key = name if entry.key is None else entry.document.text_of(entry.key).strip("\"'")
+    return Configured(key, entry, entry.value, not entry.shared and _is_exclusive(module, place))
+
+
+def _place(module: Module, node: cst.CSTNode) -> Place | None:
+    return sole(_read_from(module, node))
+
+
+def _entry(module: Module, place: Place) -> Entry | None:
+    assert module.link is not None
+    found: Entry | None = module.link.entry(
+        place.file, place.keys, hydra=place.hydra, resolved=place.resolved
+    )
+    return found
+
+
+def _is_exclusive(module: Module, place: Place) -> bool:
+    """Whether one place of one program alone has to do with what stands behind some keys."""
+    assert module.link is not None
+    if not place.keys or module.link.readers(place.file) != 1:
+        return False
+    word = re.compile(rf"""[."']{re.escape(str(place.keys[-1]))}\b""")
+    texts = [each.tree.text for each in (module, *module.companions())]
+    return sum(len(word.findall(text)) for text in texts) == 1 and not any("ConfigStore" in t for t in texts)
+
+
+# --- where settings come from ------------------------------------------------------------------------------
+
+
+@traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
+def _read_from(module: Module, node: cst.CSTNode, path: Path) -> Place | list[Source] | None:
+    match node:
+        case cst.Param():
+            return _handed_by_hydra(module, node, path)
+        case cst.Attribute(value=owner, attr=cst.Name(name)) if (
+            not SelfAttributes.is_self(owner) and module.qualified(node) is None
+        ):
+            return onward(owner, path=(name, *path))
+        case cst.Call():
+            return _called(module, node, path)
+        case _:
+            return None
+
+
+def _called(module: Module, call: cst.Call, path: Path) -> Place | list[Source] | None:
+    name = module.qualified(call.func)
+    first = call.args[0].value if call.args else None
+    if name in _READERS and first is not None:
+        file = sole(_files(module, first))
+        return _at(file, path, resolved=name.startswith(_RESOLVING)) if file is not None else None
+    if name in _REMAKING and len([a for a in call.args if not a.keyword]) == 1 and first is not None:
+        return onward(first, path=path)
+    if name == _MERGE:
+        given = [argument.value for argument in call.args if not _is_command_line(module, argument.value)]
+        return onward(given[0], path=path) if len(given) == 1 else None
+    if name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "get":
+        key = module.value(first).constant if first is not None else MISSING
+        return onward(call.func.value, path=(key, *path)) if isinstance(key, str) else None
+    if name == "builtins.int" and len(call.args) == 1 and first is not None and not path:
+        return onward(first)
+    return None
+
+
+def _at(file: FilePath, path: Path, *, hydra: bool = False, resolved: bool = False) -> Place | None:
+    keys = tuple(step for step in path if isinstance(step, (str, int)))
+    return Place(file, keys, hydra, resolved) if len(keys) == len(path) else None
+
+
+def _is_command_line(module: Module, node: cst.BaseExpression) -> bool:
+    made: cst.BaseExpression | None = node
+    if isinstance(node, cst.Name):
+        binding = module.names.assignment(node)
+        made = binding.value if binding is not None else None
+    return isinstance(made, cst.Call) and module.qualified(made.func) in _COMMAND_LINE
+
+
+def _handed_by_hydra(module: Module, param: cst.Param, path: Path) -> Place | None:
+    """The configuration that ``@hydra.main(config_path=…, config_name=…)`` hands to a function."""
+    binding = module.binding_of(param)
+    function = binding.scope.node if binding is not None else None
+    if module.link is None or not isinstance(function, cst.FunctionDef):
+        return None
+    if not function.params.params or function.params.params[0] is not param:
+        return None
+    for decorator in function.decorators:
+        made = decorator.decorator
+        if not isinstance(made, cst.Call) or module.qualified(made.func) != "hydra.main":
+            continue
+        given: dict[str, object] = {}
+        for position, argument in zip(("config_path", "config_name"), made.args, strict=False):
+            if argument.keyword is None:
+                given[position] = module.value(argument.value).constant
+        for argument in made.args:
+            if argument.keyword is not None:
+                given[argument.keyword.value] = module.value(argument.value).constant
+        folder, name = given.get("config_path"), given.get("config_name")
+        if not isinstance(name, str) or not isinstance(folder, (str, type(None))):
+            return None
+        file = module.link.composed(module, folder or "", name)
+        return _at(file, path, hydra=True, resolved=True) if file is not None else None
+    return None
+
+
+# --- files -------------------------------------------------------------------------------------------------
+
+
+class _Named(NamedTuple):
+    """The name of a file; ``beside`` if it begins at the folder of the program, and else where that runs."""
+
+    text: str
+    beside: bool = False
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Source] | None:
+    """The configuration file that something is the name of, or the path, the open file or the text."""
+    if path not in ((), (Item.ENTERED,)) or module.link is None:
+        return None
+    if isinstance(node, cst.Call):
+        name = module.qualified(node.func)
+        if name in _OPENING and node.args:
+            return onward(node.args[0].value)
+        if name is None and isinstance(node.func, cst.Attribute) and node.func.attr.value in _FILE_METHODS:
+            return onward(node.func.value)
+    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+        default = option_default(module, node.attr.value)
+        if default is not None:
+            return onward(default)
+    named = _name(module, node)
+    found: FilePath | None = None
+    if named is not None:
+        found = module.link.configuration(module, named.text, beside=named.beside)
+    return found
+
+
+@solved(None)
+def _name(module: Module, node: cst.BaseExpression) -> _Named | None:
+    """The name of a file that an expression is, as far as it is written out."""
+    match node:
+        case cst.SimpleString() | cst.ConcatenatedString():
+            text = node.evaluated_value
+            return _Named(text) if isinstance(text, str) else None
+        case cst.Name("__file__"):
+            return _Named("__file__", beside=True)
+        case cst.Name():
+            bindings = module.bindings(node)
+            if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
+                return _name(module, bindings[0].value) if bindings[0].value is not None else None
+        case cst.Attribute(value=owner, attr=cst.Name("parent")):
+            return _above(_name(module, owner))
+        case cst.BinaryOperation(operator=cst.Divide()):
+            return _joined(_name(module, node.left), _name(module, node.right))
+        case cst.Call(func=func, args=[first, *rest]) if module.qualified(func) in (
+            *_SAME_PATH,
+            "os.path.join",
+            "os.path.dirname",
+        ):
+            found = _name(module, first.value)
+            if module.qualified(func) == "os.path.dirname":
+                return _above(found)
+            for argument in rest:
+                found = _joined(found, _name(module, argument.value))
+            return found
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PATH_METHODS:
+            return _name(module, owner)
+        case _:
+            pass
+    return None
+
+
+def _above(named: _Named | None) -> _Named | None:
+    return named and named._replace(text=str(PurePosixPath(named.text).parent))
+
+
+def _joined(folder: _Named | None, name: _Named | None) -> _Named | None:
+    if folder is None or name is None or name.beside:
+        return None
+    return folder._replace(text=str(PurePosixPath(folder.text) / name.text))
+
+
+# --- what the program sets itself --------------------------------------------------------------------------
+
+
+def _is_set(module: Module, file: FilePath, key: str) -> bool:
+    """Whether the program sets a key of a configuration anew, or perhaps any."""
+    return any(
+        place == file and name in (key, None)
+        for each in (module, *module.companions())
+        for place, name in _changes(each)
+    )
+
+
+@remembered
+def _changes(module: Module) -> tuple[tuple[FilePath, str | None], ...]:
+    """The keys of configurations that a module sets, with the file; None for any key of it."""
+    return tuple(
+        (end.file, key)
+        for owner, key in _set_items(module)
+        for end in _read_from(module, owner)
+        if end is not None
+    )
+
+
+def _set_items(module: Module) -> Iterator[tuple[cst.BaseExpression, str | None]]:
+    """What a module sets an item of, and under which key."""
+    for name, bindings in module.names.attributes.items():
+        yield from ((binding.target.value, name) for binding in bindings)
+    for assign in module.tree.nodes(cst.Assign):
+        for target in assign.targets:
+            match target.target:
+                case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                    constant = module.value(index).constant
+                    yield owner, constant if isinstance(constant, str) else None
+    for call in module.tree.nodes(cst.Call):
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) in _CHANGING:
+            yield call.func.value, None
+        if call.args and module.qualified(call.func) in _CHANGING_FUNCTIONS:
+            yield call.args[0].value, None
