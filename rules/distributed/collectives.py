@@ -179,11 +179,12 @@ class Collectives(Part):
         name = last_name(call.func)
         if found is not None or name is None or not call.args or call.args[0].star:
             return found
-        if name in self._names:
+        exchanges = has(name, Role.EXCHANGE)
+        if exchanges or name in self._names:
             callee = self.module.callee(call)
             if isinstance(callee, cst.FunctionDef):
                 return self._by_helper(call, callee)
-        if has(name, Role.EXCHANGE) and not _is_well_known(self.module, call.func):
+        if exchanges and not _is_well_known(self.module, call.func):
             return Collective(call, name, call.args[0].value, None)
         return None
 

@@ -40,6 +40,8 @@ SMALL: tuple[Value, ...] = (
     BOTTOM,
     UNKNOWN,
     UNKNOWN.on(Device.CPU),
+    UNKNOWN._replace(among=frozenset({Kind.NUMBER, Kind.LIST})),
+    UNKNOWN._replace(among=frozenset({Kind.TENSOR})),
     NONE,
     NONE.on(Device.CPU),
     NUMBER,
@@ -115,9 +117,10 @@ def _exactly(value: Value | None) -> object:
     """A value in a form that tells ``1``, ``1.0`` and ``True`` apart."""
     if value is None:
         return None
-    parts = value._replace(elements=None, item=None, receiver=None, constant=None)
+    parts = value._replace(elements=None, item=None, receiver=None, constant=None, among=None)
     inner = (value.item, value.receiver, *(value.elements or ()))
-    return parts, repr(value.constant), value.elements is None, tuple(map(_exactly, inner))
+    among = None if value.among is None else sorted(kind.value for kind in value.among)
+    return parts, repr(value.constant), value.elements is None, among, tuple(map(_exactly, inner))
 
 
 def _is_lattice(a: Value, b: Value, c: Value) -> bool:

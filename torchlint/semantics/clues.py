@@ -208,9 +208,11 @@ class Clues:
                     return True
         return False
 
-    def by_name(self, name: str, node: cst.CSTNode) -> Value:
-        """What a variable of this name conventionally is, where nothing else tells."""
+    def by_name(self, name: str, node: cst.CSTNode, shown: Value = UNKNOWN) -> Value:
+        """What a variable of this name conventionally is, of all that it may be as far as is shown."""
         for value in _by_convention(name):
+            if not shown.may_be(value.kind):
+                continue
             if value.kind is Kind.TENSOR and self.used_attributes(node) & _MAPPING_METHODS:
                 continue
             if value.kind is Kind.OPTIMIZER and not self.used_attributes(node) & _OPTIMIZER_METHODS:

@@ -327,9 +327,8 @@ class GradModes(Part):
         definition = self.module.value(made).definition
         if isinstance(definition, cst.FunctionDef):
             mode = self._around(definition)
-            if mode is None and self.tree.is_elsewhere(definition) and has(last_name(made), *_SUSPECTS):
-                return Grad.UNKNOWN
-            return mode
+            suspect = mode is None and has(last_name(made), *_SUSPECTS)
+            return Grad.UNKNOWN if suspect and self._hands_on(definition) else mode
         return self._context(decorator)
 
     def _around(self, decorator: cst.FunctionDef) -> Grad | None:
@@ -350,6 +349,20 @@ class GradModes(Part):
         if not found:
             return None
         return found.pop() if len(found) == 1 else Grad.UNKNOWN
+
+    def _hands_on(self, decorator: cst.FunctionDef) -> bool:
+        """Whether a decorator returns what something else makes of the function that it is given."""
+        for call in self.tree.descendants(decorator.body):
+            if not isinstance(call, cst.Call) or isinstance(self.tree.parent(call), cst.Expr):
+                continue
+            if isinstance(call.func, cst.Name) and self._is_given(call.func):
+                continue
+            if self.names.qualified(call.func) != "functools.wraps" and any(
+                isinstance(argument.value, cst.Name) and self._is_given(argument.value)
+                for argument in call.args
+            ):
+                return True
+        return False
 
     def _is_given(self, name: cst.Name) -> bool:
         return any(binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(name))

@@ -306,7 +306,7 @@ class Inference:
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
-                return self._merge_device(self.clues.by_name(node.value, node), result)
+                return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
             if says_host(node.value):
                 return result.on(Device.CPU)
@@ -624,7 +624,7 @@ class Inference:
             mapped = self._mapped(function, param)
             if mapped is BOTTOM or mapped.known:
                 return mapped
-        if named:
+        if named and (passed is None or passed.may_be(Kind.DEVICE)):
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if passed is BOTTOM:
             return passed
@@ -776,7 +776,7 @@ class Inference:
                 return TENSOR.attached(Graph.DETACHED)
             if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
-                return self._merge_device(self.clues.by_name(attr, node), result)
+                return self._merge_device(self.clues.by_name(attr, node, result), result)
         return result
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
@@ -1107,7 +1107,7 @@ class Inference:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
                 result = self.returned(callee.definition)
-                if result.kind is Kind.UNKNOWN and callee.receiver is not None:
+                if result.kind is Kind.UNKNOWN and result.among is None and callee.receiver is not None:
                     return self.library.unknown_call(node)
                 return result
             case Kind.FUNCTION | Kind.CLASS if callee.cls is not None:

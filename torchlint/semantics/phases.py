@@ -15,6 +15,7 @@ from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Decision, Function
 from torchlint.semantics.flow.guards import Guard, concluded
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import all_parameters, dotted_text
@@ -113,6 +114,9 @@ def _collates(name: str | None) -> bool:
     )
 
 
+_PLAIN = frozenset(
+    {Kind.TENSOR, Kind.BATCH, Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.NONE, Kind.SHAPE}
+)
 # What such a function is for does not change with what it does in between.
 _SETTLED = frozenset({Phase.FORWARD, Phase.DATASET, Phase.SETUP})
 _BRANCHING: frozenset[type] = frozenset({cst.If, cst.IfExp})
@@ -468,12 +472,44 @@ class Phases(Part):
         trains = self._trains(function)
         if trains is not None:
             return Phase.TRAINING if trains else Phase.UNKNOWN
+        named = self._named(function)
+        return None if named is None or self._refutes(function, named) else named
+
+    def _named(self, function: cst.FunctionDef) -> Phase | None:
+        """What a function is for by its name."""
         name = function.name.value
         if _evaluates(name):
             return Phase.EVALUATION
         if begins(name, Role.TEST) and any(_names_model_or_data(p) for p in _parameter_names(function)):
             return Phase.EVALUATION
         return Phase.TRAINING if begins(name, Role.TRAINING) else None
+
+    def _refutes(self, function: cst.FunctionDef, named: Phase) -> bool:
+        """Whether the calls of a function, all of which are seen, speak against what its name says.
+
+        What only runs in evaluation mode, or with autograd off, trains nothing; what is given tensors and
+        numbers alone has no model to evaluate.
+        """
+        callers = self.module.callers(function)
+        if not callers:
+            return False
+        if named is Phase.TRAINING:
+            return all(
+                self._shown(call) is Phase.EVALUATION or grad(self.module, call) is Grad.OFF
+                for call in callers
+            )
+        return self.module.classes.owner(function) is None and self._computes_only(function)
+
+    def _computes_only(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is given tensors and numbers, and calls no model."""
+        bindings = (self.module.names.by_node.get(each) for each in all_parameters(function.params))
+        given = [self.module.inference.parameter(each) for each in bindings if each is not None]
+        if not given or not all(value.kind in _PLAIN for value in given):
+            return False
+        return not any(
+            isinstance(node, cst.Call) and self.module.value(node.func).kind is Kind.MODULE
+            for node in self.tree.descendants(function.body)
+        )
 
     @remembered
     def _hooked(self, function: Function) -> Phase | None:

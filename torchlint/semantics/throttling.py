@@ -218,7 +218,9 @@ class Throttling(Part):
             if given is None and isinstance(call.func, cst.Attribute):
                 given = call.func.value
             return self._rare(given, truth) if given is not None else None
-        if truth and self._asks_for_occasion(name, given):
+        function = self.module.callee(call)
+        shown = isinstance(function, cst.FunctionDef) and self._says(returns(self.module, function), truth)
+        if truth and not shown and self._asks_for_occasion(name, given):
             return _ALWAYS
         if not truth:
             if qualified in _HAS_ACCELERATOR:
@@ -230,7 +232,6 @@ class Throttling(Part):
             dividend = self._dividend(call)
             if dividend is not None:
                 return self._tied(dividend)
-        function = self.module.callee(call)
         if isinstance(function, cst.FunctionDef) and self._answers(function, truth) is not None:
             return self._tied(call)
         return None
@@ -283,6 +284,10 @@ class Throttling(Part):
         )
         return met(rare, _narrower)
 
+    def _says(self, values: Iterable[cst.CSTNode], truth: bool) -> bool:
+        """Whether one of some values is plainly true (or false) at a place that is no seldom one."""
+        return any(_constant(value) is truth and self._at(value) is None for value in values)
+
     def _at(self, node: cst.CSTNode) -> Restriction | None:
         """The innermost restriction of a place in the loop around it."""
         loops = self.module.flow.statement_loops(node)
@@ -302,10 +307,10 @@ class Throttling(Part):
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
         """``verbose=1``: above ``bound`` unless callers, or the flags of the interpreter, turn it off."""
-        defaults = self._defaults(flag)
-        return _constant(flag) is True or (
-            bool(defaults) and all(_number(default) > bound for default in defaults)
-        )
+        defaults, constant = self._defaults(flag), self.module.value(flag).constant
+        if defaults:
+            return all(_number(default) > bound for default in defaults)
+        return _constant(flag) is True or (isinstance(constant, int) and constant > bound)
 
     def _is_off_by_default(self, flag: cst.CSTNode) -> bool:
         defaults = self._defaults(flag)
