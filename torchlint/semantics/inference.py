@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from torchlint.effort import ExhaustedError
-from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -30,7 +29,7 @@ from torchlint.semantics.conventions import (
     names_accelerator,
     says_host,
 )
-from torchlint.semantics.fixpoint import Answers, Fixpoint
+from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards, unchanged
@@ -95,7 +94,6 @@ class Inference:
         names: Names,
         flow: ControlFlow,
         classes: Classes,
-        fixpoint: Fixpoint[Any, Any] | None = None,
     ) -> None:
         self.tree = tree
         self.link = names.link
@@ -104,9 +102,7 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        if fixpoint is None:
-            fixpoint = Fixpoint(partial(place_of, tree.order), depth=DEEPEST_QUESTIONS, effort=self.effort)
-        self.fixpoint = fixpoint
+        self.fixpoint = names.fixpoint
         self.library = Library(self)
         self.annotations = self._part(Annotations)(self, self.library)
         self.callgraph = self._part(CallGraph)(self)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
 from torchlint.diagnostics import Position
+from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
@@ -17,9 +18,10 @@ from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.inference import Inference
+from torchlint.semantics.inference import Inference, place_of
 from torchlint.semantics.linked import Link, handing_on
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
 from torchlint.source import line_start
 from torchlint.syntax import SyntaxTree
@@ -151,9 +153,9 @@ class Module:
         for part in self.parts.values():
             vars(part).clear()
         for part in vars(self).values():
-            if isinstance(part, (Names, Classes)):
+            if isinstance(part, Names):
                 part.close()
-            elif isinstance(part, (Inference, Fixpoint)):
+            elif isinstance(part, (ControlFlow, Classes, Inference, Fixpoint)):
                 # What the fixpoint remembers is found by the parts that were asked.
                 vars(part).clear()
         vars(self).clear()
@@ -168,7 +170,7 @@ class Module:
     @cached_property
     def flow(self) -> ControlFlow:
         """The control-flow graphs of the functions."""
-        return ControlFlow(self.tree)
+        return ControlFlow(self.tree, self.fixpoint, self.link)
 
     @cached_property
     def classes(self) -> Classes:
@@ -178,14 +180,17 @@ class Module:
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = self.part(Inference)(self.tree, self.names, self.flow, self.classes, self._shared)
+        inference = self.part(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
     @cached_property
     def fixpoint(self) -> Fixpoint[Any, Any]:
-        """What remembers the answers on which values depend, and which depend on values."""
-        return self.inference.fixpoint
+        """What remembers every answer: the one memory of the model."""
+        if self._shared is not None:
+            return self._shared
+        order = partial(place_of, self.tree.order)
+        return Fixpoint(order, depth=DEEPEST_QUESTIONS, effort=self.tree.effort)
 
     @property
     def target(self) -> Target:
@@ -228,20 +233,11 @@ class Module:
 
     # ------------------------------------------------------------------ calls
 
+    @remembered
     def call(self, call: cst.Call) -> calls.BoundCall:
         """The arguments of a call laid against the signature of what it calls."""
-        found = self._bound.get(call)
-        if found is None:
-            signature, presets = self._signature(call)
-            found = calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
-            if not self.fixpoint.busy:
-                # Else what is called may still be half an answer.
-                self._bound[call] = found
-        return found
-
-    @cached_property
-    def _bound(self) -> dict[cst.Call, calls.BoundCall]:
-        return {}
+        signature, presets = self._signature(call)
+        return calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
 
     def argument(self, call: cst.Call, name: str) -> Argument:
         """What a call passes for the parameter ``name``."""
