@@ -102,7 +102,7 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
-    answers_for_all = frozenset({"home", "value", "part"})
+    answers_for_all = frozenset({"home", "value", "linked"})
 
     def __init__(
         self,
@@ -120,12 +120,17 @@ class Module:
         self.settings = settings
         self._locate = locate
         self._grad_off = grad_off
-        self.parts: dict[type[Part], Part] = {}
+        self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
 
-    def part(self, kind: type[AnyPart]) -> type[AnyPart]:
+    def linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
+
+    @remembered
+    def part(self, kind: type[Part]) -> Part:
+        """The part of a class, the same each time; as `Part.of`."""
+        return self.linked(kind)(self)
 
     @staticmethod
     def counterpart(module: Any) -> Module:
@@ -150,7 +155,7 @@ class Module:
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
-        for part in self.parts.values():
+        for part in self.parts:
             vars(part).clear()
         for part in vars(self).values():
             if isinstance(part, Names):
@@ -165,7 +170,7 @@ class Module:
     @cached_property
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
-        return self.part(Names)(self.tree, self.flow, _is_library_name, self.link)
+        return self.linked(Names)(self.tree, self.flow, _is_library_name, self.link)
 
     @cached_property
     def flow(self) -> ControlFlow:
@@ -175,12 +180,12 @@ class Module:
     @cached_property
     def classes(self) -> Classes:
         """The classes of the file."""
-        return self.part(Classes)(self.tree, self.names)
+        return self.linked(Classes)(self.tree, self.names)
 
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = self.part(Inference)(self.tree, self.names, self.flow, self.classes)
+        inference = self.linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
@@ -370,6 +375,7 @@ class Part:
         self.module = module
         self.tree = module.tree
         self.link = module.link
+        module.parts.append(self)
 
     @classmethod
     def counterpart(cls: type[Known], module: Any) -> Known:
@@ -381,11 +387,7 @@ class Part:
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
         """The part for a file, the same each time."""
-        found: Any
-        try:
-            found = module.parts[cls]
-        except KeyError:
-            found = module.parts[cls] = module.part(cls)(module)
+        found: Any = module.part(cls)
         return found  # type: ignore[no-any-return]
 
 
