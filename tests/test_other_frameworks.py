@@ -14,7 +14,7 @@ import pytest
 from torchlint import registry
 from torchlint.checker import check
 from torchlint.options import LintSettings
-from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.model import build
 from torchlint.semantics.names import Names
 from torchlint.semantics.otherframeworks import imports_torch, of_other_framework
 from torchlint.source import Source
@@ -44,8 +44,7 @@ def of_framework(program: str, framework: str) -> str:
 
 
 def names_of(program: str) -> Names:
-    tree = SyntaxTree(program)
-    return Names(tree, ControlFlow(tree))
+    return build(SyntaxTree(program), LintSettings()).names
 
 
 def findings(program: str, path: Path) -> list[str]:

@@ -27,6 +27,8 @@ from benchmarks.architecture.sources import (
 
 _CACHES = {"cache", "lru_cache"}
 _KEEPERS = {"remembered", "solved"}
+_CONSTANTS = {"str", "str | None", "type", "type[Any]"}
+_OF_CONSTANTS = "functions of text"
 
 
 def memories(sources: Sources) -> Measured:
@@ -36,19 +38,29 @@ def memories(sources: Sources) -> Measured:
     - ``cache`` or ``lru_cache`` of functools;
     - the fixpoint: ``fixpoint.ask(…)``, or a decorator from a module named ``fixpoint``, or one named
       ``remembered`` or ``solved`` from a module that keeps its answers in the tables of a fixpoint, in
-      nothing of its own;
+      nothing of its own; and the tables of the module ``fixpoint`` itself;
     - ``remembered`` or ``solved`` from any other module;
     - dictionaries filled by hand: a function that looks a key up in an attribute or a global (``get``,
-      ``in``, a subscript) and stores something under the same key there. Counting (``+=``) is none.
+      ``in``, a subscript) and stores something under the same key there. Counting (``+=``) is none, and
+      neither is a table of the function around, which ends with its call.
+
+    Listed apart, and no style: ``cache`` on a function of the module level that is given nothing but text or
+    a class, by its annotations. What it says is the same in every file, whatever was asked before, so that
+    it remembers nothing about programs.
     """
     found: dict[str, list[Place]] = {}
     for code in sources.model_and_rules:
         for style, place in _memories(sources, code):
             found.setdefault(style, []).append(place)
     parts = {style: len(places) for style, places in sorted(found.items())}
-    shown = f"{len(found)} ({', '.join(f'{style} {count}' for style, count in parts.items())})"
+    apart = parts.pop(_OF_CONSTANTS, 0)
+    shown = f"{len(parts)} ({', '.join(f'{style} {count}' for style, count in parts.items())})"
+    if apart:
+        shown += f"; apart: {_OF_CONSTANTS} {apart}"
     places = tuple(sorted(place for places in found.values() for place in places))
-    return Measured(len(found), shown if found else "0", parts, places)
+    return Measured(
+        len(parts), shown if found else "0", parts | ({_OF_CONSTANTS: apart} if apart else {}), places
+    )
 
 
 def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
@@ -61,7 +73,7 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
             if name == "cached_property":
                 style = "cached_property"
             elif name in _CACHES:
-                style = "functools.cache"
+                style = _OF_CONSTANTS if _takes_constants(code, function) else "functools.cache"
             elif origin.endswith(".fixpoint"):
                 style = "fixpoint"
             elif name in _KEEPERS:
@@ -69,8 +81,9 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
                 style = "fixpoint" if front is not None and _keeps_in_fixpoint(front) else "remembered"
             if style:
                 yield style, code.place(function, f"{style}: {function.name}")
-        for table in _tables(function):
-            yield "dictionaries", code.place(function, f"dictionary {table}: {function.name}")
+        style = "fixpoint" if code.name.endswith(".fixpoint") else "dictionaries"
+        for table in _tables(code, function):
+            yield style, code.place(function, f"dictionary {table}: {function.name}")
     for node in ast.walk(code.tree):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="ask")):
@@ -95,10 +108,25 @@ def _keeps_in_fixpoint(code: Code) -> bool:
     return asked and not set_aside and all(table.startswith("fixpoint.") for table in stored)
 
 
-def _tables(function: FunctionNode) -> set[str]:
+def _takes_constants(code: Code, function: FunctionNode) -> bool:
+    """Whether a function of the module level is given texts and classes only."""
+    given = function.args
+    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    annotations = [part.annotation for part in parameters if part is not None]
+    plain = bool(annotations) and all(
+        part is not None and ast.unparse(part) in _CONSTANTS for part in annotations
+    )
+    return plain and function in code.tree.body
+
+
+def _tables(code: Code, function: FunctionNode) -> set[str]:
     """The attributes and globals in which a function looks the key up under which it stores something."""
+    around = [f for f in code.around(function) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))]
     local = {
-        node.id for node in own(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id
+        for scope in (function, *around)
+        for node in own(scope)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     # ``found = self._known``, ``table = TABLE``: the table by another name.
     aliases = {

@@ -330,7 +330,7 @@ class NoGradRegions(Part):
         attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
         return any(
             not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
-            for read in (*attributes, *self.module.names.reads.get(name, ()))
+            for read in (*attributes, *self.module.names.reads(name))
         )
 
     # ------------------------------------------------------------------ forward passes

@@ -202,7 +202,7 @@ class Untrained(Part):
         if owned:
             bindings += self.module.names.attributes.get(name, ())
         else:
-            for read in self.module.names.reads.get(name, ()):
+            for read in self.module.names.reads(name):
                 bindings += (b for b in self.module.bindings(read) if b.kind is not BindingKind.PARAMETER)
         for binding in dict.fromkeys(bindings):
             plain = binding.kind is BindingKind.ASSIGN and not binding.path
@@ -253,7 +253,7 @@ class Untrained(Part):
             attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
             reads += (n for n in attributes if not isinstance(self.tree.parent(n), cst.AssignTarget))
         else:
-            reads += self.module.names.reads.get(name, ())
+            reads += self.module.names.reads(name)
         for read in reads:
             parent = self.tree.parent(read)
             owned = isinstance(parent, cst.Attribute) and parent.value is read

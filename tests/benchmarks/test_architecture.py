@@ -376,12 +376,37 @@ def test_bounds(tree: Tree, text: str, expected: list[str]) -> None:
             None,
         ),
         ("class C:\n    def f(self, n):\n        self.counts[n] = 1\n", None),
+        (
+            (
+                "def f(nodes):\n    seen = {}\n    def g(n):\n        if n not in seen:\n"
+                "            seen[n] = 1\n        return seen[n]\n    return g\n"
+            ),
+            None,
+        ),
+        ("@cache\ndef f(module: Module, name: str): ...\n", "functools.cache"),
+        ("@cache\ndef f(name): ...\n", "functools.cache"),
+        ("class C:\n    @cache\n    def f(self, name: str): ...\n", "functools.cache"),
     ],
 )
 def test_memories(tree: Tree, text: str, style: str | None) -> None:
     measured = knowledge.memories(tree({f"{MODEL}/places.py": text}))
     assert list(measured.parts) == ([style] if style else [])
     assert measured.value == len(measured.parts)
+
+
+def test_memory_of_what_rests_on_no_file(tree: Tree) -> None:
+    """A function of text says the same in every file: it is listed, and is no style of memory."""
+    text = "@cache\ndef f(name: str): ...\n@cache\ndef g(kind: type[Any], *more: str): ...\n"
+    measured = knowledge.memories(tree({f"{MODEL}/places.py": text}))
+    assert (measured.value, measured.parts) == (0, {"functions of text": 2})
+
+
+def test_memory_of_the_fixpoint(tree: Tree) -> None:
+    table = (
+        "class F:\n    def ask(self, n):\n        if n not in self.known:\n            self.known[n] = 1\n"
+    )
+    assert list(knowledge.memories(tree({f"{MODEL}/fixpoint.py": table})).parts) == ["fixpoint"]
+    assert list(knowledge.memories(tree({f"{MODEL}/places.py": table})).parts) == ["dictionaries", "fixpoint"]
 
 
 _FRONT = (

@@ -4,8 +4,8 @@ A project is a folder ``fixtures/projects/<topic>/<name>``. Comments such as ``#
 findings as they do in the fixtures of the rules, those of every rule, in whichever file they stand. In a
 project whose name begins with ``bad`` a finding, or the grade of its fix, follows from what several files say
 together; in one that begins with ``good`` another file says why there is nothing to find where there seems
-to be. In a notebook they stand in its cells. A file with a ``.fixed`` twin becomes that when all fixes are made,
-unsafe ones too; in a project that has twins the other files stay as they are.
+to be. In a notebook they stand in its cells. A file with a ``.fixed`` twin becomes that when all fixes are
+made, unsafe ones too; in a project that has twins the other files stay as they are.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def test_an_iterator_that_is_its_own_iterable_ends() -> None:
         "for number in Counting():\n"
         "    print(number)\n"
     )
-    (read,) = module.names.reads["number"]
+    (read,) = module.names.reads("number")
     assert module.value(read).kind is Kind.NUMBER
 
 
@@ -39,7 +39,7 @@ def test_a_list_filled_by_append_hands_on_its_items() -> None:
         "first, second = pair(torch.ones(2))\n"
         "print(second)\n"
     )
-    (read,) = module.names.reads["second"]
+    (read,) = module.names.reads("second")
     assert module.value(read).kind is Kind.TENSOR
 
 
@@ -109,7 +109,7 @@ def test_what_is_backpropagated_through_is_a_tensor_whatever_the_model_returns()
         "        loss.backward()\n"
         "        print(loss)\n"
     )
-    printed = module.names.reads["loss"][-1]
+    printed = module.names.reads("loss")[-1]
     assert module.value(printed).kind is Kind.TENSOR
 
 
@@ -120,7 +120,7 @@ def test_functions_that_all_call_each_other_are_not_gone_through_in_every_order(
         for name in names
     ]
     module = _model("import torch\n" + "".join(bodies) + "visit_0(torch.ones(2))\n")
-    reads = module.names.reads["x"]
+    reads = module.names.reads("x")
     assert len(reads) == 42
     assert {module.value(read).kind for read in reads} == {Kind.TENSOR}
 

@@ -175,7 +175,7 @@ def test_the_order_of_branches_does_not_change_what_a_variable_is(
         for place, number in enumerate(order)
     ]
     module = semantic_model(f"import torch\ndef f(mode):\n{''.join(lines)}    return total\n")
-    (read,) = module.names.reads["total"]
+    (read,) = module.names.reads("total")
     assert module.value(read).kind is Kind.TENSOR
     assert module.value(read).device is Device.ACCELERATOR
 

@@ -264,5 +264,5 @@ def test_a_value_carried_round_a_loop_is_the_same_wherever_it_is_read(
         "        y = x\n"
         "    return x, y\n"
     )
-    kinds = {module.value(read).kind for name in ("x", "y") for read in module.names.reads[name]}
+    kinds = {module.value(read).kind for name in ("x", "y") for read in module.names.reads(name)}
     assert kinds == {Kind.TENSOR}

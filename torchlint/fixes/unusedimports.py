@@ -92,7 +92,7 @@ def _removable(module: Module) -> dict[str, tuple[cst.ImportAlias, list[int]]]:
         span = tree.span(alias)
         uses = [place for place in places if not span.start <= place < span.end]
         # ``from torch import nn`` and ``import torch.nn as nn`` have the name once, where they bind it.
-        if len(aliases[name]) == 1 and len(places) == len(uses) + 1 and module.names.reads.get(name):
+        if len(aliases[name]) == 1 and len(places) == len(uses) + 1 and module.names.reads(name):
             found[name] = (alias, uses)
     return (
         found if tree.text.isascii() else {name: found[name] for name in found if _is_plain(tree.text, name)}

@@ -218,7 +218,8 @@ class Index:
     def programs(self, file: Path) -> frozenset[Path]:
         """The files that may run in one process with ``file``: what imports it, and what that imports.
 
-        Tests are no users of what they import, and part of no program but their own. No file at all if there are more of them than `MOST_COMPANIONS`.
+        Tests are no users of what they import, and part of no program but their own. No file at all if there
+        are more of them than `MOST_COMPANIONS`.
         """
         if file not in self._programs:
             self._programs[file] = self._find_programs(file)

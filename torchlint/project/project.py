@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
+from torchlint.project.roots import is_test
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 

@@ -34,7 +34,6 @@ class CallGraph:
         self.fixpoint = evaluator.fixpoint
         self._value = evaluator.value
         self.link = evaluator.names.link
-        self._callees: dict[cst.Call, Function | None] = {}
 
     @staticmethod
     def counterpart(module: Any) -> CallGraph:
@@ -44,20 +43,11 @@ class CallGraph:
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
-        if call in self._callees:
-            return self._callees[call]
-        func = call.func
-        if self.names.qualified(func) is not None:
-            self._callees[call] = None
-            return None
-        found = self._run_by(self._value(func))
-        if func in self.fixpoint.settled:
-            self._callees[call] = found
-        return found
+        return None if self.names.qualified(call.func) is not None else self._run_by(self._value(call.func))
 
     def is_settled(self, call: cst.Call) -> bool:
         """Whether the answer for a call holds, whatever else is asked."""
-        return call in self._callees
+        return call.func in self.fixpoint.settled or self.names.qualified(call.func) is not None
 
     def _run_by(self, value: Value) -> Function | None:
         """The function of this file that runs when something is called."""
@@ -173,7 +163,7 @@ class CallGraph:
         """
         found: set[str] = set()
         makers: set[str] = set()
-        for read in self.names.reads.get(name, ()):
+        for read in self.names.reads(name):
             holder = self.tree.parent(read)
             if isinstance(holder, cst.Param):
                 found.add(holder.name.value)
@@ -205,7 +195,7 @@ class CallGraph:
     @remembered
     def _kept_as(self, name: str) -> frozenset[str]:
         """The names and attributes that a name is plainly assigned to."""
-        holders = map(self.tree.parent, self.names.reads.get(name, ()))
+        holders = map(self.tree.parent, self.names.reads(name))
         kept = (_assigned_names(holder) for holder in holders if isinstance(holder, cst.Assign))
         return frozenset(chain.from_iterable(kept))
 

@@ -134,4 +134,4 @@ def _namesakes(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseE
         word = target.attr.value
         yield from (node for node in module.tree.nodes(cst.Attribute) if node.attr.value == word)
     elif isinstance(target, cst.Name):
-        yield from module.names.reads.get(target.value, ())
+        yield from module.names.reads(target.value)

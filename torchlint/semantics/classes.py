@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from torchlint.semantics.api.families import is_lightning_module, is_loader_clas
 from torchlint.semantics.api.results import function_result
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.otherframeworks import of_other_framework, other_module
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
@@ -86,14 +87,13 @@ class ClassInfo:
     opaque: bool
     methods: dict[str, cst.FunctionDef]
     heir_of_lightning: bool = False
-    _attributes: dict[str, list[AttributeBinding]] = field(default_factory=dict)
-    _lineage: tuple[ClassInfo, ...] = ()
+    _ancestors: tuple[ClassInfo, ...] | None = None
 
     @property
     def lineage(self) -> tuple[ClassInfo, ...]:
         """The class and its ancestors in this file, nearest first."""
-        if self._lineage:
-            return self._lineage
+        if self._ancestors is not None:
+            return (self, *self._ancestors)
         found: dict[ClassInfo, None] = {}
         waiting = [self]
         while waiting:
@@ -103,7 +103,7 @@ class ClassInfo:
                 waiting.extend(reversed(info.parents))
         lineage = tuple(found)
         if len(lineage) <= _DEEP:
-            self._lineage = lineage
+            self._ancestors = lineage[1:]
         return lineage
 
     @property
@@ -130,7 +130,7 @@ class Classes:
         self.tree = tree
         self.names = names
         self.link = names.link
-        self._infos: dict[cst.ClassDef, ClassInfo] = {}
+        self.fixpoint = names.fixpoint
         self._pending: set[cst.ClassDef] = set()
 
     @staticmethod
@@ -139,19 +139,12 @@ class Classes:
         classes: Classes = module.classes
         return classes
 
-    def close(self) -> None:
-        """Forget everything; a class is the first of its own lineage, and so holds itself."""
-        for info in self._infos.values():
-            info._lineage = ()
-        vars(self).clear()
-
+    @remembered
     def info(self, node: cst.ClassDef) -> ClassInfo:
         """What is known of a class of this file."""
-        found = self._infos.get(node)
-        if found is None:
-            self._pending.add(node)
-            found = self._infos[node] = self._make(node)
-            self._pending.discard(node)
+        self._pending.add(node)
+        found = self._make(node)
+        self._pending.discard(node)
         return found
 
     def _make(self, node: cst.ClassDef) -> ClassInfo:
@@ -277,15 +270,12 @@ class Classes:
         first = (*method.params.posonly_params, *method.params.params)[0]
         return first.name.value
 
+    @remembered
     def attribute_bindings(self, info: ClassInfo, attr: str) -> list[AttributeBinding]:
         """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
-        found = info._attributes.get(attr)
-        if found is None:
-            lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
-            found = [binding for node in lineage for binding in self.assigned(node, attr)]
-            found.sort(key=lambda binding: self.tree.order[binding.target])
-            info._attributes[attr] = found
-        return found
+        lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
+        found = [binding for node in lineage for binding in self.assigned(node, attr)]
+        return sorted(found, key=lambda binding: self.tree.order[binding.target])
 
     def assigned(self, node: cst.ClassDef, attr: str) -> list[AttributeBinding]:
         """The assignments ``self.attr = …`` in the methods of one class."""

@@ -19,6 +19,7 @@ from torchlint.semantics.lexicon import (
     names_optimizer,
 )
 from torchlint.semantics.names import Binding, Scope, dotted_text
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
 
@@ -49,8 +50,7 @@ class Clues:
         self.names = evaluator.names
         self.link = evaluator.names.link
         self._value = evaluator.value
-        self._homes: dict[str, dict[Scope | cst.ClassDef | None, _Used]] = {}
-        self._first_in: dict[Binding, tuple[bool, list[cst.BaseExpression]]] = {}
+        self.fixpoint = evaluator.fixpoint
 
     @staticmethod
     def counterpart(module: Any) -> Clues:
@@ -100,14 +100,17 @@ class Clues:
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
             return _UNUSED
-        known = self._homes.get(spelt)
-        if known is None:
-            known = self._homes[spelt] = {}
-            for use in self._attributes_of[spelt]:
-                used = known.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
-                used.places.append(use)
-                used.attributes.add(use[1])
-        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _UNUSED
+        return self._used_by_home(spelt).get(self._home(spelt, node, isinstance(node, cst.Name))) or _UNUSED
+
+    @remembered
+    def _used_by_home(self, spelt: str) -> dict[Scope | cst.ClassDef | None, _Used]:
+        """What is asked of the variables that are spelt so, by where they are bound."""
+        found: dict[Scope | cst.ClassDef | None, _Used] = {}
+        for use in self._attributes_of[spelt]:
+            used = found.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
+            used.places.append(use)
+            used.attributes.add(use[1])
+        return found
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
         """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
@@ -115,13 +118,11 @@ class Clues:
 
     def taken_as_tensor(self, binding: Binding) -> bool:
         """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
-        known = self._first_in.get(binding)
-        if known is None:
-            known = self._first_in[binding] = self._find_first_in(binding)
-        tensor, others = known
+        tensor, others = self._takers(binding)
         return tensor or any(self._value(func).cls in results.NN_LOSSES for func in others)
 
-    def _find_first_in(self, binding: Binding) -> tuple[bool, list[cst.BaseExpression]]:
+    @remembered
+    def _takers(self, binding: Binding) -> tuple[bool, list[cst.BaseExpression]]:
         """Whether a function of torch takes a variable for a tensor, and what else gets it first."""
         others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache
 from typing import Final
 
 import libcst as cst
@@ -78,6 +77,7 @@ def says_inside(module: Module, node: cst.CSTNode, *topics: Topic) -> bool:
     return any(speaks_of(comment, *topics) for comment in inside(module, node))
 
 
+@remembered
 def documents(module: Module, *topics: Topic) -> bool:
     """Return whether a docstring of the file speaks of one of these topics."""
     return any(
@@ -87,7 +87,6 @@ def documents(module: Module, *topics: Topic) -> bool:
     )
 
 
-@lru_cache(1 << 12)
 def speaks_of(text: str, *topics: Topic) -> bool:
     """Return whether a text, such as a comment or a docstring, speaks of one of these topics."""
     spoken = f" {' '.join(_WORD.findall(_FOR_TOOLS.sub('', text).lower()))} "

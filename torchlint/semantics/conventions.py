@@ -6,7 +6,6 @@ Conventions come last: after assignments, annotations, the calls in the file and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -95,7 +94,6 @@ _ASKING |= frozenset({"version", "satisfy", "available", "min", "minimum", "cach
 _REQUIRED = frozenset({"torch", "pytorch", "torchvision", "torchaudio", "transformers", "accelerate"})
 
 
-@cache
 def release_by_name(name: str) -> str | None:
     """The library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``; None for other names.
 

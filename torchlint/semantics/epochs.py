@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.configured import configured, option_default
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind
@@ -29,7 +30,6 @@ _GOING_THROUGH = (
     *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
     *(Role.PREDICTION, Role.INFERENCE),
 )
-_MOST_FUNCTIONS = 60
 _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
 
@@ -311,7 +311,7 @@ def _changed_in_program(
         for node in home.tree.descendants(around):
             if isinstance(node, cst.Call):
                 callee = home.callee(node)
-                if callee is not None and callee not in seen and len(seen) < _MOST_FUNCTIONS:
+                if callee is not None and callee not in seen and len(seen) < MANY:
                     seen[callee] = None
                     waiting.append(callee)
             elif isinstance(node, cst.Attribute) and _changes(home, node):

@@ -8,16 +8,14 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import libcst as cst
 
 from torchlint.effort import ExhaustedError
-from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -30,7 +28,7 @@ from torchlint.semantics.conventions import (
     names_accelerator,
     says_host,
 )
-from torchlint.semantics.fixpoint import Answers, Fixpoint
+from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards, unchanged
@@ -76,6 +74,11 @@ from torchlint.syntax import SyntaxTree
 
 Part = TypeVar("Part")
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
+_NUMBERS: dict[type, Callable[[str], complex]] = {
+    cst.Integer: partial(int, base=0),
+    cst.Float: float,
+    cst.Imaginary: complex,
+}
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
 
@@ -95,7 +98,6 @@ class Inference:
         names: Names,
         flow: ControlFlow,
         classes: Classes,
-        fixpoint: Fixpoint[Any, Any] | None = None,
     ) -> None:
         self.tree = tree
         self.link = names.link
@@ -104,9 +106,7 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        if fixpoint is None:
-            fixpoint = Fixpoint(partial(place_of, tree.order), depth=DEEPEST_QUESTIONS, effort=self.effort)
-        self.fixpoint = fixpoint
+        self.fixpoint = names.fixpoint
         self.library = Library(self)
         self.annotations = self._part(Annotations)(self, self.library)
         self.callgraph = self._part(CallGraph)(self)
@@ -144,7 +144,11 @@ class Inference:
         return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
-        return NUMBER._replace(constant=_literal(node.value))
+        read = _NUMBERS[node.__class__]
+        try:
+            return NUMBER._replace(constant=read(node.value))
+        except ValueError:  # an integer of more digits than the interpreter reads
+            return NUMBER
 
     def _formatted(self, node: cst.FormattedString) -> Value:
         head = node.parts[0] if node.parts else None
@@ -1243,14 +1247,6 @@ def _is_abstract(function: cst.FunctionDef) -> bool:
 def _loader_device(loader: Value) -> Device:
     """Where the batches of a loader are: in host memory, unless a framework prepared the loader."""
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
-
-
-@cache
-def _literal(text: str) -> object:
-    try:
-        return literal_eval(text)
-    except (ValueError, SyntaxError):
-        return MISSING
 
 
 def _decorator_name(decorator: cst.Decorator) -> str:

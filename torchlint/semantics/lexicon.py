@@ -719,7 +719,6 @@ def asks(name: str | None, *wanted: Role) -> bool:
     return all(any(each.start <= at <= each.end for each in said) for at in range(len(spelt)))
 
 
-@lru_cache(_MOST_REMEMBERED)
 def names_device(name: str | None) -> bool:
     """Return whether a variable of this name is a device."""
     return denotes(name, Role.DEVICE)
@@ -795,7 +794,6 @@ _DOINGS: Final = (
 """What functions do with a model that they are called after."""
 
 
-@lru_cache(_MOST_REMEMBERED)
 def words(name: str) -> tuple[str, ...]:
     """Split an identifier, or a dotted name, into its words, in lower case and in the singular."""
     return tuple(map(_singular, _spelt(name)))

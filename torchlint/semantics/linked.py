@@ -112,12 +112,12 @@ def handing_on(kind: type[Class]) -> type[Class]:
     The names in its ``answers_for_all`` are those of methods that answer for every file themselves. Of a
     class that ``hands_everything_on`` the private methods do as well. As ``alone`` it has the class itself.
     """
-    made: type[Class] = _handing_on(kind)  # type: ignore[arg-type]
+    made: type[Class] = _handing_on(kind)
     return made
 
 
 @cache
-def _handing_on(kind: Any) -> Any:
+def _handing_on(kind: type[Any]) -> Any:
     own: frozenset[str] = getattr(kind, "answers_for_all", frozenset())
     whole: bool = getattr(kind, "hands_everything_on", False)
     methods: dict[str, Callable[..., Any]] = {}

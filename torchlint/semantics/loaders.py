@@ -678,7 +678,7 @@ class Loaders(Part):
     def _named(self) -> dict[cst.Call, list[cst.Name]]:
         """By its loader: the names of batches."""
         found: dict[cst.Call, list[cst.Name]] = {}
-        for name in self._batch_names:
+        for name in filter(self.names.is_read, self.tree.nodes(cst.Name)):
             for call in self.batch_sources(name).calls:
                 found.setdefault(call, []).append(name)
         return found
@@ -745,12 +745,6 @@ class Loaders(Part):
             call.args[0].value
             for call in self.tree.nodes(cst.Call)
             if isinstance(call.func, cst.Name) and call.func.value == "next" and call.args
-        ]
-
-    @cached_property
-    def _batch_names(self) -> list[cst.Name]:
-        return [
-            name for reads in self.names.reads.values() for name in reads if self.batch_sources(name).calls
         ]
 
     def _escapes(self, name: cst.Name) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
 from torchlint.diagnostics import Position
+from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
@@ -17,9 +18,10 @@ from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.inference import Inference
+from torchlint.semantics.inference import Inference, place_of
 from torchlint.semantics.linked import Link, handing_on
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
 from torchlint.source import line_start
 from torchlint.syntax import SyntaxTree
@@ -100,7 +102,7 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
-    answers_for_all = frozenset({"home", "value", "part"})
+    answers_for_all = frozenset({"home", "value", "linked"})
 
     def __init__(
         self,
@@ -118,12 +120,17 @@ class Module:
         self.settings = settings
         self._locate = locate
         self._grad_off = grad_off
-        self.parts: dict[type[Part], Part] = {}
+        self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
 
-    def part(self, kind: type[AnyPart]) -> type[AnyPart]:
+    def linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
+
+    @remembered
+    def part(self, kind: type[Part]) -> Part:
+        """The part of a class, the same each time; as `Part.of`."""
+        return self.linked(kind)(self)
 
     @staticmethod
     def counterpart(module: Any) -> Module:
@@ -148,12 +155,12 @@ class Module:
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
-        for part in self.parts.values():
+        for part in self.parts:
             vars(part).clear()
         for part in vars(self).values():
-            if isinstance(part, (Names, Classes)):
+            if isinstance(part, Names):
                 part.close()
-            elif isinstance(part, (Inference, Fixpoint)):
+            elif isinstance(part, (ControlFlow, Classes, Inference, Fixpoint)):
                 # What the fixpoint remembers is found by the parts that were asked.
                 vars(part).clear()
         vars(self).clear()
@@ -163,29 +170,32 @@ class Module:
     @cached_property
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
-        return self.part(Names)(self.tree, self.flow, _is_library_name, self.link)
+        return self.linked(Names)(self.tree, self.flow, _is_library_name, self.link)
 
     @cached_property
     def flow(self) -> ControlFlow:
         """The control-flow graphs of the functions."""
-        return ControlFlow(self.tree)
+        return ControlFlow(self.tree, self.fixpoint, self.link)
 
     @cached_property
     def classes(self) -> Classes:
         """The classes of the file."""
-        return self.part(Classes)(self.tree, self.names)
+        return self.linked(Classes)(self.tree, self.names)
 
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = self.part(Inference)(self.tree, self.names, self.flow, self.classes, self._shared)
+        inference = self.linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
     @cached_property
     def fixpoint(self) -> Fixpoint[Any, Any]:
-        """What remembers the answers on which values depend, and which depend on values."""
-        return self.inference.fixpoint
+        """What remembers every answer: the one memory of the model."""
+        if self._shared is not None:
+            return self._shared
+        order = partial(place_of, self.tree.order)
+        return Fixpoint(order, depth=DEEPEST_QUESTIONS, effort=self.tree.effort)
 
     @property
     def target(self) -> Target:
@@ -228,20 +238,11 @@ class Module:
 
     # ------------------------------------------------------------------ calls
 
+    @remembered
     def call(self, call: cst.Call) -> calls.BoundCall:
         """The arguments of a call laid against the signature of what it calls."""
-        found = self._bound.get(call)
-        if found is None:
-            signature, presets = self._signature(call)
-            found = calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
-            if not self.fixpoint.busy:
-                # Else what is called may still be half an answer.
-                self._bound[call] = found
-        return found
-
-    @cached_property
-    def _bound(self) -> dict[cst.Call, calls.BoundCall]:
-        return {}
+        signature, presets = self._signature(call)
+        return calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
 
     def argument(self, call: cst.Call, name: str) -> Argument:
         """What a call passes for the parameter ``name``."""
@@ -374,6 +375,7 @@ class Part:
         self.module = module
         self.tree = module.tree
         self.link = module.link
+        module.parts.append(self)
 
     @classmethod
     def counterpart(cls: type[Known], module: Any) -> Known:
@@ -385,11 +387,7 @@ class Part:
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
         """The part for a file, the same each time."""
-        found: Any
-        try:
-            found = module.parts[cls]
-        except KeyError:
-            found = module.parts[cls] = module.part(cls)(module)
+        found: Any = module.part(cls)
         return found  # type: ignore[no-any-return]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import itemgetter
@@ -28,6 +28,7 @@ from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.semantics.linked import Link, Target
+from torchlint.semantics.remembered import remembered
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -135,22 +136,13 @@ class Names:
         known: Callable[[str], bool] = lambda name: False,
         link: Link | None = None,
     ) -> None:
-        self.tree, self.flow = tree, flow
+        self.tree, self.flow, self.fixpoint = tree, flow, flow.fixpoint
         self._known = known
         self.link = link
         self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
         self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._order = tree.order
         self._begins, self._scopes_from = [tree.first], [self.module_scope]
-        self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
-        self._uses: dict[Binding, list[cst.Name]] = {}
-        self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
-        self._flows: dict[Root, ReachingDefinitions[tuple[Scope, str], Binding]] = {}
-        self._definitions: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
-        self._too_many: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
-        self._governed: dict[Binding, range] = {}
-        self._qualified: dict[cst.CSTNode, str] = {}
-        """The dotted names that were asked for; empty for what stands for nothing of a library."""
         self._dotted: set[tuple[Scope, str]] = set()
         """The names with a definition that gives them a dotted name, whichever of them reach a read."""
         self._pending: set[cst.CSTNode] = set()
@@ -381,10 +373,18 @@ class Names:
 
     # ------------------------------------------------------------------ reading
 
+    @remembered
+    def reads(self, spelling: str) -> list[cst.Name]:
+        """The names spelt so that are read, in source order."""
+        return [name for name in self._spelt.get(spelling, ()) if self.is_read(name)]
+
     @cached_property
-    def reads(self) -> Mapping[str, list[cst.Name]]:
-        """Every name that is read, by spelling, in source order."""
-        return _Reads(self)
+    def _spelt(self) -> dict[str, list[cst.Name]]:
+        """All names, read or not, by spelling."""
+        found: dict[str, list[cst.Name]] = {}
+        for name in self.tree.nodes(cst.Name):
+            found.setdefault(name.value, []).append(name)
+        return found
 
     def is_read(self, name: cst.Name) -> bool:
         """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
@@ -409,14 +409,10 @@ class Names:
             return child is parent.target
         return isinstance(parent, (cst.AssignTarget, cst.Del, cst.AsName))
 
+    @remembered
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
         """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
-        self.tree.effort.spent += 1
-        found = self._reaching.get(name)
-        if found is None:
-            self.tree.effort.spend(0)
-            found = self._reaching[name] = self.bindings_at(name.value, name)
-        return found
+        return self.bindings_at(name.value, name)
 
     def assignment(self, name: cst.Name) -> Binding | None:
         """The assignment ``x = value`` if no other definition can reach this read; its ``value`` is given."""
@@ -443,25 +439,22 @@ class Names:
         while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
             here = here.parent
         if here is scope and scope.kind is not ScopeKind.COMPREHENSION:
-            found = self._reaching_in(scope).few_reaching((scope, name), at, MANY)
+            found = self._reaching_in(_root(scope)).few_reaching((scope, name), at, MANY)
             if found is not None:
                 return tuple(found)
         every = self.definitions(scope, name)
         return every if len(every) <= MANY else self._in_place_of_all(scope, name)
 
-    def _reaching_in(self, scope: Scope) -> ReachingDefinitions[tuple[Scope, str], Binding]:
-        """The reaching definitions of the function that runs the code of a scope, or of the module."""
-        root = _root(scope)
-        found = self._flows.get(root)
-        if found is None:
-            variables = {
-                (inner, name): list(self._defined(inner, bindings, root))
-                for inner in self._run_by[root]
-                for name, bindings in inner.bindings.items()
-                if len(bindings) > 1 or bindings[0].kind not in _UNMOVED
-            }
-            found = self._flows[root] = ReachingDefinitions(self.flow, root, variables)
-        return found
+    @remembered
+    def _reaching_in(self, root: Root) -> ReachingDefinitions[tuple[Scope, str], Binding]:
+        """The reaching definitions of a function, a lambda or the module."""
+        variables = {
+            (inner, name): list(self._defined(inner, bindings, root))
+            for inner in self._run_by[root]
+            for name, bindings in inner.bindings.items()
+            if len(bindings) > 1 or bindings[0].kind not in _UNMOVED
+        }
+        return ReachingDefinitions(self.flow, root, variables)
 
     def _defined(
         self, scope: Scope, bindings: list[Binding], root: Root
@@ -490,45 +483,34 @@ class Names:
             return self.tree.parents[binding.value]  # type: ignore[return-value]
         return None
 
+    @remembered
     def definitions(self, scope: Scope, name: str) -> tuple[Binding, ...]:
         """All definitions of a name in a scope, deletions left out, in source order.
 
         The same tuple each time, so that what is found out of all of them is found out once.
         """
-        found = self._definitions.get((scope, name))
-        if found is None:
-            bindings = [b for b in scope.bindings.get(name, ()) if b.kind is not BindingKind.DELETE]
-            found = self._definitions[scope, name] = tuple(sorted(bindings, key=self._place))
-        return found
+        bindings = [b for b in scope.bindings.get(name, ()) if b.kind is not BindingKind.DELETE]
+        return tuple(sorted(bindings, key=self._place))
 
+    @remembered
     def _in_place_of_all(self, scope: Scope, name: str) -> tuple[Binding, ...]:
         """What stands for all definitions of a name in a scope where too many of them reach a read."""
-        found = self._too_many.get((scope, name))
-        if found is None:
-            first = self.definitions(scope, name)[0]
-            found = self._too_many[scope, name] = (Binding(name, first.node, scope, BindingKind.MANY),)
-        return found
+        first = self.definitions(scope, name)[0]
+        return (Binding(name, first.node, scope, BindingKind.MANY),)
 
     def _place(self, binding: Binding) -> int:
         return self._order[binding.node]
 
     def _governs(self, binding: Binding, at: cst.CSTNode) -> bool:
         """Whether the only definition of a name stands above ``at``, in a block around it."""
-        governed = self._governed.get(binding)
-        if governed is None:
-            governed = self._governed[binding] = self._find_governed(binding)
-        return self._order[at] in governed
-
-    def _find_governed(self, binding: Binding) -> range:
-        """The numbers of the nodes that stand below ``x = value`` in its block; none for others."""
         parents = self.tree.parents
         if binding.kind is BindingKind.ASSIGN:
             assignment = parents[parents[binding.node]]
             line = parents.get(assignment)
             block = parents.get(line) if line.__class__ is cst.SimpleStatementLine else None
             if assignment.__class__ is cst.Assign and block is not None:
-                return range(self.tree.last(assignment) + 1, self.tree.last(block) + 1)
-        return range(0)
+                return self.tree.last(assignment) < self._order[at] <= self.tree.last(block)
+        return False
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
         """The scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
@@ -545,10 +527,7 @@ class Names:
 
     def uses(self, binding: Binding) -> list[cst.Name]:
         """The reads that this definition reaches, in source order, nested scopes included."""
-        found = self._uses.get(binding)
-        if found is None:
-            self._find_uses(binding.scope, binding.name)
-            found = self._uses.setdefault(binding, [])
+        found = self._uses(binding.scope, binding.name).get(binding, [])
         self.tree.effort.spend(len(found))
         return found
 
@@ -569,7 +548,7 @@ class Names:
             if isinstance(target, tuple) and binding in target:
                 found += self.uses(own)
         if self.star_modules:
-            found += (read for read in self.reads.get(binding.name, ()) if binding in self.bindings(read))
+            found += (read for read in self.reads(binding.name) if binding in self.bindings(read))
         for attribute in self.tree.attributes_by_name.get(binding.name, ()):
             target = self.imported(attribute)
             if isinstance(target, tuple) and binding in target:
@@ -589,8 +568,9 @@ class Names:
         """What ``from utils import note as record`` calls what another file calls ``note``."""
         return {binding.name for binding in self._imports_by_name.get(name, ())}
 
-    def _find_uses(self, scope: Scope, name: str) -> None:
-        """Find the reads of all definitions of a name; what all of them reach is one list for all."""
+    @remembered
+    def _uses(self, scope: Scope, name: str) -> dict[Binding, list[cst.Name]]:
+        """The reads of each definition of a name; those that all of them reach are one list for all."""
         every = self.definitions(scope, name)
         too_many = self._in_place_of_all(scope, name) if len(every) > MANY else every
         of_all: list[cst.Name] = []
@@ -602,23 +582,22 @@ class Names:
             else:
                 for binding in reaching:
                     of_some.setdefault(binding, []).append(read)
+        found = {too_many[0]: of_all} if too_many is not every else {}
         for binding in every:
             own = of_some.get(binding)
             if own is not None and of_all:
                 own = sorted((*own, *of_all), key=self._order.__getitem__)
-            self._uses[binding] = of_all if own is None else own
-        if too_many is not every:
-            self._uses[too_many[0]] = of_all
+            found[binding] = of_all if own is None else own
+        return found
 
+    @remembered
     def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
         """The reads of a spelling, in source order, by the scope that binds it for them."""
-        found = self._read_from.get(name)
-        if found is None:
-            found = self._read_from[name] = {}
-            for read in self.reads.get(name, ()):
-                scope = self.lookup(name, read)
-                if scope is not None:
-                    found.setdefault(scope, []).append(read)
+        found: dict[Scope, list[cst.Name]] = {}
+        for read in self.reads(name):
+            scope = self.lookup(name, read)
+            if scope is not None:
+                found.setdefault(scope, []).append(read)
         return found
 
     # ------------------------------------------------------------------ dotted names
@@ -629,16 +608,15 @@ class Names:
         Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
-        known = self._qualified.get(node)
-        if known is not None:
-            return known or None
         if node.__class__ is cst.Name:
             if not self.may_be_qualified(node.value):
                 return None
         elif node.__class__ is not cst.Attribute:
             return None
-        if node in self._pending:
-            return None
+        return None if node in self._pending else self._dotted_name(node)
+
+    @remembered
+    def _dotted_name(self, node: cst.CSTNode) -> str | None:
         self._pending.add(node)
         try:
             result: str | None = None
@@ -653,7 +631,6 @@ class Names:
                     result = None if found is None else self._library_name(found)
         finally:
             self._pending.discard(node)
-        self._qualified[node] = result or ""
         return result
 
     def may_be_qualified(self, spelling: str) -> bool:
@@ -844,31 +821,6 @@ _NAMING = frozenset(
 # The one field of a node whose name is read; its other names are not variables.
 _READING_FIELD: dict[type, str] = {cst.Attribute: "value", cst.Arg: "value", cst.Param: "default"}
 _WRITING_FIELD = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
-
-
-class _Reads(Mapping[str, list[cst.Name]]):
-    """The names that are read, by spelling; which of them are is found out when a spelling is asked for."""
-
-    def __init__(self, names: Names) -> None:
-        self._is_read = names.is_read
-        self._spelt: dict[str, list[cst.Name]] = {}
-        self._read: dict[str, list[cst.Name]] = {}
-        for name in names.tree.nodes(cst.Name):
-            self._spelt.setdefault(name.value, []).append(name)
-
-    def __getitem__(self, spelling: str) -> list[cst.Name]:
-        found = self._read.get(spelling)
-        if found is None:
-            found = self._read[spelling] = [name for name in self._spelt[spelling] if self._is_read(name)]
-        if not found:
-            raise KeyError(spelling)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return (spelling for spelling in self._spelt if spelling in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:

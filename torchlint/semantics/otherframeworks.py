@@ -35,7 +35,7 @@ def of_other_framework(names: Names) -> bool:
         return False
     # A star import of another file of the project brings what that file imports.
     own_stars = any(module.partition(".")[0] not in OTHER_FRAMEWORKS for module in names.star_modules)
-    return not (own_stars and "torch" in names.reads and "torch" not in names.module_scope.bindings)
+    return not (own_stars and names.reads("torch") and "torch" not in names.module_scope.bindings)
 
 
 def other_module(dotted: str) -> bool:

@@ -132,7 +132,6 @@ _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
-_UNASKED = object()
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -183,7 +182,6 @@ class Places(Part):
         self.loops = module.flow.loops
         self.names = module.names
         self._throttling = Throttling.of(module)
-        self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
 
     # ------------------------------------------------------------------ throttling
 
@@ -427,7 +425,7 @@ class Places(Part):
         """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            found = self._hot_function(self._run_of(node, function)) or found
+            found = self._hot_function(*self._run_of(node, function)) or found
         return found
 
     def _heat_of(self, hot: Hot) -> Heat:
@@ -473,13 +471,9 @@ class Places(Part):
         work = self._work_of(function)
         return work.steps and not (work.trains or work.training_steps or work.batches)
 
-    def _hot_function(self, key: _Run) -> Hot | None:
+    @remembered
+    def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
-        if key not in self._hot_functions:
-            self._hot_functions[key] = self._search_callers(*key)
-        return self._hot_functions[key]
-
-    def _search_callers(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         start = (function, streaming, conditions)
         seen: set[_Run] = {start}
         waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
@@ -505,9 +499,22 @@ class Places(Part):
                     key = self._run_of(place, outer)
                     if key not in seen:
                         seen.add(key)
-                        if self._hot_functions.get(key, _UNASKED) is not None:
+                        if self._may_be_hot(outer, key[1]):
                             waiting.append((*key, onward))
         return warm
+
+    @solved(False)
+    def _may_be_hot(self, function: Function, streaming: bool) -> bool:
+        """Whether there is a hot way at all to what a function does, on whichever conditions."""
+        if self._every_step(function) is not None:
+            return True
+        for _, place in self._run_from(function, streaming):
+            here, outer = self._hot_here(place)
+            if here is not None:
+                return True
+            if outer is not None and self._may_be_hot(outer, self._streams(place, outer)):
+                return True
+        return False
 
     @remembered
     def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:

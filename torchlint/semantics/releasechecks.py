@@ -148,7 +148,7 @@ class ReleaseChecks(Part):
                 library = _family(binding.imported or "")
                 yield from ((read, library, _Says.RELEASE) for read in self.module.uses(binding))
         for name in self._names_telling:
-            for read in self.names.reads.get(name, ()):
+            for read in self.names.reads(name):
                 if (found := self._by_name(read)) is not None:
                     yield read, found, _Says.RELEASE
         for name, calls in self.tree.calls_by_name.items():

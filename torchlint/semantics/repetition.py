@@ -185,7 +185,7 @@ class Repetition(Part):
         """The calls that are given something of this name, and the other nodes that use it as a value."""
         parents = self.tree.parents
         known: list[cst.CSTNode | None] = []
-        for read in self.names.reads.get(name, ()):
+        for read in self.names.reads(name):
             parent = parents.get(read)
             if isinstance(parent, cst.Arg):
                 known.append(parents.get(parent))

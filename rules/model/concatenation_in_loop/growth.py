@@ -259,7 +259,7 @@ class _Variable:
     def reads(self, loop: StatementLoop) -> Iterator[cst.BaseExpression]:
         """Where the loop reads it, apart from adding to it."""
         contains = self.module.tree.contains
-        for read in self.module.names.reads.get(self.target.value, ()):
+        for read in self.module.names.reads(self.target.value):
             if contains(loop, read) and read is not self.own and not self._is_own(read):
                 yield read
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchlint.parsing import DEEPEST_QUESTIONS
+from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.inference import place_of
 from torchlint.syntax import SyntaxTree
 
 _MOST_REPEATED = 3
@@ -30,6 +34,10 @@ class ExpectedError(Exception):
 
 class OtherError(Exception):
     """What they may miss."""
+
+
+def control_flow(tree: SyntaxTree) -> ControlFlow:
+    return ControlFlow(tree, Fixpoint(partial(place_of, tree.order), depth=DEEPEST_QUESTIONS))
 
 
 # --- programs ---------------------------------------------------------------------------------------
@@ -348,7 +356,7 @@ def numbered(tree: SyntaxTree) -> dict[int, cst.Call]:
 def told(program: str) -> tuple[dict[int, set[int]], dict[int, set[tuple[int, bool]]]]:
     """What the graph says has always run, and how tests have come out, when each call begins."""
     tree = SyntaxTree(program)
-    flow = ControlFlow(tree)
+    flow = control_flow(tree)
     calls = numbered(tree)
     before = {
         number: {other for other, node in calls.items() if flow.certainly_before(node, call)}
@@ -388,7 +396,7 @@ def test_all_that_is_true_is_said(program: str) -> None:
 @given(programs(with_finally=True))
 def test_what_comes_behind(program: str) -> None:
     tree = SyntaxTree(program)
-    flow, calls = ControlFlow(tree), numbered(tree)
+    flow, calls = control_flow(tree), numbered(tree)
     behind: dict[int, set[int]] = {}
     at_last: dict[int, set[int]] = {}
     for run in runs(program)[0]:
@@ -425,7 +433,7 @@ BRANCHES = {
 @pytest.mark.parametrize(("program", "expected"), BRANCHES.values(), ids=BRANCHES)
 def test_branches(program: str, expected: list[str]) -> None:
     tree = SyntaxTree(program)
-    flow, call = ControlFlow(tree), called(tree, "f")
+    flow, call = control_flow(tree), called(tree, "f")
     inside = list(flow.branches(call))
     told = [
         f"{'' if branch in inside else 'outside '}{'' if branch.holds else 'not '}{tree.source(branch.test)}"
@@ -436,7 +444,7 @@ def test_branches(program: str, expected: list[str]) -> None:
 
 def test_tests_of_loops_on_demand() -> None:
     tree = SyntaxTree("if a:\n    while b:\n        f()")
-    branches = ControlFlow(tree).branches(called(tree, "f"), loops=True)
+    branches = control_flow(tree).branches(called(tree, "f"), loops=True)
     assert [tree.source(branch.test) for branch in branches] == ["b", "a"]
 
 
@@ -444,7 +452,7 @@ def test_branches_within_a_loop() -> None:
     tree = SyntaxTree(
         "if a:\n    for x in y:\n        if b:\n            continue\n        if c:\n            f()"
     )
-    flow, call, loop = ControlFlow(tree), called(tree, "f"), tree.nodes(cst.For)[0]
+    flow, call, loop = control_flow(tree), called(tree, "f"), tree.nodes(cst.For)[0]
     assert [tree.source(d.test) for d in flow.branches(call, within=loop)] == ["c"]
     assert [tree.source(d.test) for d in flow.decisions(call, within=loop)] == ["c", "b"]
 
@@ -461,7 +469,7 @@ ALTERNATIVES = {
 @pytest.mark.parametrize(("program", "expected"), ALTERNATIVES.values(), ids=ALTERNATIVES)
 def test_alternatives(program: str, expected: int) -> None:
     tree = SyntaxTree(program)
-    assert len(list(ControlFlow(tree).alternatives(called(tree, "f")))) == expected
+    assert len(list(control_flow(tree).alternatives(called(tree, "f")))) == expected
 
 
 LAST_ROUNDS = {
@@ -481,7 +489,7 @@ LAST_ROUNDS = {
 def test_the_last_round_of_a_loop(program: str, expected: bool) -> None:
     tree = SyntaxTree(program)
     loop = tree.nodes(cst.For, cst.While)[0]
-    assert ControlFlow(tree).runs_once(called(tree, "f"), loop) is expected
+    assert control_flow(tree).runs_once(called(tree, "f"), loop) is expected
 
 
 BAD_ENDS = {
@@ -499,7 +507,7 @@ BAD_ENDS = {
 @pytest.mark.parametrize(("program", "expected"), BAD_ENDS.values(), ids=BAD_ENDS)
 def test_a_bad_end(program: str, expected: bool) -> None:
     tree = SyntaxTree(program)
-    assert ControlFlow(tree).ends_badly(called(tree, "f")) is expected
+    assert control_flow(tree).ends_badly(called(tree, "f")) is expected
 
 
 COMMON_BLOCKS = {
@@ -513,7 +521,7 @@ COMMON_BLOCKS = {
 @pytest.mark.parametrize(("program", "expected"), COMMON_BLOCKS.values(), ids=COMMON_BLOCKS)
 def test_the_block_of_two(program: str, expected: str) -> None:
     tree = SyntaxTree(program)
-    block, statement = ControlFlow(tree).common_block(called(tree, "f"), called(tree, "g"))
+    block, statement = control_flow(tree).common_block(called(tree, "f"), called(tree, "g"))
     assert tree.source(statement).strip().startswith(expected)
     assert tree.contains(block, called(tree, "g"))
 
@@ -528,7 +536,7 @@ CONTEXTS = {
 @pytest.mark.parametrize(("program", "expected"), CONTEXTS.values(), ids=CONTEXTS)
 def test_contexts(program: str, expected: list[str]) -> None:
     tree = SyntaxTree(program)
-    items = ControlFlow(tree).contexts(called(tree, "f"))
+    items = control_flow(tree).contexts(called(tree, "f"))
     assert [tree.source(item.item) for item in items] == expected
 
 
@@ -544,12 +552,12 @@ TRIES = {
 @pytest.mark.parametrize(("program", "expected"), TRIES.values(), ids=TRIES)
 def test_tries(program: str, expected: int) -> None:
     tree = SyntaxTree(program)
-    assert len(list(ControlFlow(tree).tries(called(tree, "f")))) == expected
+    assert len(list(control_flow(tree).tries(called(tree, "f")))) == expected
 
 
 def test_tries_around_a_function() -> None:
     tree = SyntaxTree("try:\n    def g():\n        f()\nexcept E:\n    pass")
-    assert list(ControlFlow(tree).tries(called(tree, "f"), outward=True)) == tree.nodes(cst.Try)
+    assert list(control_flow(tree).tries(called(tree, "f"), outward=True)) == tree.nodes(cst.Try)
 
 
 LOOPS = {
@@ -567,7 +575,7 @@ LOOPS = {
 @pytest.mark.parametrize(("program", "expected"), LOOPS.values(), ids=LOOPS)
 def test_loops(program: str, expected: str) -> None:
     tree = SyntaxTree(program)
-    flow, call = ControlFlow(tree), called(tree, "f")
+    flow, call = control_flow(tree), called(tree, "f")
     spelt = {cst.For: "for", cst.While: "while", cst.ListComp: "["}
     assert " ".join(spelt[type(loop)] for loop in flow.loops(call)) == expected
     statements = [loop for loop in flow.loops(call) if not isinstance(loop, cst.ListComp)]
@@ -586,7 +594,7 @@ STATEMENTS = {
 @pytest.mark.parametrize(("program", "expected"), STATEMENTS.values(), ids=STATEMENTS)
 def test_statement(program: str, expected: type) -> None:
     tree = SyntaxTree(program)
-    flow = ControlFlow(tree)
+    flow = control_flow(tree)
     statement = flow.statement(called(tree, "f"))
     assert type(statement) is expected
     assert flow.statement(statement) is statement
@@ -607,13 +615,13 @@ CONDITIONS = {
 @pytest.mark.parametrize(("program", "expected"), CONDITIONS.values(), ids=CONDITIONS)
 def test_condition(program: str, expected: type | None) -> None:
     tree = SyntaxTree(program)
-    decided = ControlFlow(tree).condition(called(tree, "f"))
+    decided = control_flow(tree).condition(called(tree, "f"))
     assert (None if decided is None else type(decided)) is expected
 
 
 def test_what_may_follow_in_one_iteration() -> None:
     tree = SyntaxTree("for x in y:\n    if x:\n        f()\n    else:\n        g()\n    h()")
-    flow, loop = ControlFlow(tree), tree.nodes(cst.For)[0]
+    flow, loop = control_flow(tree), tree.nodes(cst.For)[0]
     one, other, last = called(tree, "f"), called(tree, "g"), called(tree, "h")
     assert flow.may_follow(one, other)
     assert not flow.may_follow(one, other, within=loop)
@@ -624,7 +632,7 @@ def test_what_may_follow_in_one_iteration() -> None:
 def test_nested_clean_up_takes_no_room_without_bound() -> None:
     lines = [f"{' ' * depth}{word}" for depth in range(40) for word in ("try:", " f()", "finally:")]
     tree = SyntaxTree("\n".join([*lines, f"{' ' * 40}f()"]))
-    assert len(ControlFlow(tree).of(tree.root).graph.points) < 4_000
+    assert len(control_flow(tree).of(tree.root).graph.points) < 4_000
 
 
 def called(tree: SyntaxTree, name: str) -> cst.Call:

@@ -7,7 +7,6 @@ other libraries need not be installed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Final
 
 
@@ -260,7 +259,6 @@ def is_loader_class(dotted: str) -> bool:
     return dotted.startswith(_PACKAGES_OF_LOADERS) and last.endswith("DataLoader")
 
 
-@cache
 def makes_model(dotted: str) -> bool:
     """Return whether a function, a class or a method of it makes a module of torch, going by its name."""
     if dotted in _MODEL_MAKERS:
@@ -296,7 +294,6 @@ def is_of_other_runtime(name: str) -> bool:
     )
 
 
-@cache
 def runs_elsewhere(dotted: str) -> bool:
     """Return whether a call makes a model that is no module of torch, or switches autograd off itself."""
     package, _, name = dotted.partition(".")

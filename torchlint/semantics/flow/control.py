@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import libcst as cst
 
+from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.dominance import NONE, DominatorTree
 from torchlint.semantics.flow.graph import (
     COMPREHENSIONS,
@@ -21,6 +23,8 @@ from torchlint.semantics.flow.graph import (
     build,
     choices,
 )
+from torchlint.semantics.linked import Link
+from torchlint.semantics.remembered import remembered
 from torchlint.syntax import STATEMENTS, SyntaxTree
 
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
@@ -157,18 +161,19 @@ class FunctionFlow:
 class ControlFlow:
     """The control-flow graphs of one file, each built when it is first asked for."""
 
-    def __init__(self, tree: SyntaxTree) -> None:
-        self.tree = tree
-        self._flows: dict[Root, FunctionFlow] = {}
-        self._choices: dict[cst.CSTNode, frozenset[cst.CSTNode]] = {}
-        self._loops_of_suites: dict[cst.CSTNode, list[Loop]] = {}
-        self._stops: dict[frozenset[type], frozenset[type]] = {}
+    def __init__(self, tree: SyntaxTree, fixpoint: Fixpoint[Any, Any], link: Link | None = None) -> None:
+        self.tree, self.fixpoint, self.link = tree, fixpoint, link
 
-    def _branching(self, tree: SyntaxTree) -> frozenset[cst.CSTNode]:
-        found = self._choices.get(tree.root)
-        if found is None:
-            found = self._choices[tree.root] = choices(tree)
-        return found
+    @staticmethod
+    def counterpart(module: Any) -> ControlFlow:
+        """The control flow of a module."""
+        flow: ControlFlow = module.flow
+        return flow
+
+    @cached_property
+    def _choices(self) -> frozenset[cst.CSTNode]:
+        """What is taken apart because it has a choice in it."""
+        return choices(self.tree)
 
     def root(self, node: cst.CSTNode) -> Root:
         """The function, lambda or module whose code evaluates a node; defaults belong to the code around."""
@@ -177,13 +182,10 @@ class ControlFlow:
                 return function  # type: ignore[return-value]
         return self.tree.of(node).root
 
+    @remembered
     def of(self, root: Root) -> FunctionFlow:
         """The graph of a function, a lambda or the module."""
-        found = self._flows.get(root)
-        if found is None:
-            tree = self.tree.of(root)
-            found = self._flows[root] = FunctionFlow(build(tree, root, self._branching(tree)))
-        return found
+        return FunctionFlow(build(self.tree, root, self._choices))
 
     def points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
         """The points at which a node runs; several for code that is in the graph more than once."""
@@ -249,10 +251,7 @@ class ControlFlow:
 
     def _stands_in(self, node: cst.CSTNode, kinds: frozenset[type]) -> bool:
         """Whether a node of one of these types is around another, in its function."""
-        stops = self._stops.get(kinds)
-        if stops is None:
-            stops = self._stops[kinds] = kinds | _FUNCTIONS
-        for child, around in self.tree.edges(node, stops):
+        for child, around in self.tree.edges(node, kinds | _FUNCTIONS):
             if around.__class__ in kinds:
                 return True
             if child is around.body:  # type: ignore[attr-defined]
@@ -318,17 +317,14 @@ class ControlFlow:
                 found.append(parent)  # type: ignore[arg-type]
             before, node = child, parent
 
+    @remembered
     def _loops_of_suite(self, suite: cst.CSTNode) -> list[Loop]:
-        found = self._loops_of_suites.get(suite)
-        if found is None:
-            found = []
-            parent = self.tree.parents.get(suite)
-            if parent is not None and parent.__class__ not in _FUNCTIONS:
-                if parent.__class__ in _LOOPS and repeats_part(parent, suite, None):
-                    found.append(parent)  # type: ignore[arg-type]
-                found.extend(self.loops(parent))
-            self._loops_of_suites[suite] = found
-        return found
+        parent = self.tree.parents.get(suite)
+        if parent is None or parent.__class__ in _FUNCTIONS:
+            return []
+        repeated = parent.__class__ in _LOOPS and repeats_part(parent, suite, None)
+        outer = self.loops(parent)
+        return [parent, *outer] if repeated else outer  # type: ignore[list-item]
 
     def statement_loops(self, node: cst.CSTNode) -> list[StatementLoop]:
         """The ``for`` and ``while`` statements among the loops around a node, the innermost first."""
