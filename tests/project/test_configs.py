@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from torchlint import cli
 from torchlint.commands import build
-from torchlint.documents import OPAQUE, Row, Scalar, Table
+from torchlint.documents import OPAQUE, Row, Scalar, Table, is_document
 from torchlint.options import Options
 from torchlint.project.configs import Configs, named_by
 from torchlint.project.layout import Layouts
@@ -42,7 +42,7 @@ def lay(folder: Path, files: Mapping[str, str]) -> Path:
 def configs(folder: Path, *programs: str) -> Configs:
     """The configuration files of a project."""
     files = [folder / name for name in programs]
-    return Configs(folder, named_by(files, folder))
+    return Configs(folder, named_by(files, folder, {path for path in folder.rglob("*") if is_document(path)}))
 
 
 def plain(entry: object) -> object:

@@ -118,8 +118,15 @@ class Layouts:
 
     def _layout(self, root: Path) -> Layout:
         most = MOST_FOLDERS if self._is_marked(root) else MOST_FOLDERS_UNMARKED
+        documents: set[Path] = set()
         try:
-            found = files_below(root, self._options_for, respect_gitignore=self._respect_gitignore, most=most)
+            found = files_below(
+                root,
+                self._options_for,
+                respect_gitignore=self._respect_gitignore,
+                most=most,
+                documents=documents,
+            )
         except TooManyError:
             self.given_up.append(root)
             return Layout(root)
@@ -127,7 +134,7 @@ class Layouts:
         if len(files) > MOST_FILES:
             self.given_up.append(root)
             return Layout(root)
-        return Layout(root, files, named_by(files, root))
+        return Layout(root, files, named_by(files, root, documents))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""
