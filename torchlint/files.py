@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from torchlint.documents import is_document
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, exists, is_file, is_folder, read_text
 
@@ -241,14 +242,21 @@ class TooManyError(Exception):
 
 
 def files_below(
-    root: Path, options_for: Callable[[Path], Options], *, respect_gitignore: bool = True, most: int
+    root: Path,
+    options_for: Callable[[Path], Options],
+    *,
+    respect_gitignore: bool = True,
+    most: int,
+    documents: set[Path] | None = None,
 ) -> tuple[Path, ...]:
     """The files that a search of the folder ``root`` finds, sorted; nothing is said of what it cannot read.
+
+    The YAML and JSON files that it comes across are added to ``documents``.
 
     Raises:
         TooManyError: there are more than ``most`` folders to search.
     """
-    found = _search(root, options_for, respect_gitignore, False, [], most)
+    found = _search(root, options_for, respect_gitignore, False, [], most, documents)
     return tuple(_distinct(sorted(found, key=str)))
 
 
@@ -303,6 +311,7 @@ def _search(
     force_exclude: bool,
     warnings: list[str],
     most: int | None = None,
+    documents: set[Path] | None = None,
 ) -> Iterator[Path]:
     filters: dict[Options, tuple[_Filter, _Filter]] = {}
 
@@ -333,6 +342,8 @@ def _search(
         for entry in listing:
             path = Path(entry.path)
             is_directory = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
+            if documents is not None and not is_directory and is_document(path):
+                documents.add(path)
             if not is_directory and not includes.matches(path, False):
                 continue
             if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):

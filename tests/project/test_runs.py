@@ -97,17 +97,36 @@ PACKAGE = {
                 evaluate(model, loader)
         """,
 }
-PROJECTS = {"training": TRAINING, "package": PACKAGE}
+CONFIGURED = {
+    "train.py": """\
+        import hydra
+        import torch
+        from torch.utils.data import DataLoader
+        from torchvision.datasets import ImageFolder
+
+        @hydra.main(version_base=None, config_path="conf", config_name="train")
+        def main(cfg):
+            model = torch.nn.Linear(4, 4).cuda()
+            for images, labels in DataLoader(ImageFolder("/data"), **cfg.data.loader):
+                print(model(images.to("cuda", non_blocking=True)).sum())
+
+        if __name__ == "__main__":
+            main()
+        """,
+    "conf/train.yaml": "defaults:\n  - data: images\n  - _self_\n",
+    "conf/data/images.yaml": "loader:\n  batch_size: 64\n",
+}
+PROJECTS = {"training": TRAINING, "package": PACKAGE, "configured": CONFIGURED}
 
 
 def lay(folder: Path, files: dict[str, str]) -> list[Path]:
-    """Write the files of a project; those with programs."""
+    """Write the files of a project; those that may have findings."""
     from textwrap import dedent
 
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(dedent(text))
-    return sorted(folder / name for name in files if name.endswith(".py"))
+    return sorted(folder / name for name in files if name.endswith((".py", ".yaml")))
 
 
 @pytest.fixture(autouse=True)

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from torchlint.source import Source, SourceError, is_file, is_folder, read_bytes
+from torchlint.source import Source, SourceError, read_bytes
 
 # Few projects have such files.
 if TYPE_CHECKING:
@@ -43,8 +43,14 @@ _MOST_STEPS = 8
 _YAML = ".yaml"
 
 
-def named_by(files: Iterable[Path], root: Path) -> dict[Path, tuple[Path, ...]]:
-    """The configuration files that each program names, with those that their defaults lists name."""
+def named_by(files: Iterable[Path], root: Path, present: Set[Path]) -> dict[Path, tuple[Path, ...]]:
+    """The configuration files among those ``present`` that each program of a project names.
+
+    Those that their defaults lists name are included.
+    """
+    if not present:
+        return {}
+    there = _Present(root, present)
     found: dict[Path, tuple[Path, ...]] = {}
     for file in files:
         try:
@@ -52,31 +58,46 @@ def named_by(files: Iterable[Path], root: Path) -> dict[Path, tuple[Path, ...]]:
         except SourceError:
             continue
         if any(sign in data for sign in _SIGNS):
-            documents = _named(file, data.decode("utf-8", "replace"), root)
+            documents = there.named(file, data.decode("utf-8", "replace"))
             if documents:
                 found[file] = tuple(sorted(documents))
     return found
 
 
-def _named(file: Path, text: str, root: Path) -> set[Path]:
-    names = [PurePosixPath(name.replace("\\", "/")) for name in dict.fromkeys(_NAME.findall(text))]
-    found = {place for name in names for place in _places(file, name, root) if is_file(place)}
-    if len(found) < len(names):
-        # The folder may be another text: ``Path("conf") / "train.yaml"``.
-        for folder in dict.fromkeys(_FOLDER.findall(text)):
-            for place in _places(file, PurePosixPath(folder), root):
-                if place != root and is_folder(place):
-                    found |= {place / name for name in names if is_file(place / name)}
-    if len(found) > _MOST_NAMED:
-        found = set()
-    if "hydra" in text:
-        from torchlint.project.composition import Composition
+class _Present:
+    """The configuration files that there are below a root, to look up what programs name."""
 
-        for folder, name in _hydra(text):
-            composition = Composition(_read, _plain(file.parent / folder))
+    def __init__(self, root: Path, files: Set[Path]) -> None:
+        self._root, self._files = root, files
+        self._names = {path.name for path in files}
+        # The names that their folders have in programs: from any folder above them.
+        parts = {path.parent.relative_to(root).parts for path in files}
+        self._folders = {PurePosixPath(*each[start:]) for each in parts for start in range(len(each))}
+
+    def named(self, file: Path, text: str) -> Set[Path]:
+        """The files that the text of a program names."""
+        spelt = (PurePosixPath(name.replace("\\", "/")) for name in dict.fromkeys(_NAME.findall(text)))
+        names = [name for name in spelt if name.name in self._names]
+        found = self._at(file, names)
+        if len(found) < len(names):
+            # The folder may be another text: ``Path("conf") / "train.yaml"``.
+            folders = self._folders & {PurePosixPath(folder) for folder in _FOLDER.findall(text)}
+            found |= self._at(file, (folder / name for folder in folders for name in names))
+        if len(found) > _MOST_NAMED:
+            found = set()
+        for folder, name in _hydra(text) if "hydra" in text else ():
+            from torchlint.project.composition import Composition
+
+            composition = Composition(self._read, _plain(file.parent / folder))
             composition.table(name)
             found |= composition.visited
-    return {place for place in found if place.is_relative_to(root)}
+        return found
+
+    def _at(self, file: Path, names: Iterable[PurePosixPath]) -> set[Path]:
+        return {place for name in names for place in _places(file, name, self._root)} & self._files
+
+    def _read(self, path: Path) -> Document | None:
+        return _read(path) if path in self._files else None
 
 
 def _hydra(text: str) -> Iterator[tuple[str, str]]:
@@ -91,8 +112,9 @@ def _places(file: Path, name: PurePosixPath, root: Path) -> Iterator[Path]:
     if name.is_absolute():
         return
     for folder in file.parents:
-        if folder.is_relative_to(root):
-            yield _plain(folder / name)
+        if not folder.is_relative_to(root):
+            break
+        yield _plain(folder / name)
 
 
 def _plain(path: Path) -> Path:

@@ -121,8 +121,15 @@ class Layouts:
 
     def _layout(self, root: Path) -> Layout:
         most = MOST_FOLDERS if self._is_marked(root) else MOST_FOLDERS_UNMARKED
+        documents: set[Path] = set()
         try:
-            found = files_below(root, self._options_for, respect_gitignore=self._respect_gitignore, most=most)
+            found = files_below(
+                root,
+                self._options_for,
+                respect_gitignore=self._respect_gitignore,
+                most=most,
+                documents=documents,
+            )
         except TooManyError:
             self.given_up.append(root)
             return Layout(root)
@@ -132,7 +139,7 @@ class Layouts:
             return Layout(root)
         kind = self._options_for(root).project_kind
         library = is_built(root) if kind == AUTO else kind == "library"
-        return Layout(root, files, library, named_by(files, root))
+        return Layout(root, files, library, named_by(files, root, documents))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -174,7 +174,7 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 
 
 def parses_file(call: cst.Call) -> bool:
-    """Whether a call is one like ``parser.parse_yaml_file(…)``: it makes arguments of all a file says."""
+    """Whether a call is like ``parser.parse_yaml_file(…)``, which makes arguments of all that a file says."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
