@@ -112,7 +112,7 @@ def handing_on(kind: type[Class]) -> type[Class]:
     The names in its ``answers_for_all`` are those of methods that answer for every file themselves. Of a
     class that ``hands_everything_on`` the private methods do as well. As ``alone`` it has the class itself.
     """
-    made: type[Class] = _handing_on(kind)
+    made: type[Class] = _handing_on(kind)  # type: ignore[arg-type]
     return made
 
 
