@@ -35,7 +35,7 @@ TARGET = "2.3"
 
 # What follows from several files together and is not found yet, or is found although another file speaks
 # against it.
-WAITING: frozenset[str] = frozenset({"meters/bad_metric_logger", "split_trainer"})
+WAITING: frozenset[str] = frozenset({"split_trainer"})
 
 Place = tuple[str, int, str, str]
 """File, row, code and severity; in a notebook the file with the number of the cell, and the row in it."""

@@ -288,9 +288,12 @@ class Program:
             self._users[key] = self._find_users(*key)
         return [module for user in self._users[key] if (module := self.module(user)) is not None]
 
-    def names(self, part: Any, word: str) -> bool:
-        """Whether the text of a module that may use another has a word."""
-        return bool(self._speaking_of(self._direct_users(self.file(part)), (word,)))
+    def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
+        """Whether the text of a module that may use another has a word; with ``instances``, of any module."""
+        file = self.file(part)
+        if self._speaking_of(self._direct_users(file), (word,)):
+            return True
+        return instances and bool(self._speaking_of(self._companions_of(file), (word,)))
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
@@ -318,12 +321,15 @@ class Program:
 
         With ``words``, those that have one of them in their text.
         """
-        file = self.file(part)
+        others = self._speaking_of(self._companions_of(self.file(part)), words)
+        return [module for other in others if (module := self.module(other)) is not None]
+
+    def _companions_of(self, file: Path) -> Collection[Path]:
+        """The other files of the programs that a file is part of."""
         if file not in self._companions:
             self._companions[file] = tuple(sorted(self.index.programs(file) - {file}))
         self._note(file, *self._companions[file])
-        others = self._speaking_of(self._companions[file], words) if words else self._companions[file]
-        return [module for other in others if (module := self.module(other)) is not None]
+        return self._companions[file]
 
     def _direct_users(self, file: Path) -> Collection[Path]:
         """The files that may name what a file defines, tests left out."""

@@ -25,7 +25,7 @@ _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 class CallGraph:
     """The calls and functions of one file."""
 
-    answers_for_all = frozenset({"callee", "candidates", "is_settled", "dispatches"})
+    answers_for_all = frozenset({"callee", "callees", "candidates", "is_settled", "dispatches"})
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.tree = evaluator.tree
@@ -42,8 +42,33 @@ class CallGraph:
         return graph
 
     def callee(self, call: cst.Call) -> Function | None:
-        """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
-        return None if self.names.qualified(call.func) is not None else self._run_by(self._value(call.func))
+        """The function that a call runs: a method, a lambda, a module's ``forward``; None for several."""
+        found = self.callees(call)
+        return found[0] if len(found) == 1 else None
+
+    def callees(self, call: cst.Call) -> tuple[Function, ...]:
+        """The functions of the project one of which a call runs, in a fixed order; none for any other."""
+        if self.names.qualified(call.func) is not None:
+            return ()
+        run = [each for one in self._value(call.func).each for each in self._standing_in(self._run_by(one))]
+        if None in run:
+            return ()
+        return tuple(sorted({each for each in run if each is not None}, key=self.tree.order.__getitem__))
+
+    def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
+        """The function itself, or the methods of heirs that stand in for one without a body."""
+        if isinstance(function, cst.FunctionDef) and is_abstract(function):
+            return self.overriding(function) or (function,)
+        return (function,)
+
+    @remembered
+    def overriding(self, method: cst.FunctionDef) -> tuple[cst.FunctionDef, ...]:
+        """The methods with a body that heirs of its class define in its place."""
+        owner = self.classes.owner(method)
+        if owner is None:
+            return ()
+        heirs = (self.classes.info(heir).methods.get(method.name.value) for heir in self.classes.heirs(owner))
+        return tuple(each for each in heirs if each is not None and not is_abstract(each))
 
     def is_settled(self, call: cst.Call) -> bool:
         """Whether the answer for a call holds, whatever else is asked."""
@@ -83,7 +108,7 @@ class CallGraph:
             for graph in graphs
             for pool in graph.candidates(function)
             for call in pool.of((function, *overridden), graph)
-            if graph.callee(call) is function or (overridden and graph.dispatches(call, overridden))
+            if function in graph.callees(call) or (overridden and graph.dispatches(call, overridden))
         ]
         return sorted(found, key=self.tree.order.__getitem__)
 
@@ -97,12 +122,16 @@ class CallGraph:
             inner = self.names.scope(function).kind is ScopeKind.FUNCTION
             return () if inner else self.link.users(self, (function.name.value,))
         name = function.name.value
+        heirs = self.classes.heirs(owner)
+        # Who makes and uses an instance of an heir need not know the class that it inherits from.
+        families = dict.fromkeys([self.link.home(owner), *map(self.link.home, heirs)])
         if name == "__init__":
-            heirs = (heir.name.value for heir in self.classes.heirs(owner))
-            return self.link.users(self, tuple(sorted(heirs)))
-        if name in ("forward", "__call__"):
-            return self.link.users(self, (), instances=True)
-        return self.link.users(self, (name,), instances=True)
+            words = tuple(sorted(heir.name.value for heir in heirs))
+            found = (self.link.users(family, words) for family in families)
+        else:
+            words = () if name in ("forward", "__call__") else (name,)
+            found = (self.link.users(family, words, instances=True) for family in families)
+        return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
     @cached_property
     def _instance_calls(self) -> _Pool:
@@ -152,7 +181,13 @@ class CallGraph:
                         names.add(target.target.attr.value)
             elif isinstance(holder, cst.Call) and holder.func is function:
                 return [_Pool([holder])]
-        return [self._pool(name) for name in names]
+        return [*(self._pool(name) for name in names), self._chosen_calls]
+
+    @cached_property
+    def _chosen_calls(self) -> _Pool:
+        """The calls of what a table has, or ``getattr(x, name)`` gives: ``TASKS[name](x)``."""
+        calls_found = self.tree.nodes(cst.Call)
+        return _Pool([call for call in calls_found if isinstance(call.func, (cst.Subscript, cst.Call))])
 
     @remembered
     def _aliases(self, name: str) -> frozenset[str]:
@@ -275,6 +310,19 @@ class CallGraph:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
 
 
+def is_abstract(function: cst.FunctionDef) -> bool:
+    """Whether the body only holds a place for what heirs define: ``...``, ``pass`` or ``raise``."""
+    for statement in function.body.body:
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        for part in parts:
+            empty = isinstance(part, cst.Expr) and isinstance(
+                part.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
+            )
+            if not empty and not isinstance(part, (cst.Pass, cst.Raise)):
+                return False
+    return True
+
+
 class _Pool:
     """Calls, sorted by what they run once that is settled, so that no later question goes through them."""
 
@@ -285,14 +333,15 @@ class _Pool:
     def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
         """The calls that are known to run one of some functions, and those of which it is not known yet."""
         for call in tuple(self._open):
-            graph.callee(call)  # which may lead back here
+            graph.callees(call)  # which may lead back here
         waiting, self._open = self._open, []
         for call in waiting:
             if not graph.is_settled(call):
                 self._open.append(call)
-            elif (callee := graph.callee(call)) is not None:
-                self._settled.setdefault(callee, []).append(call)
-        known = [call for function in functions for call in self._settled.get(function, ())]
+            else:
+                for callee in graph.callees(call):
+                    self._settled.setdefault(callee, []).append(call)
+        known = dict.fromkeys(call for function in functions for call in self._settled.get(function, ()))
         return [*known, *self._open]
 
 

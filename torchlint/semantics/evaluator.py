@@ -33,6 +33,9 @@ class Evaluator(Protocol):
     def iterated(self, value: Value) -> Value:
         """What ``for x in value`` gives ``x``."""
 
+    def element(self, value: Value, index: int | None = None) -> Value:
+        """``value[index]``."""
+
     def returned(self, function: Function) -> Value:
         """What a function of the file returns."""
 

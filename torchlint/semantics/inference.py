@@ -18,7 +18,7 @@ import libcst as cst
 from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
-from torchlint.semantics.callgraph import CallGraph
+from torchlint.semantics.callgraph import CallGraph, is_abstract
 from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
 from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
@@ -65,6 +65,8 @@ from torchlint.semantics.values import (
     Value,
     bounded,
     dict_item,
+    each_of,
+    field,
     item_of,
     join,
     join_devices,
@@ -169,14 +171,21 @@ class Inference:
             self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
             for e in node.elements
         ]
-        return Value(Kind.DICT, item=join(items) if items else None, origin=node)
+        fields: dict[str, Value] = {}
+        for element, item in zip(node.elements, items, strict=True):
+            key = element.key if isinstance(element, cst.DictElement) else None
+            if not isinstance(key, cst.SimpleString) or not isinstance(key.evaluated_value, str):
+                return Value(Kind.DICT, item=join(items), origin=node)
+            fields[key.evaluated_value] = solid(item)
+        shared = join(items) if items else None
+        return Value(Kind.DICT, item=shared, origin=node, fields=tuple(sorted(fields.items())))
 
     def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
         kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
-        return Value(kind, item=solid(self.value(node.elt)), origin=node)
+        return Value(kind, item=_item(self.value(node.elt)), origin=node)
 
     def _dict_comprehension(self, node: cst.DictComp) -> Value:
-        return Value(Kind.DICT, item=solid(self.value(node.value)), origin=node)
+        return Value(Kind.DICT, item=_item(self.value(node.value)), origin=node)
 
     def _lambda(self, node: cst.Lambda) -> Value:
         return Value(Kind.FUNCTION, definition=node)
@@ -289,7 +298,7 @@ class Inference:
         if result is BOTTOM:
             return result
         if result.tensorlike or result.kind is Kind.UNKNOWN:
-            narrowed = self.proven(node)
+            narrowed = self.proven(node, result)
             if narrowed is not None:
                 if result.tensorlike and narrowed.kind in _COLLECTIONS and narrowed.item is None:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
@@ -363,8 +372,11 @@ class Inference:
         tests = (call.args[0].value for call in self.tree.calls_by_name.get("isinstance", ()) if call.args)
         return frozenset(tested.value for tested in tests if isinstance(tested, cst.Name))
 
-    def proven(self, node: cst.Name) -> Value | None:
-        """What ``isinstance`` proves a variable to be where it is read, if it is something of the host."""
+    def proven(self, node: cst.Name, value: Value = UNKNOWN) -> Value | None:
+        """What ``isinstance`` proves a variable to be where it is read, by what else is known of it.
+
+        That is something of the host, or no tensor, or of a structure of tensors, that it is one tensor.
+        """
         if node.value not in self._type_tests:
             return None
         for guard in guards(self, node):
@@ -372,11 +384,13 @@ class Inference:
                 case cst.Call(
                     func=cst.Name("isinstance"),
                     args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
-                ) if guard.holds and unchanged(self, tested, node):
+                ) if unchanged(self, tested, node):
                     parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
                     shown = join(map(self.annotations.promised, parts))
-                    if shown is not BOTTOM and shown.kind in _HOST_KINDS:
+                    if guard.holds and shown is not BOTTOM and shown.kind in _HOST_KINDS:
                         return shown
+                    if shown.kind is Kind.TENSOR and guard.holds is (value.kind is Kind.BATCH):
+                        return value._replace(kind=Kind.TENSOR) if guard.holds else UNKNOWN
                 case _:
                     pass
         return None
@@ -604,7 +618,8 @@ class Inference:
             if owner is not None and self.classes.self_name(function) == binding.name:
                 return self.instance(owner)
         if isinstance(param.star, str) and param.star:
-            return Value(Kind.DICT if param.star == "**" else Kind.TUPLE)
+            given = self._given_besides(function, param)
+            return Value(Kind.DICT if param.star == "**" else Kind.TUPLE, item=given)
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
         if declared is not None and declared.host and self._called_variously(function) and not named:
@@ -706,6 +721,27 @@ class Inference:
                 return default._replace(constant=MISSING, literal=False)
         return None
 
+    def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
+        """What the calls pass that ``*args`` or ``**kwargs`` takes; None if nothing is known of it."""
+        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            return None
+        found: list[Value] = []
+        for call in self.callgraph.callers(function):
+            bound = self.callgraph.bound_to(call, function)
+            if param.star == "**":
+                named = {each.name for each in bound.signature or ()}
+                unnamed = [given for name, given in bound.given.items() if name not in named]
+            else:
+                unnamed = [given for name, given in bound.given.items() if name == param.name.value]
+            found += (self.value(node) for given in unnamed for node in given.nodes)
+            for argument in call.args:
+                if argument.star == param.star:
+                    spread = self.value(argument.value)
+                    found.append(dict_item(spread) if param.star == "**" else self.iterated(spread))
+        if param.star == "**":
+            return each_of(found)
+        return join(found) if found else None
+
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
         """Parameters that a framework fills: batches of a Lightning step, the inputs of a forward."""
         owner = self.classes.owner(function)
@@ -800,6 +836,10 @@ class Inference:
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
         """``base.attr``."""
+        if base.alternatives:
+            joined = join(self.attribute(one, attr, node) for one in base.each)
+            inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
+            return joined._replace(receiver=base) if inherited else joined
         match base.kind:
             case Kind.TENSOR:
                 fact = results.TENSOR_ATTRIBUTES.get(attr)
@@ -1054,7 +1094,7 @@ class Inference:
             if base.kind is Kind.SHAPE:
                 return SHAPE
         if base.kind is Kind.DICT:
-            return base.item if base.item is not None else self._stored(node)
+            return self._held_under(base, index, node)
         position: int | None = None
         if isinstance(index, cst.Index):
             constant = self.value(index.value).constant
@@ -1067,6 +1107,15 @@ class Inference:
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
             return base._replace(constant=MISSING)
         return self.element(base, position)
+
+    def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
+        """What a dict has under a key."""
+        if base.fields and isinstance(index, cst.Index):
+            held = field(base, self.value(index.value).constant)
+            if held is not None:
+                stored = self._subscript_stores.get(self.tree.source(node))
+                return held if stored is None else join((held, self._stored(node)))
+        return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
         """``d[key]`` where the file stores something under the same spelling of the key."""
@@ -1099,18 +1148,34 @@ class Inference:
             moved = self._super_call(node, func)
             if moved is not None:
                 return moved
+        if isinstance(func, cst.Call) and len(node.args) == 1 and len(func.args) == 1:
+            if self.names.qualified(func.func) == "builtins.type":
+                return self._made_alike(func.args[0].value, node.args[0].value)
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
 
+    def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
+        """``type(batch)(move(item) for item in batch)``: the same container of other items."""
+        container, given = self.value(model), self.value(items)
+        if container is BOTTOM or given is BOTTOM:
+            return BOTTOM
+        if container.kind is Kind.BATCH or container.kind in _COLLECTIONS:
+            return Value(Kind.LIST, item=item_of(given), origin=given.origin)
+        return UNKNOWN
+
     def call_of(self, callee: Value, node: cst.Call) -> Value:
         """What calling ``callee`` at ``node`` gives."""
+        if callee.alternatives:
+            return join(self.call_of(one, node) for one in callee.each)
         match callee.kind:
             case Kind.FUNCTION if callee.receiver is not None and callee.definition is None:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
                 result = self.returned(callee.definition)
+                if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
+                    result = join(map(self.returned, others))
                 if result.kind is Kind.UNKNOWN and result.among is None and callee.receiver is not None:
                     return self.library.unknown_call(node)
                 return result
@@ -1129,6 +1194,12 @@ class Inference:
                 return self.library.unknown_call(node)
             case _:
                 return UNKNOWN
+
+    def _overriding(self, function: Function) -> Sequence[Function]:
+        """What heirs define in the place of a method without a body; nothing for any other."""
+        if not isinstance(function, cst.FunctionDef) or not is_abstract(function):
+            return ()
+        return self.callgraph.overriding(function)
 
     def _super_call(self, node: cst.Call, func: cst.Attribute) -> Value | None:
         """``super().method(...)`` in a class whose base is in this file."""
@@ -1182,7 +1253,9 @@ class Inference:
             item = join(yielded)
             return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
         values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-        result = join(values) if values else UNKNOWN if _is_abstract(function) else NONE
+        result = join(values) if values else UNKNOWN if is_abstract(function) else NONE
+        if result.kind is Kind.UNKNOWN and (structure := _structure(values)) is not None:
+            return structure
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
             several = [value for value in values if value.kind is Kind.TUPLE]
@@ -1191,6 +1264,27 @@ class Inference:
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result
+
+
+def _item(value: Value) -> Value | None:
+    """What each item of a comprehension is; None while that is still being worked out."""
+    return None if value is BOTTOM else value
+
+
+def _structure(values: Sequence[Value]) -> Value | None:
+    """What a function returns that gives a tensor or a batch in one case, containers of tensors in others."""
+    if not any(value.tensorlike for value in values):
+        return None
+    parts = []
+    for value in values:
+        part = item_of(value) if value.kind in _COLLECTIONS else value
+        # ``{key: move(item) for …}``, which is what the function itself returns
+        if part is None and isinstance(value.origin, (cst.DictComp, cst.ListComp, cst.GeneratorExp)):
+            continue
+        if part is None or not part.tensorlike:
+            return None
+        parts.append(part)
+    return join(parts)._replace(kind=Kind.BATCH)
 
 
 def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]:
@@ -1229,19 +1323,6 @@ def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> 
         return True
     placed = all(v.device is Device.ACCELERATOR for v in operands if v.kind is Kind.BATCH)
     return placed and all(v.kind is not Kind.UNKNOWN for v in operands)
-
-
-def _is_abstract(function: cst.FunctionDef) -> bool:
-    """Whether the body only holds a place for what heirs define: ``...``, ``pass`` or ``raise``."""
-    for statement in function.body.body:
-        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        for part in parts:
-            empty = isinstance(part, cst.Expr) and isinstance(
-                part.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
-            )
-            if not empty and not isinstance(part, (cst.Pass, cst.Raise)):
-                return False
-    return True
 
 
 def _loader_device(loader: Value) -> Device:

@@ -39,6 +39,8 @@ from torchlint.semantics.values import (
     Kind,
     Value,
     dict_item,
+    each_of,
+    field,
     item_of,
     join,
     join_devices,
@@ -551,10 +553,23 @@ class Library:
         if dotted == "builtins.iter":
             return self._iterator(first)
         if dotted == "builtins.dict":
-            return Value(Kind.DICT, item=dict_item(first) if args else None)
+            return Value(Kind.DICT, item=self._item_of_dict(node))
         if dotted == "builtins.super":
             return UNKNOWN
         return UNKNOWN
+
+    def _item_of_dict(self, node: cst.Call) -> Value | None:
+        """What the values of ``dict(other, name=value)`` or ``dict(zip(names, values))`` are."""
+        items: list[Value] = []
+        for argument in node.args:
+            value = self._value(argument.value)
+            if argument.keyword is None and not argument.star and value.kind is not Kind.DICT:
+                pair = self.evaluator.iterated(value)
+                value = self.evaluator.element(pair, 1) if pair.kind is Kind.TUPLE else UNKNOWN
+            elif argument.keyword is None:
+                value = dict_item(value)
+            items.append(solid(value))
+        return join(items) if items else None
 
     def _getattr(self, node: cst.Call, first: Value) -> Value:
         name = self._value(node.args[1].value).constant if len(node.args) > 1 else MISSING
@@ -753,7 +768,7 @@ class Library:
         return Value(Kind.ITERATOR, item=item) if name == "values" else item
 
     def _container_method(self, base: Value, name: str, node: cst.Call) -> Value:
-        item = item_of(base)
+        item = each_of([held for _, held in base.fields]) or item_of(base)
         if base.kind is Kind.DICT:
             if name == "items":
                 pair = (STRING if item is not None else UNKNOWN, item or UNKNOWN)
@@ -761,7 +776,8 @@ class Library:
             if name == "values":
                 return Value(Kind.ITERATOR, item=item)
             if name in ("get", "pop", "setdefault"):
-                return item or UNKNOWN
+                key = self._value(node.args[0].value).constant if node.args else MISSING
+                return field(base, key) or base.item or UNKNOWN
             if name == "keys":
                 return Value(Kind.ITERATOR)
             if name == "copy":

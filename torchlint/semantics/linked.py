@@ -86,8 +86,11 @@ class Link(Protocol):
         such a base.
         """
 
-    def names(self, module: Any, word: str) -> bool:
-        """Whether the text of a module that may use another has a word."""
+    def names(self, module: Any, word: str, *, instances: bool = False) -> bool:
+        """Whether the text of a module that may use another has a word.
+
+        With ``instances``, any module of its programs, since an instance is handed on.
+        """
 
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""

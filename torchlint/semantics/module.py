@@ -316,6 +316,10 @@ class Module:
         """The function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
         return self.inference.callgraph.callee(call)
 
+    def callees(self, call: cst.Call) -> tuple[Function, ...]:
+        """The functions of the project one of which a call runs; none if it may be another."""
+        return self.inference.callgraph.callees(call)
+
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)

@@ -294,11 +294,15 @@ class Places(Part):
             return _START
         if called.kind is Kind.MODULE:
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
-        function = self.module.callee(call)
-        if function is not None:
-            if self._yields(function):
-                return None
-            done = self._work_of(function)
+        functions = self.module.callees(call)
+        if functions:
+            done = _Work()
+            for function in functions:
+                if not self._yields(function):
+                    work = self._work_of(function)
+                    done.add(work)
+                    done.add_inner(work)
+                    done.starts = done.starts or work.starts
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
             if runs_given_model(self.module, call) or hands_over_model(self.module, call):

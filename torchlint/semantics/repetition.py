@@ -164,12 +164,16 @@ class Repetition(Part):
         if name not in self.tree.calls_by_name and self._stepping:
             if function in self._stepping or has(name, Role.STEP):
                 return True
-        return self._named_elsewhere(name) or any(self._may_run(user) for user in self._users(name))
+        handed = scope.kind is ScopeKind.CLASS
+        return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
     @remembered
-    def _named_elsewhere(self, name: str) -> bool:
-        """Whether another file of the project may call something of this name that the file defines."""
-        return self.link is not None and self.link.names(self, name)
+    def _named_elsewhere(self, name: str, handed: bool) -> bool:
+        """Whether another file of the project may call something of this name that the file defines.
+
+        What is ``handed`` on with an instance may be called in files that import nothing from this one.
+        """
+        return self.link is not None and self.link.names(self, name, instances=handed)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
         """Whether what uses a function as a value may run it again and again, out of sight.

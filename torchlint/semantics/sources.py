@@ -321,6 +321,8 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
         return None
     found: list[Source] = []
     for call in module.callers(function):
+        if len(path) > 1 and module.function(call) is function:
+            continue  # It goes deeper and deeper into what the other calls pass.
         argument = module.inference.callgraph.bound_to(call, function).get(binding.name)
         node = param.default if argument.absent else argument.node
         if node is None:

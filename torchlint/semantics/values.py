@@ -6,7 +6,8 @@ different answers gives it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import libcst as cst
@@ -103,6 +104,8 @@ class Value(NamedTuple):
             an array: an item or a sum, which may be a scalar.
         literal: a number that is one of several constants, and not computed.
         among: the kinds of what it may be if they are known and differ; None if nothing is known of it.
+        fields: what a dict has under each of its keys, sorted by key, where all of them are known.
+        alternatives: the definitions of which one is that of the value, where there are several.
     """
 
     kind: Kind
@@ -121,6 +124,20 @@ class Value(NamedTuple):
     part: bool = False
     literal: bool = False
     among: frozenset[Kind] | None = None
+    alternatives: frozenset[Definition] = frozenset()
+    fields: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def definitions(self) -> frozenset[Definition]:
+        """The classes or functions of the project one of which the value is of, or is; none if any may be."""
+        return self.alternatives if self.definition is None else frozenset((self.definition,))
+
+    @property
+    def each(self) -> list[Value]:
+        """The value with each of its alternatives; only itself if there are none."""
+        if not self.alternatives:
+            return [self]
+        return [self._replace(definition=one, alternatives=frozenset()) for one in self.alternatives]
 
     @property
     def known(self) -> bool:
@@ -159,6 +176,9 @@ class Value(NamedTuple):
 
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 
+_DEFINED = frozenset({Kind.MODULE, Kind.OBJECT, Kind.DATASET, Kind.SAMPLER, Kind.CLASS, Kind.FUNCTION})
+_MOST_ALTERNATIVES = 8
+
 UNKNOWN: Final = Value(Kind.UNKNOWN)
 NONE: Final = Value(Kind.NONE, constant=None)
 NUMBER: Final = Value(Kind.NUMBER)
@@ -186,7 +206,7 @@ def bounded(value: Value) -> Value:
 
     ``b = (a, a)``, ``c = (b, b)`` doubles with each line, and comparing goes through all of it.
     """
-    if value.elements is None and value.item is None and value.receiver is None:
+    if value.elements is None and value.item is None and value.receiver is None and not value.fields:
         return value
     if not _is_larger(value, MANY):
         return value
@@ -197,11 +217,12 @@ def bounded(value: Value) -> Value:
         elements=elements,
         item=None if value.item is None else _alone(value.item),
         receiver=None if value.receiver is None else _alone(value.receiver),
+        fields=tuple((key, _alone(field)) for key, field in value.fields) if len(value.fields) < MANY else (),
     )
 
 
 def _alone(value: Value) -> Value:
-    return value._replace(elements=None, item=None, receiver=None)
+    return value._replace(elements=None, item=None, receiver=None, fields=())
 
 
 def _is_larger(value: Value, most: int) -> bool:
@@ -218,6 +239,7 @@ def _is_larger(value: Value, most: int) -> bool:
             waiting.append(one.item)
         if one.receiver is not None:
             waiting.append(one.receiver)
+        waiting.extend(field for _, field in one.fields)
     return False
 
 
@@ -277,6 +299,8 @@ def _join_two(a: Value, b: Value) -> Value:
         dtype=a.dtype if a.dtype == b.dtype else None,
         cls=a.cls if a.cls == b.cls else None,
         definition=a.definition if a.definition is b.definition else None,
+        alternatives=_alternatives(a, b) if kind in _DEFINED else frozenset(),
+        fields=_fields(a, b) if a.fields and b.fields else (),
         origin=a.origin if a.origin is b.origin else None,
         elements=elements,
         item=join(items) if items else None,
@@ -290,6 +314,23 @@ def _join_two(a: Value, b: Value) -> Value:
     )
 
 
+def _alternatives(a: Value, b: Value) -> frozenset[Definition]:
+    if a.definition is b.definition and a.definition is not None:
+        return frozenset()
+    ours, theirs = a.definitions, b.definitions
+    if not ours or not theirs or a.presets or b.presets or len(ours | theirs) > _MOST_ALTERNATIVES:
+        return frozenset()
+    return ours | theirs
+
+
+def _fields(a: Value, b: Value) -> tuple[tuple[str, Value], ...]:
+    """What either dict has under a key: who reads it there has one that holds it."""
+    found = dict(a.fields)
+    for key, value in b.fields:
+        found[key] = _join_two(found[key], value) if key in found else value
+    return tuple(sorted(found.items(), key=itemgetter(0)))
+
+
 def _same(a: Value, b: Value) -> bool:
     """Whether two values are one, to the type of their constants: ``1 == 1.0`` holds in Python."""
     if a != b or not _same_constant(a.constant, b.constant):
@@ -298,7 +339,9 @@ def _same(a: Value, b: Value) -> bool:
         if not all(map(_same, a.elements, b.elements)):
             return False
     parts = ((a.item, b.item), (a.receiver, b.receiver))
-    return all(x is y or (x is not None and y is not None and _same(x, y)) for x, y in parts)
+    if not all(x is y or (x is not None and y is not None and _same(x, y)) for x, y in parts):
+        return False
+    return all(_same(x, y) for (_, x), (_, y) in zip(a.fields, b.fields, strict=True))
 
 
 def _same_constant(a: object, b: object) -> bool:
@@ -363,6 +406,19 @@ def item_of(value: Value) -> Value | None:
     if value.elements:
         return join(value.elements)
     return None
+
+
+def field(value: Value, key: object) -> Value | None:
+    """What a dict has under a key; None if that is not known."""
+    return next((held for name, held in value.fields if name == key), None)
+
+
+def each_of(values: Collection[Value]) -> Value | None:
+    """What several things are that a program goes through one by one; None if there are none.
+
+    It treats them alike: what it does to each, it does to the tensors among them.
+    """
+    return join([value for value in values if value.tensorlike] or values) if values else None
 
 
 def dict_item(value: Value) -> Value:
