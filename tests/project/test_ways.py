@@ -14,7 +14,15 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from tests.project.test_projects import NAMES, PROJECTS, SPLIT_TRAINER, TARGET, programs, torchlint
+from tests.project.test_projects import (
+    NAMES,
+    PROJECTS,
+    SPLIT_TRAINER,
+    TARGET,
+    files_of,
+    programs,
+    torchlint,
+)
 from tests.server.conftest import Editor, launched
 
 if TYPE_CHECKING:
@@ -177,16 +185,18 @@ async def test_a_finding_is_the_same_whichever_way_its_file_is_asked_for(
     shutil.copytree(fixture, project, dirs_exist_ok=True)
     monkeypatch.chdir(project)
     git("add", ".")
-    files = programs(project)
+    files = [*files_of(project)]
     whole = checked(project, ".")
     assert ordered(item for file in files for item in checked(project, file)) == whole
 
     # What is staged counts, and what is open in an editor, whatever the files hold by now.
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     for path in files:
-        path.write_text("" if path.suffix == ".py" else json.dumps(EMPTY), encoding="utf-8")
+        path.write_text(json.dumps(EMPTY) if path.suffix == ".ipynb" else "", encoding="utf-8")
     assert checked(project, ".") == []
     assert checked(project, "--force-exclude", "--no-fix", "--staged", *files) == whole
-    opened = Opened(editor, project, texts)
-    assert await opened.found(whole) == whole
+    opened = Opened(editor, project, {path: texts[path] for path in programs(project)})
+    # Editors are told of programs only: what is found in a configuration file they do not show.
+    told = [item for item in whole if Path(item["file"]).suffix in (".py", ".ipynb")]
+    assert await opened.found(told) == told
     opened.close()

@@ -93,17 +93,22 @@ class Adoption:
                 found[path] = Scope(None, known, root)
         return found
 
+    def content(self, path: Path) -> bytes | None:
+        """What is staged of a file that is something else in the working tree; None for any other."""
+        changed = self._changes.of(path) if self._changes else None
+        return None if changed is None else changed.content
+
     def sources(self, files: Iterable[Path]) -> Mapping[Path, Source]:
         """The texts of those files that are not checked as they lie in the working tree."""
         from torchlint.source import SourceError
 
         found = {}
         for path in files:
-            changed = self._changes.of(path) if self._changes else None
-            if changed is None or changed.content is None:
+            content = self.content(path)
+            if content is None:
                 continue
             try:
-                found[path] = reading.from_bytes(changed.content, path)
+                found[path] = reading.from_bytes(content, path)
             except SourceError:
                 continue
         return found

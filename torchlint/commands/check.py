@@ -271,7 +271,7 @@ def _check(
         with terminal.listening():
             outcome = _check_stdin(terminal, resolver, chosen, about, memory)
     else:
-        layouts = _layouts(resolver, chosen)
+        layouts = _layouts(resolver, chosen, about)
         found = _discovered(paths or (Path(),), resolver, chosen, layouts)
         for warning in found.warnings:
             terminal.warn(warning)
@@ -373,9 +373,13 @@ def _check_files(
     return outcome
 
 
-def _layouts(resolver: Resolver, chosen: Options) -> Layouts:
+def _layouts(resolver: Resolver, chosen: Options, about: Adoption) -> Layouts:
     """The projects around the files that are asked for: what they exclude is no part of them."""
-    return Layouts(lambda place: resolver.settings(place).options, respect_gitignore=chosen.respect_gitignore)
+    return Layouts(
+        lambda place: resolver.settings(place).options,
+        respect_gitignore=chosen.respect_gitignore,
+        content=about.content,
+    )
 
 
 def _debug_projects(terminal: Terminal, layouts: Layouts) -> None:
@@ -463,7 +467,7 @@ def _check_stdin(
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
     known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
-    layouts = _layouts(resolver, chosen)
+    layouts = _layouts(resolver, chosen, about)
     layout = layouts.of(path) if chosen.stdin_filename else None
     with stopwatch.recording() as outcome.seconds:
         result, source = runner.run_text(data, path, settings, mode, known, layout)

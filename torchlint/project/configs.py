@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -43,18 +43,25 @@ _MOST_STEPS = 8
 _YAML = ".yaml"
 
 
-def named_by(files: Iterable[Path], root: Path, present: Set[Path]) -> dict[Path, tuple[Path, ...]]:
+def named_by(
+    files: Iterable[Path],
+    root: Path,
+    present: Set[Path],
+    content: Callable[[Path], bytes | None] = lambda _: None,
+) -> dict[Path, tuple[Path, ...]]:
     """The configuration files among those ``present`` that each program of a project names.
 
-    Those that their defaults lists name are included.
+    Those that their defaults lists name are included. ``content`` gives the bytes of a file that count
+    instead of those on the disk.
     """
     if not present:
         return {}
-    there = _Present(root, present)
+    there = _Present(root, present, content)
     found: dict[Path, tuple[Path, ...]] = {}
     for file in files:
         try:
-            data = read_bytes(file, _LARGEST_PROGRAM)
+            given = content(file)
+            data = read_bytes(file, _LARGEST_PROGRAM) if given is None else given
         except SourceError:
             continue
         if any(sign in data for sign in _SIGNS):
@@ -67,8 +74,8 @@ def named_by(files: Iterable[Path], root: Path, present: Set[Path]) -> dict[Path
 class _Present:
     """The configuration files that there are below a root, to look up what programs name."""
 
-    def __init__(self, root: Path, files: Set[Path]) -> None:
-        self._root, self._files = root, files
+    def __init__(self, root: Path, files: Set[Path], content: Callable[[Path], bytes | None]) -> None:
+        self._root, self._files, self._content = root, files, content
         self._names = {path.name for path in files}
         # The names that their folders have in programs: from any folder above them.
         parts = {path.parent.relative_to(root).parts for path in files}
@@ -97,7 +104,7 @@ class _Present:
         return {place for name in names for place in _places(file, name, self._root)} & self._files
 
     def _read(self, path: Path) -> Document | None:
-        return _read(path) if path in self._files else None
+        return _read(path, self._content(path)) if path in self._files else None
 
 
 def _hydra(text: str) -> Iterator[tuple[str, str]]:
@@ -121,12 +128,12 @@ def _plain(path: Path) -> Path:
     return Path(os.path.normpath(path))
 
 
-def _read(path: Path) -> Document | None:
+def _read(path: Path, content: bytes | None = None) -> Document | None:
     from torchlint.documents import MOST_CHARACTERS, Document
-    from torchlint.reading import read
+    from torchlint.reading import from_bytes, read
 
     try:
-        return Document(read(path, 4 * MOST_CHARACTERS))
+        return Document(read(path, 4 * MOST_CHARACTERS) if content is None else from_bytes(content, path))
     except SourceError:
         return None
 

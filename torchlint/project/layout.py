@@ -74,12 +74,20 @@ class Layouts:
     """The layouts of the projects that files belong to, each found when it is first asked for.
 
     ``options_for`` gives the options of the files in a folder: what they exclude, and what is larger than
-    they allow, is no part of a project.
+    they allow, is no part of a project. ``content`` gives the bytes of a file that count instead of those on
+    the disk: what is staged.
     """
 
-    def __init__(self, options_for: Callable[[Path], Options], *, respect_gitignore: bool = True) -> None:
+    def __init__(
+        self,
+        options_for: Callable[[Path], Options],
+        *,
+        respect_gitignore: bool = True,
+        content: Callable[[Path], bytes | None] = lambda _: None,
+    ) -> None:
         self._options_for = options_for
         self._respect_gitignore = respect_gitignore
+        self._content = content
         self._found: dict[Path, Layout] = {}
         self._roots: dict[tuple[Path, bool], Path] = {}
         self._marked: dict[Path, bool] = {}
@@ -139,7 +147,7 @@ class Layouts:
             return Layout(root)
         kind = self._options_for(root).project_kind
         library = is_built(root) if kind == AUTO else kind == "library"
-        return Layout(root, files, library, named_by(files, root, documents))
+        return Layout(root, files, library, named_by(files, root, documents, self._content))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""
