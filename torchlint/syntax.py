@@ -139,14 +139,31 @@ class Forest:
 
     def plant(self, tree: SyntaxTree, rank: int) -> None:
         """Take in the tree of the file with this rank."""
+        self.uproot(rank)
         self.trees[rank] = tree
         first = rank << RANK_SHIFT
-        parents, order = tree.alone
-        self.parents.update(parents)
-        self.order.update((node, first + number) for node, number in order.items())
+        self.parents.update(tree.parents)
+        self.order.update(zip(tree.order, range(first, first + len(tree.order)), strict=True))
         tree.parents, tree.order = self.parents, self.order
         tree.forest, tree.rank, tree.first = self, rank, first
         for known in (tree._lasts, tree._positions, tree._climbs):
+            known.clear()
+
+    def uproot(self, rank: int) -> None:
+        """Forget the tree of the file with this rank, if there is one."""
+        tree = self.trees.pop(rank, None)
+        if tree is not None:
+            for nodes in tree._by_type.values():
+                for node in nodes:
+                    self.order.pop(node, None)
+                    self.parents.pop(node, None)
+            vars(tree).clear()
+
+    def clear(self) -> None:
+        """Forget all trees, which hold the forest that holds them."""
+        for tree in self.trees.values():
+            vars(tree).clear()
+        for known in (self.parents, self.order, self.trees):
             known.clear()
 
     def rank(self, node: cst.CSTNode) -> int:
@@ -203,11 +220,6 @@ class SyntaxTree:
         if found is None:
             found = self._matched[pattern] = pattern.search(self.text) is not None
         return found
-
-    @cached_property
-    def alone(self) -> tuple[dict[cst.CSTNode, cst.CSTNode], dict[cst.CSTNode, int]]:
-        """``parents`` and ``order`` of its own nodes, as they are before it is planted."""
-        return self.parents, self.order
 
     @cached_property
     def lowered(self) -> str:

@@ -5,8 +5,9 @@ from textwrap import dedent
 
 import pytest
 
+from torchlint.project import records
 from torchlint.project.records import STAR, Definition, DefinitionKind, Import, Record, Standing, record
-from torchlint.source import Source
+from torchlint.source import Source, with_line_feeds
 
 
 def of(text: str) -> Record:
@@ -111,3 +112,45 @@ def test_a_guard_of_main_is_known(test: str) -> None:
 @pytest.mark.parametrize("text", ["def f(:", "x = '\\ud800'\0", "(" * 10_000 + ")" * 10_000])
 def test_what_is_no_program_is_not_readable(text: str) -> None:
     assert of(text) == Record(readable=False)
+
+
+ODD = (
+    'def f():\n    """\nimport a\ndef g(): ...\n    """\nx = 1\n',
+    "def f(a,\nb):\n    import c\nclass D: ...\n",
+    "def f(a,\nb):\n    return a\nimport d\n",
+    "def f(\n    a,\n): return a; import b\nimport d\n",
+    'x = """\n"""\\\n.join(y)\nfrom a import (\n    b,\n)\n',
+    'x = [\n"""\n""", """\n""" ]\ndef f(): ...\n',
+    "@a(\n    b\n)\nasync  def f(): pass\n\n# def g(): pass\nclass  C(D): x = 1; y = 2\n",
+    "if x:\n    def f(): ...\n    class C: ...\nelse: import b\n",
+    "def f(): return '\\\n'\ndef g(): import a\n",
+    "\fdef f(): ...\n\fimport a\ndef g(): ...\n",
+    "def f():\n    return 1 \\\n+ 2\nimport a\n",
+    "__all__ = ['a', 'b'\n]\nclass C:\n    def f(self): return import_module('x')\n",
+    "def é(): ...\nclass Ä: ...\n",
+    "x = 1\r\ndef f():\r\n    '''\r\n    '''\r\nimport a",
+    "def f():\n    x = 1\n# a remark\n    import a\n",
+    "def f(:\n    import b\nimport a\n",
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_bodies_that_are_not_parsed_change_no_record(text: str) -> None:
+    _same_record(text)
+
+
+def test_bodies_of_real_programs_change_no_record() -> None:
+    shortened = 0
+    for path in sorted(Path(records.__file__).parents[1].rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        _same_record(text)
+        shortened += len(records.skeleton(text)) < len(text) // 2
+    assert shortened > 50
+
+
+def _same_record(text: str) -> None:
+    code = with_line_feeds(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "skeleton", lambda code: code)
+        whole = record(Source(Path("train.py"), code))
+    assert record(Source(Path("train.py"), text)) == whole

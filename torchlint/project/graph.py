@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchlint.parsing import breaks
 from torchlint.project.index import Index, Link
 from torchlint.project.records import STAR, DefinitionKind, Record, Standing
 from torchlint.project.roots import is_in_package, is_test
@@ -87,7 +88,7 @@ def node(index: Index, file: Path) -> Node:
 def kind_of(index: Index, file: Path) -> FileKind:
     """What a file is there for, as its name, its text and the files that import it show."""
     record = index.record(file)
-    if not record.readable:
+    if not record.readable or breaks(index.text(file)):
         return FileKind.UNREADABLE
     if file.suffix == NOTEBOOK:
         return FileKind.NOTEBOOK

@@ -73,13 +73,20 @@ class Index:
         self._modules: dict[tuple[Path, str], Path | None] = {}
         self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
+        self._reached: dict[tuple[bool, int], int] = {}
         self._programs: dict[Path, frozenset[Path]] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
+        self._companions: dict[Path, tuple[Path, ...]] = {}
+        self._spoken: dict[str, dict[Path, bool]] = {}
+
+    @cached_property
+    def _ordered(self) -> list[Path]:
+        return sorted(self.files)
 
     @cached_property
     def _ranks(self) -> dict[Path, int]:
-        return {file: rank for rank, file in enumerate(sorted(self.files), start=1)}
+        return {file: rank for rank, file in enumerate(self._ordered, start=1)}
 
     def rank(self, file: Path) -> int:
         """The place of a file in the order of the project's files; 0 for one that is not among them."""
@@ -102,6 +109,16 @@ class Index:
                 self._texts[file] = ""
         return self._texts[file]
 
+    def speaks_of(self, file: Path, word: str) -> bool:
+        """Whether the text of a file has a word, or whatever else, in it."""
+        known = self._spoken.get(word)
+        if known is None:
+            known = self._spoken[word] = {}
+        found = known.get(file)
+        if found is None:
+            found = known[file] = word in self.text(file)
+        return found
+
     def overlay(self, source: Source) -> bool:
         """Take a text for that of its file, from wherever it comes; whether that is another than before."""
         same = self.text(source.path) == source.text
@@ -120,12 +137,15 @@ class Index:
 
     def _replaced(self, file: Path) -> None:
         self._texts.pop(file, None)
+        for known in self._spoken.values():
+            known.pop(file, None)
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            self._links.clear()
-            self._programs.clear()
-            vars(self).pop("_importers", None)
+            for links in (self._links, self._reached, self._programs, self._companions):
+                links.clear()
+            for name in ("_importers", "_steps"):
+                vars(self).pop(name, None)
 
     def record(self, file: Path) -> Record:
         """What a file tells of itself; an unreadable record for one that cannot be read."""
@@ -225,20 +245,60 @@ class Index:
             self._programs[file] = self._find_programs(file)
         return self._programs[file]
 
+    def companions(self, file: Path) -> tuple[Path, ...]:
+        """The other files of the programs of ``file``, in order."""
+        if file not in self._companions:
+            self._companions[file] = tuple(sorted(self.programs(file) - {file}))
+        return self._companions[file]
+
     def _find_programs(self, file: Path) -> frozenset[Path]:
-        above, waiting = {file}, [file]
-        while waiting and len(above) <= MOST_COMPANIONS:
-            users = self.importers(waiting.pop()) - above
-            new = {user for user in users if not is_test(user, self.folders.root)}
-            above |= new
-            waiting += new
-        found, waiting = set(above), list(above)
-        while waiting and len(found) <= MOST_COMPANIONS:
-            user = waiting.pop()
-            new = {place.file for link in self.links(user) for place in link.places} & self.files - found
-            found |= new
-            waiting += new
-        return frozenset(found) if len(found) <= MOST_COMPANIONS else frozenset()
+        if file not in self.files:
+            return frozenset({file})
+        found = 0
+        for above in _ranks_in(self._reach(self.rank(file), up=True)):
+            if not found >> above & 1:
+                found |= self._reach(above, up=False)
+        if found.bit_count() > MOST_COMPANIONS:
+            return frozenset()
+        return frozenset(self._ordered[rank - 1] for rank in _ranks_in(found))
+
+    def _reach(self, rank: int, *, up: bool) -> int:
+        """The files that import a file, or with ``up`` False those that it imports, and so on, and itself.
+
+        Sets of files are numbers here, with the bit of each rank: unlike sets of paths, they are joined fast
+        enough to do so for every file of a large project.
+        """
+        known = self._reached.get((up, rank))
+        if known is not None:
+            return known
+        found, waiting = 1 << rank, 1 << rank
+        while waiting:
+            new = 0
+            for each in _ranks_in(waiting):
+                known = self._reached.get((up, each))
+                if known is not None:
+                    found |= known
+                else:
+                    new |= self._steps[up][each]
+            waiting = new & ~found
+            found |= waiting
+        self._reached[up, rank] = found
+        return found
+
+    @cached_property
+    def _steps(self) -> dict[bool, list[int]]:
+        """For each file those that it imports (False), and those, tests left out, that import it (True)."""
+        imports = [0] * (len(self._ordered) + 1)
+        importers = list(imports)
+        for rank, file in enumerate(self._ordered, start=1):
+            test = is_test(file, self.folders.root)
+            for link in self.links(file):
+                for place in link.places:
+                    to = self.rank(place.file)
+                    if to and to != rank:
+                        imports[rank] |= 1 << to
+                        importers[to] |= 0 if test else 1 << rank
+        return {False: imports, True: importers}
 
     @cached_property
     def _importers(self) -> dict[Path, frozenset[Path]]:
@@ -353,3 +413,11 @@ class Index:
             if each.name == STAR
             for module in (self.module(file, each.module, each.level),)
         )
+
+
+def _ranks_in(files: int) -> Iterator[int]:
+    """The ranks of the files of a set, lowest first."""
+    while files:
+        lowest = files & -files
+        yield lowest.bit_length() - 1
+        files ^= lowest

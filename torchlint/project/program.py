@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from torchlint.semantics.inference import place_of
 from torchlint.semantics.linked import Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
-from torchlint.source import NOTEBOOK, Source, SourceError
+from torchlint.source import NOTEBOOK, Source
 from torchlint.syntax import Forest, SyntaxTree
 
 _MOST_USERS = 24
@@ -39,21 +39,33 @@ class Trees:
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self.forest = Forest()
         self._kept: dict[Path, tuple[str, SyntaxTree | None]] = {}
+        self._size = 0
 
     def tree(self, file: Path) -> SyntaxTree | None:
-        """The tree of a file; None for what cannot be read, is no program, or is too large."""
-        try:
-            text = self.index.source(file).text
-        except SourceError:
-            return None
+        """The tree of a file; None for what is no program, or is too large."""
+        text = self.index.text(file)
         known = self._kept.get(file)
         if known is None or known[0] != text:
             known = self._kept[file] = text, _parsed(text)
+            self._size += len(text)
+            if known[1] is not None:
+                self.plant(file, known[1])
         return known[1]
 
+    def plant(self, file: Path, tree: SyntaxTree) -> None:
+        """Take a tree for that of a file."""
+        if tree.forest is not self.forest:
+            self.forest.plant(tree, self.index.rank(file))
+
+    def close(self) -> None:
+        """Forget all trees."""
+        self._kept.clear()
+        self.forest.clear()
+
     def __len__(self) -> int:
-        return sum(len(text) for text, _ in self._kept.values())
+        return self._size
 
 
 def _parsed(text: str) -> SyntaxTree | None:
@@ -78,7 +90,7 @@ class Program:
     def __init__(self, trees: Trees, settings: Settings, edges: dict[Path, set[Path]] | None = None) -> None:
         self.trees, self.index = trees, trees.index
         self.settings = settings
-        self.forest = Forest()
+        self.forest = trees.forest
         self.effort = Effort()
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
             partial(place_of, self.forest.order), depth=DEEPEST_QUESTIONS, effort=self.effort
@@ -90,9 +102,9 @@ class Program:
         self._files: dict[int, Path] = {}
         self._imported: dict[Binding, Target | None] = {}
         self._places: dict[Binding, Place | Path | str | None] = {}
-        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], tuple[Path, ...]] = {}
+        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], list[Module]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
-        self._companions: dict[Path, tuple[Path, ...]] = {}
+        self._companions: dict[tuple[Path, Collection[str]], list[Module]] = {}
         self._exposure = Exposure(self.index)
 
     # ------------------------------------------------------------------ modules
@@ -130,7 +142,7 @@ class Program:
 
     def _link(self, file: Path, tree: SyntaxTree, source: Source | None) -> Module:
         rank = self.index.rank(file)
-        self.forest.plant(tree, rank)
+        self.trees.plant(file, tree)
         tree.effort = self.effort
         locate = None if source is None else source.locate
         module = model.build(tree, self.settings, locate, self, self.fixpoint)
@@ -140,12 +152,14 @@ class Program:
     def __len__(self) -> int:
         return sum(len(module.tree.text) for module in self._by_rank.values())
 
-    def close(self) -> None:
-        """Forget everything that was worked out."""
+    def close(self, *, trees: bool = True) -> None:
+        """Forget everything that was worked out, and the trees unless others go on with them."""
         for module in self._by_rank.values():
             # The one that was checked may be closed already.
             if vars(module):
                 module.close()
+        if trees:
+            self.trees.close()
         vars(self.fixpoint).clear()
         vars(self).clear()
 
@@ -285,8 +299,11 @@ class Program:
         """
         key = self.file(part), words, instances, heirs
         if key not in self._users:
-            self._users[key] = self._find_users(*key)
-        return [module for user in self._users[key] if (module := self.module(user)) is not None]
+            self._users[key] = self._modules_of(self._find_users(*key))
+        return self._users[key]
+
+    def _modules_of(self, files: Iterable[Path]) -> list[Module]:
+        return [module for file in files if (module := self.module(file)) is not None]
 
     def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
         """Whether the text of a module that may use another has a word; with ``instances``, of any module."""
@@ -314,22 +331,24 @@ class Program:
     def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
         if not words:
             return list(files)
-        return [file for file in files if any(word in self.index.text(file) for word in words)]
+        return [file for file in files if any(self.index.speaks_of(file, word) for word in words)]
 
-    def companions(self, part: Any, words: Collection[str] = ()) -> Sequence[Module]:
+    def companions(self, part: Any, words: tuple[str, ...] = ()) -> Sequence[Module]:
         """The other modules of the programs that a module is part of, in a fixed order.
 
         With ``words``, those that have one of them in their text.
         """
-        others = self._speaking_of(self._companions_of(self.file(part)), words)
-        return [module for other in others if (module := self.module(other)) is not None]
+        file = self.file(part)
+        key = file, words
+        if key not in self._companions:
+            self._companions[key] = self._modules_of(self._speaking_of(self._companions_of(file), words))
+        return self._companions[key]
 
     def _companions_of(self, file: Path) -> Collection[Path]:
         """The other files of the programs that a file is part of."""
-        if file not in self._companions:
-            self._companions[file] = tuple(sorted(self.index.programs(file) - {file}))
-        self._note(file, *self._companions[file])
-        return self._companions[file]
+        others = self.index.companions(file)
+        self._note(file, *others)
+        return others
 
     def _direct_users(self, file: Path) -> Collection[Path]:
         """The files that may name what a file defines, tests left out."""

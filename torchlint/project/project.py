@@ -43,7 +43,11 @@ class Project:
         self.forget()
         from torchlint.project.program import Program, Trees
 
-        if self._trees is None or len(self._trees) > _MOST_TEXT:
+        # Whoever wants it anew is in the middle of a file, and has its tree.
+        if self._trees is not None and not anew and len(self._trees) > _MOST_TEXT:
+            self._trees.close()
+            self._trees = None
+        if self._trees is None:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings, self._edges)
         return self._program
@@ -61,7 +65,7 @@ class Project:
     def forget(self) -> None:
         """Forget what was worked out."""
         if self._program is not None:
-            self._program.close()
+            self._program.close(trees=False)
             self._program = None
 
     def consulted(self, file: Path) -> frozenset[Path]:
@@ -96,10 +100,9 @@ class Project:
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of the programs that a file is part of, and of the configurations that these name."""
         vocabulary = own.vocabulary
-        others = sorted(self.index.programs(file) - {file})
+        others = self.index.companions(file)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
-        others += sorted(configs)
-        return JoinedWords([own, *(self._words_of(other, vocabulary) for other in others)])
+        return JoinedWords([own, *(self._words_of(each, vocabulary) for each in (*others, *sorted(configs)))])
 
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
         found = self._words.get(file)

@@ -6,7 +6,7 @@ node need not know: the parts of a linked module hand such a question on to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from types import FunctionType
@@ -70,7 +70,7 @@ class Link(Protocol):
     def starred(self, module: Any, name: str) -> Target | None:
         """What a star import of a module brings from the project under a name."""
 
-    def companions(self, module: Any, words: Collection[str] = ()) -> Sequence[Any]:
+    def companions(self, module: Any, words: tuple[str, ...] = ()) -> Sequence[Any]:
         """The other modules of the programs that a module is part of, in a fixed order.
 
         With ``words``, those that have one of them in their text.
