@@ -37,6 +37,18 @@ def train(model, loader, optimizer):
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 """
+CONFIGURED = """\
+import yaml
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+
+
+def train(model):
+    with open("train.yaml") as file:
+        workers = yaml.safe_load(file)["workers"]
+    for images, labels in DataLoader(ImageFolder("data"), num_workers=workers, pin_memory=True):
+        model(images.to("cuda", non_blocking=True))
+"""
 FIXED = FIXABLE.replace('torch.zeros(8, 8).to("cuda")', 'torch.zeros(8, 8, device="cuda")')
 
 
@@ -149,6 +161,14 @@ def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
     passed = user.commit(train_py=UNFIXABLE.replace('print("loss", step, loss)', "pass"))
     assert passed.returncode == 0, passed.stdout
     assert user.commits == 2
+
+
+@pytest.mark.parametrize("user", ["torchlint"], indirect=True)
+def test_a_finding_in_a_configuration_file_blocks_the_commit(user: Repository) -> None:
+    assert user.commit(train_py=CONFIGURED, train_yaml="workers: 4\n").returncode == 0
+    blocked = user.commit(train_yaml="workers: 0\n", unread_yaml="workers: 0\n")
+    assert blocked.returncode == 1
+    assert "TL101" in blocked.stdout and "unread" not in blocked.stdout
 
 
 @pytest.mark.parametrize(("hook", "args", "fixed"), [(0, [], False), (0, ["--fix"], True), (1, [], True)])

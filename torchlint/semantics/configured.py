@@ -49,8 +49,7 @@ _REMAKING = frozenset(
 _MERGE = "omegaconf.OmegaConf.merge"
 _COMMAND_LINE = frozenset({"omegaconf.OmegaConf.from_cli", "omegaconf.OmegaConf.from_dotlist"})
 _CHANGING = frozenset(
-    {"update", "merge_with", "merge_with_cli", "merge_with_dotlist", "merge_from_list", "merge_from_file"}
-    | {"pop", "clear", "popitem"}
+    {"update", "merge_with", "merge_from_list", "merge_from_file"} | {"pop", "clear", "popitem"}
 )
 _CHANGING_FUNCTIONS = frozenset({"builtins.setattr", "omegaconf.OmegaConf.update"})
 _SAME_PATH = frozenset(
