@@ -33,10 +33,6 @@ NAMES = sorted(path.relative_to(PROJECTS).as_posix() for path in PROJECTS.glob("
 # As old as the oldest release that all of them would run with.
 TARGET = "2.3"
 
-# What follows from several files together and is not found yet, or is found although another file speaks
-# against it.
-WAITING: frozenset[str] = frozenset({"split_trainer"})
-
 Place = tuple[str, int, str, str]
 """File, row, code and severity; in a notebook the file with the number of the cell, and the row in it."""
 
@@ -130,10 +126,7 @@ def differences(project: Path, *selection: str) -> list[str]:
 def test_project(name: str, tmp_path: Path) -> None:
     project = copied(PROJECTS / name, tmp_path)
     different = differences(project, "--select", "ALL")
-    if name in WAITING:
-        assert different, f"{name} is as it should be: it no longer waits"
-    else:
-        assert not different, "\n".join(different)
+    assert not different, "\n".join(different)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -150,10 +143,6 @@ def test_fixes_of_a_project(name: str, tmp_path: Path) -> None:
             for path, twin in twins.items()
         }
     assert torchlint("--diff", "--unsafe-fixes", "--select", "ALL", str(project)) == ""
-
-
-def test_what_waits_exists() -> None:
-    assert {*NAMES, SPLIT_TRAINER.name} >= WAITING
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,10 +167,7 @@ def test_a_program_keeps_its_findings_when_it_is_split(tmp_path: Path) -> None:
     assert len([path for path in project.rglob("*.py") if path.read_text(encoding="utf-8")]) >= 15
     assert len(wanted(project)) >= 20
     different = differences(project)
-    if SPLIT_TRAINER.name in WAITING:
-        assert different, f"{SPLIT_TRAINER.name} is as it should be: it no longer waits"
-    else:
-        assert not different, "\n".join(different)
+    assert not different, "\n".join(different)
 
 
 def losses(project: Path) -> dict[str, list[float]]:

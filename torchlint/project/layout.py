@@ -15,7 +15,7 @@ from torchlint.documents import is_document
 from torchlint.files import TooManyError, files_below
 from torchlint.options import AUTO, Options
 from torchlint.project.configs import named_by
-from torchlint.project.roots import is_built, is_marked, root_around, root_of
+from torchlint.project.roots import is_built, is_marked, is_root, root_around, root_of
 from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Layouts:
         self._content = content
         self._found: dict[Path, Layout] = {}
         self._roots: dict[tuple[Path, bool], Path] = {}
-        self._marked: dict[Path, bool] = {}
+        self._are_roots: dict[Path, bool] = {}
         self.given_up: list[Path] = []
         """The roots of projects that have too many folders or files to be looked at."""
 
@@ -128,7 +128,7 @@ class Layouts:
         return self._found[root]
 
     def _layout(self, root: Path) -> Layout:
-        most = MOST_FOLDERS if self._is_marked(root) else MOST_FOLDERS_UNMARKED
+        most = MOST_FOLDERS if is_marked(root) else MOST_FOLDERS_UNMARKED
         documents: set[Path] = set()
         try:
             found = files_below(
@@ -154,7 +154,7 @@ class Layouts:
         for folder in file.parents:
             if folder == root:
                 break
-            if self._is_marked(folder):
+            if self._is_root(folder):
                 return False
         most = most_bytes(file, self._options_for(file.parent).max_file_size)
         try:
@@ -162,7 +162,7 @@ class Layouts:
         except OSError:
             return True
 
-    def _is_marked(self, folder: Path) -> bool:
-        if folder not in self._marked:
-            self._marked[folder] = is_marked(folder)
-        return self._marked[folder]
+    def _is_root(self, folder: Path) -> bool:
+        if folder not in self._are_roots:
+            self._are_roots[folder] = is_root(folder)
+        return self._are_roots[folder]

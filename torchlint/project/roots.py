@@ -30,7 +30,7 @@ def root_of(file: Path) -> Path:
     above the package that the file is in, or else its own folder, or the highest above that with modules in
     it, and in all folders between: ``train.py`` stands above ``utils/meters.py``.
     """
-    marked = next(filter(is_marked, file.parents), None)
+    marked = next(filter(is_root, file.parents), None)
     if marked is not None:
         return marked
     folder = above_package(file.parent)
@@ -59,6 +59,18 @@ def _has_modules(folder: Path) -> bool:
 def is_marked(folder: Path) -> bool:
     """Whether a folder has build metadata, settings or a repository, and so is the root of a project."""
     return any(exists(folder / marker) for marker in _MARKERS)
+
+
+def is_root(folder: Path) -> bool:
+    """Whether a folder is the root of a project, and no part of a package that has a project of its own.
+
+    ``models/ops/setup.py`` builds an extension of the package ``models``, whose project lies above.
+    """
+    if not is_marked(folder):
+        return False
+    if exists(folder / ".git") or not (is_file(folder / INIT) or is_file(folder.parent / INIT)):
+        return True
+    return not any(map(is_marked, folder.parents))
 
 
 def above_package(folder: Path) -> Path:

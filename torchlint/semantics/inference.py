@@ -8,7 +8,7 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -297,6 +297,8 @@ class Inference:
             result = self._of_several(bindings)
         if result is BOTTOM:
             return result
+        if result.kind is Kind.UNKNOWN and self._is_proven_tensor(node):
+            result = self._tensor_among(bindings)
         if result.tensorlike or result.kind is Kind.UNKNOWN:
             narrowed = self.proven(node, result)
             if narrowed is not None:
@@ -377,8 +379,20 @@ class Inference:
 
         That is something of the host, or no tensor, or of a structure of tensors, that it is one tensor.
         """
+        for holds, shown in self._proven(node):
+            if holds and shown.kind in _HOST_KINDS:
+                return shown
+            if shown.kind is Kind.TENSOR and holds is (value.kind is Kind.BATCH):
+                return value._replace(kind=Kind.TENSOR) if holds else UNKNOWN
+        return None
+
+    def _is_proven_tensor(self, node: cst.Name) -> bool:
+        return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
+
+    def _proven(self, node: cst.Name) -> Iterator[tuple[bool, Value]]:
+        """What each ``isinstance`` that is decided where a variable is read says that it is, or is not."""
         if node.value not in self._type_tests:
-            return None
+            return
         for guard in guards(self, node):
             match guard.test:
                 case cst.Call(
@@ -387,13 +401,40 @@ class Inference:
                 ) if unchanged(self, tested, node):
                     parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
                     shown = join(map(self.annotations.promised, parts))
-                    if guard.holds and shown is not BOTTOM and shown.kind in _HOST_KINDS:
-                        return shown
-                    if shown.kind is Kind.TENSOR and guard.holds is (value.kind is Kind.BATCH):
-                        return value._replace(kind=Kind.TENSOR) if guard.holds else UNKNOWN
-                case _:
-                    pass
-        return None
+                    if shown is not BOTTOM:
+                        yield guard.holds, shown
+
+    def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
+        """What is known of the tensors among all that callers pass for some parameters, if there are any."""
+        tensors = [value for binding in bindings for value in self._alternatives(binding) if value.tensorlike]
+        return join(tensors) if tensors else UNKNOWN
+
+    def _alternatives(self, binding: Binding) -> Iterator[Value]:
+        """The values that the calls of a function give one of its parameters, or an item of its keywords."""
+        if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
+            function = binding.scope.node
+            if isinstance(function, cst.FunctionDef) and not binding.node.star:
+                for call in self.callgraph.callers(function):
+                    argument = self.callgraph.bound_to(call, function).get(binding.name)
+                    if argument.node is not None:
+                        yield self.value(argument.node)
+            elif isinstance(function, cst.FunctionDef) and binding.node.star == "**":
+                yield from self._keywords(function)
+        match binding.value:
+            case cst.Call(func=cst.Attribute(value=cst.Name() as owner, attr=cst.Name("items" | "values"))):
+                if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
+                    for keywords in self.names.bindings(owner):
+                        if isinstance(keywords.node, cst.Param) and keywords.node.star == "**":
+                            yield from self._alternatives(keywords)
+
+    def _keywords(self, function: cst.FunctionDef) -> Iterator[Value]:
+        """The values that calls of a function pass by names that it does not declare: its ``**kwargs``."""
+        params = function.params
+        declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
+        for call in self.callgraph.callers(function):
+            for argument in call.args:
+                if argument.keyword is not None and argument.keyword.value not in declared:
+                    yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:
         """Whether the file leaves it open what a definition binds, so that a conventional name may tell."""

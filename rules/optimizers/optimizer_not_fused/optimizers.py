@@ -97,17 +97,18 @@ class MadeOptimizer:
         module = self.module
         if evidence(module) is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
             return False
-        if imports(module, _OTHER_ENGINES) or not _names_device(module):
-            return False
         given = module.argument(self.call, "params").node
-        return given is not None and self._of_models(given)
+        if imports(module, _OTHER_ENGINES) or given is None:
+            return False
+        return self._of_models(given)
 
     def _of_models(self, given: cst.BaseExpression) -> bool:
         """Whether parameters are, or may be, those of a model that is not on the CPU."""
         value = self.module.value(given)
-        if value.kind is Kind.TENSOR or value.device is Device.CPU:
+        places = {value.device, value.item.device if value.item is not None else Device.UNKNOWN}
+        if value.kind is Kind.TENSOR or Device.CPU in places:
             return False
-        if value.item is not None and value.item.device is Device.CPU:
+        if Device.ACCELERATOR not in places and not _names_device(self.module):
             return False
         return not isinstance(given, (cst.List, cst.Tuple)) or any(
             isinstance(element, cst.StarredElement)
