@@ -196,6 +196,28 @@ PROGRAMS = {
             def score(self, x):
                 return use(x)  #: use(x) => grad=unknown
     """,
+    "code behind a check that raises": """
+        def f(loader, model):
+            for i, x in enumerate(loader):
+                g(x, i)
+                if i == 0:
+                    use(1)  #: use(1) => throttled=yes
+                if i != 0:
+                    continue
+                use(2)  #: use(2) => throttled=yes
+
+        def g(x, step):
+            T = x.shape[1]
+            if T != x.lengths.max_t:
+                raise ValueError
+            use(3)  #: use(3) => throttled=no
+            if step != 0:
+                raise ValueError
+            use(4)  #: use(4) => throttled=no
+            if step != 0:
+                return
+            use(5)  #: use(5) => throttled=yes
+    """,
     "code above the raise that ends a function": """
         def f(loader, model):
             for x in loader:

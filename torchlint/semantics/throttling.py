@@ -107,7 +107,7 @@ class Throttling(Part):
             test = test.right
         outer = self._chain(test)
         # How often a loop goes round is no choice in it, and what is asserted is always so.
-        if isinstance(construct, (cst.While, cst.Assert)):
+        if isinstance(construct, (cst.While, cst.Assert)) or self._is_demanded(decision):
             return outer
         rarely = self._rare(test, decision.holds)
         if rarely is None and isinstance(construct, cst.If):
@@ -116,6 +116,13 @@ class Throttling(Part):
             return outer
         # The same restriction further out says nothing more.
         return ((construct, rarely), *(item for item in outer if item[1] != rarely))
+
+    def _is_demanded(self, decision: Decision) -> bool:
+        """``if rows != limit: raise ValueError``: whether the other outcome ends in an error."""
+        branch = decision.construct
+        if not isinstance(branch, cst.If) or decision == Decision.of(branch.test, True, branch):
+            return False
+        return self.module.flow.ends_badly(branch.body.body[0])
 
     def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
         """What a branch says that ends by itself what it tests for."""

@@ -92,14 +92,25 @@ COMPUTING = frozenset(
 def _reads_of(
     module: Module, target: cst.CSTNode, bindings: Iterable[Binding], collected: bool
 ) -> tuple[Standing, ...]:
-    """The reads of what is assigned, of those in the same iteration of the loop around it if not all."""
+    """The later reads of what is assigned, in the same iteration of the loop around it if not all."""
     loop = None if collected else next(iter(module.flow.loops(target)), None)
     reads = (module.uses(binding) for binding in bindings)
     return tuple(
         Standing(read)
         for found in reads
         for read in (found if loop is None else module.tree.within(loop, found))
+        if _may_follow(module, target, read)
     )
+
+
+def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:
+    """Whether a read may see a store: below it, in a loop around both, or in another function."""
+    tree = module.tree
+    if tree.is_elsewhere(read) or tree.order[store] < tree.order[read]:
+        return True
+    if module.function(store) is not module.function(read):
+        return True
+    return any(tree.contains(loop, read) for loop in module.flow.loops(store)[-1:])
 
 
 def _reads_of_updated(module: Module, call: cst.Call) -> tuple[Standing, ...]:

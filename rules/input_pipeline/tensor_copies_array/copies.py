@@ -113,8 +113,9 @@ def _is_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sou
                 return onward(func.value)
             return True
         case cst.BinaryOperation(left=left, right=right):
-            tensors = (side for side in (left, right) if module.value(side).kind is Kind.TENSOR)
-            return onward(*tensors) or False
+            tensors = [side for side in (left, right) if module.value(side).kind is Kind.TENSOR]
+            # One that certainly is a tensor is enough.
+            return any(every(_is_tensor(module, side)) for side in tensors) or onward(*tensors) or False
         case cst.UnaryOperation(expression=inner) | cst.Subscript(value=inner):
             return onward(inner)
         case cst.Attribute(value=owner, attr=cst.Name(value=name)):
