@@ -157,7 +157,7 @@ def test_joins_are_idempotent_and_never_lose_what_they_hold(a: Value, b: Value, 
     assert join((a, a)) is a
     assert join(()) is BOTTOM
     assert join((BOTTOM, a)) is a and join((a, BOTTOM)) is a
-    assert a is BOTTOM or join((a, UNKNOWN)) == UNKNOWN == join((UNKNOWN, a))
+    assert join((a, UNKNOWN)).kind is Kind.UNKNOWN
     ab = join((a, b))
     assert _exactly(join((a, ab))) == _exactly(ab)
     # What is below another value stays below it, whatever joins both: the fixpoint rests on that.

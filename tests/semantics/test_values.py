@@ -751,6 +751,44 @@ PROGRAMS = {
         for i in range(3):
             y = x.sum()  #: x.sum() => device=cpu
     """,
+    "a name picks among what is left open": """
+        import torch
+        import records
+        from folder import default_loader
+
+        def number_or_list(step):
+            return [1.0] if step == 0 else float(step)
+
+        def number_or_tensor(step, x: torch.Tensor):
+            return float(step) if step > 0 else x.mean()
+
+        def number_or_stored(step):
+            return float(step) if step > 0 else records.read("loss")
+
+        def start_or_stored(step):
+            return 0.0 if step == 0 else records.read("loss")
+
+        def images(paths, loader=default_loader):
+            return [loader(path) for path in paths]  #: loader => kind=unknown
+
+        def report(step, x: torch.Tensor):
+            a_loss = number_or_list(step)
+            print(a_loss)  #: a_loss => kind=unknown
+            b_loss = number_or_tensor(step, x)
+            print(b_loss)  #: b_loss => kind=tensor
+            c_loss = number_or_stored(step)
+            print(c_loss)  #: c_loss => kind=unknown
+            d_loss = start_or_stored(step)
+            print(d_loss)  #: d_loss => kind=tensor
+            e_loss = records.read("loss")
+            print(e_loss)  #: e_loss => kind=tensor
+
+        class Run:
+            def __init__(self, path):
+                self.loader = {"a": 1, "b": [path]}[path]
+                self.net = records.read(path)
+                print(self.loader, self.net)  #: self.loader => kind=unknown; self.net => kind=module
+    """,
     "match, async, walrus, star, del, global": """
         import torch
 

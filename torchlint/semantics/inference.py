@@ -320,7 +320,7 @@ class Inference:
                 return result
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
-            if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
+            if all(map(self._open, bindings)):
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
             if says_host(node.value):
@@ -360,13 +360,6 @@ class Inference:
                 return binding.kind is BindingKind.ASSIGN and not binding.path
             case _:
                 return False
-
-    def _partly_number(self, bindings: Sequence[Binding]) -> bool:
-        """Whether one of several definitions gives a number that is computed, not one to start from."""
-        if len(bindings) == 1:
-            return False
-        values = [self.binding(binding) for binding in bindings]
-        return any(value.kind is Kind.NUMBER and not value.starts for value in values)
 
     @cached_property
     def _type_tests(self) -> frozenset[str]:
@@ -445,6 +438,8 @@ class Inference:
                 return False  # it is given a loss to compute later, or a switch
             if isinstance(binding.node, cst.Param) and self._may_lack(binding, binding.node.default):
                 return False
+            if isinstance(binding.node, cst.Param) and self._is_of_library(binding, binding.node.default):
+                return False
             return self.annotations.of_binding(binding) is None
         if binding.kind is BindingKind.ASSIGN and self._may_lack(binding, binding.value):
             return False
@@ -463,6 +458,11 @@ class Inference:
                 case cst.Call(func=cst.Attribute(value=records)) if ends(last_name(records), Role.RECORD):
                     return False
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
+
+    def _is_of_library(self, binding: Binding, default: cst.BaseExpression | None) -> bool:
+        """``loader=default_loader``: whether a parameter gets what a library has under a name."""
+        values = [self.parameter(binding), UNKNOWN if default is None else self.value(default)]
+        return any(value.kind is Kind.UNKNOWN and value.cls not in (None, BOTTOM.cls) for value in values)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
         """``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if there is any."""
@@ -1217,8 +1217,9 @@ class Inference:
                 result = self.returned(callee.definition)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
-                if result.kind is Kind.UNKNOWN and result.among is None and callee.receiver is not None:
-                    return self.library.unknown_call(node)
+                if result.kind is Kind.UNKNOWN and callee.receiver is not None:
+                    called = self.library.unknown_call(node)
+                    return called if result.may_be(called.kind) else result
                 return result
             case Kind.FUNCTION | Kind.CLASS if callee.cls is not None:
                 return self.library.call(node, callee.cls)

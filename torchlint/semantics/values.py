@@ -103,7 +103,8 @@ class Value(NamedTuple):
         part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor. Of
             an array: an item or a sum, which may be a scalar.
         literal: a number that is one of several constants, and not computed.
-        among: the kinds of what it may be if they are known and differ; None if nothing is known of it.
+        among: the kinds of what it may be where they differ, ``Kind.UNKNOWN`` among them if it may be
+            something else as well; None if nothing is known of it.
         fields: what a dict has under each of its keys, sorted by key, where all of them are known.
         alternatives: the definitions of which one is that of the value, where there are several.
     """
@@ -160,10 +161,11 @@ class Value(NamedTuple):
         return self.kind is Kind.NUMBER and (self.literal or self.constant is not MISSING)
 
     def may_be(self, kind: Kind) -> bool:
-        """Whether an expression can be of this kind, as far as is known."""
-        if self.kind is not Kind.UNKNOWN:
-            return self.kind is kind
-        return self.among is None or not self.among.isdisjoint(_merged({kind}))
+        """Whether an expression that is not known can be of this kind, and is of no other as far as it is."""
+        if self.among is None:
+            return True
+        kind = _JOINED_KINDS.get(kind, kind)
+        return self.among == {kind, Kind.UNKNOWN} or (Kind.UNKNOWN not in self.among and kind in self.among)
 
     def on(self, device: Device) -> Value:
         """The same thing on another device."""
@@ -265,8 +267,8 @@ def join(values: Iterable[Value]) -> Value:
     """What an expression is that may be any of these; ``BOTTOM`` if there are none.
 
     The least upper bound in a semilattice, so that neither the order of the values nor how they are grouped
-    changes it. ``BOTTOM`` is its least element and ``UNKNOWN`` its greatest; below it are the values of which
-    only is known that they are of one of some kinds. ``None`` gives way to anything
+    changes it. ``BOTTOM`` is its least element; what is of different kinds is not known, but for the kinds
+    that it is of. ``None`` gives way to anything
     else (an attribute set to None first and filled later). A literal number, which is only the start of a
     sum, gives way to the batch or tensor that is added to it, and a batch to a tensor.
     """
@@ -286,7 +288,8 @@ def _join_two(a: Value, b: Value) -> Value:
             return b if a.kind is Kind.NONE else a
     kind = _join_kinds(a, b)
     if kind is Kind.UNKNOWN:
-        return UNKNOWN._replace(among=_union(a, b))
+        kinds = _kinds(a) | _kinds(b)
+        return UNKNOWN if kinds == _OPEN else UNKNOWN._replace(among=kinds)
     tensors = [v for v in (a, b) if v.tensorlike] or [a, b]
     elements: tuple[Value, ...] | None = None
     if a.elements is not None and b.elements is not None and len(a.elements) == len(b.elements):
@@ -370,26 +373,17 @@ def _join_kinds(a: Value, b: Value) -> Kind:
     return Kind.UNKNOWN
 
 
-def _union(a: Value, b: Value) -> frozenset[Kind] | None:
-    """The kinds of all that one of two values may be; None if nothing is known of one of them."""
-    kinds: set[Kind] = set()
-    for value in (a, b):
-        if value.kind is not Kind.UNKNOWN:
-            kinds.add(value.kind)
-        elif value.among is not None:
-            kinds |= value.among
-        else:
-            return None
-    return _merged(kinds)
+def _kinds(value: Value) -> frozenset[Kind]:
+    """The kinds of what an expression may be, with one for those that are joined to one.
+
+    A number from which a sum may start says nothing: it gives way to what is added to it.
+    """
+    if value.kind is Kind.UNKNOWN:
+        return _OPEN if value.among is None else value.among
+    return frozenset() if value.starts else frozenset((_JOINED_KINDS.get(value.kind, value.kind),))
 
 
-def _merged(kinds: set[Kind]) -> frozenset[Kind]:
-    """Some kinds, with one for those that are joined to one, so that their order makes no difference."""
-    merged = {_JOINED_KINDS.get(kind, kind) for kind in kinds}
-    # It may be a number that a sum starts from.
-    return frozenset(merged - {Kind.NUMBER} if Kind.TENSOR in merged else merged)
-
-
+_OPEN: Final = frozenset((Kind.UNKNOWN,))
 _JOINED_KINDS: Final = {
     Kind.BATCH: Kind.TENSOR,
     Kind.BOOL: Kind.NUMBER,
