@@ -25,7 +25,7 @@ from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import Contents, Trace
+from torchlint.project.traces import NOTHING, Consulted, Contents, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
@@ -154,7 +154,7 @@ class _Outcome:
     """A result on its way to this process; with the bytes before and after fixing.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs. It may rest on the files of the project that were ``consulted``.
+    key the result is not theirs. It may rest on what was ``consulted`` of the project.
     """
 
     result: Result
@@ -162,7 +162,7 @@ class _Outcome:
     after: bytes | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
-    consulted: frozenset[Path] = frozenset()
+    consulted: Consulted = NOTHING
 
 
 def run(
@@ -442,7 +442,7 @@ def _recalled(
         cache.key(salt, path, own.digest),
         path,
         own.size,
-        lambda ranks, digest: contents.holds(layout, Trace(ranks, digest)),
+        lambda ranks, digests: contents.holds(layout, Trace(ranks, *digests)),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
+from torchlint.project.traces import Consulted
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -63,18 +64,20 @@ class Project:
             self._program.close()
             self._program = None
 
-    def consulted(self, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on, so far as the project stands.
+    def consulted(self, file: Path) -> Consulted:
+        """What was found in a file may rest on, so far as the project stands.
 
-        Beside their texts it may rest on which files there are, and what each of them imports.
+        Beside that it may rest on which files there are, and what each of them imports.
         """
         found = set(self.index.programs(file))
+        given_up = not found
         waiting = [file, *found]
         while waiting:
             new = self._edges.get(waiting.pop(), set()) - found
             found |= new
             waiting += new
-        return frozenset(found - {file})
+        found |= self.index.grounds({*found, file}) | self.index.unreadable
+        return Consulted(frozenset(found - {file}), given_up)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of the programs that a file is part of."""
