@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from itertools import pairwise
@@ -62,12 +62,12 @@ class Cache:
         key: str,
         path: Path,
         size: int = 2**31,
-        holds: Callable[[tuple[int, ...], str], bool] | None = None,
+        holds: Callable[[tuple[int, ...], Sequence[str]], bool] | None = None,
     ) -> tuple[Diagnostic, ...] | None:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
-        ``holds`` says whether a trace still does: the numbers of files, and a digest of them.
+        ``holds`` says whether a trace still does: the numbers of files, and up to three digests.
         """
         entry = self._entries.get(key)
         try:
@@ -76,8 +76,10 @@ class Cache:
             if bool(trace) is (holds is None):
                 return None
             if holds is not None:
-                ((digest, *ranks),) = trace
-                if not holds(tuple(map(_number, ranks)), _text(digest)):
+                ((digests, *ranks),) = trace
+                if type(digests) is not list or len(digests) not in (1, 3):
+                    return None
+                if not holds(tuple(map(_number, ranks)), tuple(map(_text, digests))):
                     return None
             if type(day) is not int or type(found) is not list:
                 return None
@@ -94,14 +96,14 @@ class Cache:
         self,
         key: str,
         diagnostics: tuple[Diagnostic, ...],
-        trace: tuple[tuple[int, ...], str] | None = None,
+        trace: tuple[tuple[int, ...], str, str, str] | None = None,
     ) -> None:
         """Remember what was found in the file with this key, and the trace of the files that it rests on."""
         # How deep a program may be nested depends on the machine.
         if any(item.code in UNTREATED for item in diagnostics):
             return
         found = [_stored(item) for item in diagnostics]
-        rests = [] if trace is None else [[trace[1], *trace[0]]]
+        rests = [] if trace is None else [[list(filter(None, trace[1:])), *trace[0]]]
         self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
 

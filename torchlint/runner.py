@@ -28,7 +28,7 @@ from torchlint.diagnostics import UNTREATED, Diagnostic, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import Contents, Trace
+from torchlint.project.traces import NOTHING, Consulted, Contents, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
@@ -172,8 +172,8 @@ class _Outcome:
     """A result on its way to this process, with the bytes ``before`` and the text ``after`` a change.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs. It may rest on the files of the project that were ``consulted``. What was
-    fixed can be taken up again at its a ``course``.
+    key the result is not theirs. It may rest on what was ``consulted`` of the project. What was fixed can be
+    taken up again from its ``course``.
     """
 
     result: Result
@@ -181,7 +181,7 @@ class _Outcome:
     after: Source | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
-    consulted: frozenset[Path] = frozenset()
+    consulted: Consulted = NOTHING
     course: Course | None = None
 
 
@@ -455,14 +455,14 @@ def _known(
     """The outcome of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
-    consulted: frozenset[Path] = frozenset()
+    consulted = NOTHING
     try:
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
             layout, ranks = layouts[item.root], list[int]()
             diagnostics = _recalled(known, item.salt, item.path, layout, contents, ranks)
-            consulted = frozenset(layout.files[rank] for rank in ranks)
+            consulted = Consulted(frozenset(layout.every[rank] for rank in ranks))
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
@@ -500,10 +500,10 @@ def _recalled(
     if own is None:
         return None
 
-    def holds(ranks: tuple[int, ...], digest: str) -> bool:
+    def holds(ranks: tuple[int, ...], digests: Sequence[str]) -> bool:
         if consulted is not None:
             consulted.extend(ranks)
-        return contents.holds(layout, Trace(ranks, digest))
+        return contents.holds(layout, Trace(ranks, *digests))
 
     return known.get(cache.key(salt, path, own.digest), path, own.size, holds)
 
@@ -712,21 +712,20 @@ class _Files:
         stale = [
             replace(self._items[path], course=course, elsewhere=codes)
             for path, outcome in self._outcomes.items()
-            if path in together or outcome.consulted & (changed - {path})
+            if path in together or outcome.consulted.files & (changed - {path})
             if (course := self._course(path)) is not None and self.hindrance(path) is None
         ]
         found = set()
         for item, outcome in zip(stale, _outcomes(stale, self._mode, self._jobs, self._around), strict=True):
             path, before = item.path, self._outcomes[item.path]
             result = replace(outcome.result, seconds=before.result.seconds + outcome.result.seconds)
-            self._outcomes[path] = replace(
-                before, result=result, consulted=before.consulted | outcome.consulted
-            )
+            consulted = before.consulted.files | outcome.consulted.files
+            self._outcomes[path] = replace(before, result=result, consulted=Consulted(consulted))
             if outcome.course is not None:
                 self._begun[path] = outcome.course
                 if item.course is not None and outcome.course.source.text != item.course.source.text:
                     found.add(path)
-                    self._tie({path, *(outcome.consulted & every)})
+                    self._tie({path, *(outcome.consulted.files & every)})
         return found
 
     def _fix_together(self) -> set[Path]:
@@ -754,7 +753,7 @@ class _Files:
         if not allowed(item, self._items[path].settings) or any(map(self.hindrance, files)):
             return False
         # Edits are of the texts that were looked at.
-        consulted = files - {path} <= self._outcomes[path].consulted
+        consulted = files - {path} <= self._outcomes[path].consulted.files
         return consulted and item.code not in self._begun[path].barred
 
     def _tie(self, files: Iterable[Path]) -> None:

@@ -245,88 +245,10 @@ def test_fixes_are_those_of_the_texts_at_the_start(
 # --- what is remembered ------------------------------------------------------------------------------------
 
 
-HELPERS = (
-    "def report(loss):\n    print(loss.item())\n",
-    "def report(loss):\n    print(loss.item())\n",
-    "from {other} import report\n",
-    "from {other} import *\n",
-    "def report(:\n",
-)
-IMPORTS = (
-    "from {other} import report",
-    "from {other} import *",
-    "import {other}\nreport = {other}.report",
-    "from {other} import (\n    report,\n)",
-    "from {other} \\\n    import report",
-)
-LOOP = """\
-import torch
-{imports}
-
-def train(model, loader):
-    for batch in loader:
-        loss = model(batch.cuda()).mean()
-        loss.backward()
-        report(loss)
-"""
-NAMES = ("a", "b", "c", "sub/d", "sub/__init__")
-# What an editor changes without a word about imports.
-TOGGLED = (
-    ("for batch in loader:", "if batch := loader:"),
-    ("print(loss.item())", "print(loss)"),
-    ("def report(loss)", "def report(loss, *_)"),
-    ("report(loss)\n", "report(1)\n"),
-)
-
-
-def _text(chance: random.Random) -> str:
-    other = chance.choice(["a", "b", "c", "sub", "sub.d"])
-    if chance.random() < 0.5:
-        return LOOP.format(imports=chance.choice(IMPORTS).format(other=other))
-    return chance.choice(HELPERS).format(other=other)
-
-
-def _change(work: Path, chance: random.Random) -> None:
-    """Edit, add, remove or rename a file."""
-    there = [path for name in NAMES if (path := work / f"{name}.py").exists()]
-    target = work / f"{chance.choice(NAMES)}.py"
-    target.parent.mkdir(exist_ok=True)
-    kind = chance.random()
-    if kind < 0.1 and there:
-        chance.choice(there).unlink()
-    elif kind < 0.2 and there:
-        chance.choice(there).rename(target)
-    elif kind < 0.35 and there:
-        chosen = chance.choice(there)
-        chosen.write_text(f"# a remark\n{chosen.read_text()}")
-    elif kind < 0.7 and there:
-        for chosen in there:
-            one, other = chance.choice(TOGGLED)
-            text = chosen.read_text()
-            chosen.write_text(text.replace(one, other) if one in text else text.replace(other, one))
-    else:
-        target.write_text(_text(chance))
-
-
 @pytest.fixture
 def settings() -> Iterator[LintSettings]:
     """A rule that looks through calls into other files."""
     yield LintSettings(rules=("TL001", "TL202", "TL303"), fixable=frozenset({"TL303"}))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_warm_answer_is_the_cold_one(work: Path, tmp_path: Path, settings: LintSettings, seed: int) -> None:
-    chance = random.Random(seed)
-    warm_answers = 0
-    for _ in range(40):
-        _change(work, chance)
-        files = sorted(work.rglob("*.py"))
-        asked = files if chance.random() < 0.5 else [file for file in files if chance.random() < 0.5]
-        cold = _checked(asked, settings, None)
-        known = Cache(Store(tmp_path / "store"), work, "code")
-        assert _checked(asked, settings, known) == cold, [file.read_text() for file in files]
-        warm_answers += sum(map(len, cold.values()))
-    assert warm_answers
 
 
 def _checked(

@@ -44,12 +44,14 @@ class Place:
 class Link:
     """An import, and the places that it leads to: none for a library, several for ``import *``.
 
-    ``missing`` says that it should lead to a file of the project and does not.
+    ``missing`` says that it should lead to a file of the project and does not; ``through`` are the files
+    whose names say where it leads.
     """
 
     statement: Import
     places: tuple[Place, ...]
     missing: bool = False
+    through: frozenset[Path] = frozenset()
 
 
 class Index:
@@ -144,7 +146,7 @@ class Index:
             self.shape += 1
             for links in (self._links, self._reached, self._programs, self._companions):
                 links.clear()
-            for name in ("_importers", "_steps"):
+            for name in ("_importers", "_steps", "unreadable"):
                 vars(self).pop(name, None)
 
     def record(self, file: Path) -> Record:
@@ -251,6 +253,20 @@ class Index:
             self._companions[file] = tuple(sorted(self.programs(file) - {file}))
         return self._companions[file]
 
+    def grounds(self, files: Iterable[Path]) -> frozenset[Path]:
+        """The files that say how these are connected with others: their names may lead elsewhere one day.
+
+        That are those that their imports pass, and the packages that they are in.
+        """
+        passed = {each for file in files for link in self.links(file) for each in link.through}
+        packages = {folder / INIT for file in files for folder in file.parents}
+        return frozenset((passed | packages) & self.files)
+
+    @cached_property
+    def unreadable(self) -> frozenset[Path]:
+        """The files that are no programs, and might import anything once they are."""
+        return frozenset(file for file in self.files if not self.record(file).readable)
+
     def _find_programs(self, file: Path) -> frozenset[Path]:
         if file not in self.files:
             return frozenset({file})
@@ -338,11 +354,14 @@ class Index:
             return Link(each, (), missing=each.level > 0 or self._is_own(file, each.module))
         if each.name is None:
             return Link(each, (Place(module),))
+        asked: set[tuple[Path, str]] = set()
         if each.name == STAR:
-            return Link(each, (Place(module), *self._starred(module)))
-        place = self._definition(module, each.name, set())
-        known = place is not None or self._may_hold(module, each.name, set())
-        return Link(each, (Place(module),) if place is None else (place,), missing=not known)
+            places, missing = (Place(module), *self._starred(module, asked)), False
+        else:
+            place = self._definition(module, each.name, asked)
+            places = (Place(module) if place is None else place,)
+            missing = place is None and not self._may_hold(module, each.name, set())
+        return Link(each, places, missing, frozenset(file for file, _ in asked))
 
     def _is_own(self, file: Path, name: str) -> bool:
         """Whether the first part of a dotted name is a package of the project."""
@@ -386,16 +405,18 @@ class Index:
         exported = self.record(file).exported if file in self.files else None
         return name in exported if exported is not None else not name.startswith("_")
 
-    def _starred(self, file: Path) -> Iterator[Place]:
-        """What a star import of a module brings, in the order of its text."""
+    def _starred(self, file: Path, asked: set[tuple[Path, str]]) -> Iterator[Place]:
+        """What a star import of a module brings, in the order of its text; adds to what was ``asked``."""
         own = self.record(file) if file in self.files else Record()
         names = own.exported or [
             *(made.name for made in own.definitions),
             *(each.bound for each in own.imports if each.bound is not None),
         ]
         for name in dict.fromkeys(names):
-            if self.exports(file, name) and (place := self._definition(file, name, set())) is not None:
+            anew: set[tuple[Path, str]] = set()
+            if self.exports(file, name) and (place := self._definition(file, name, anew)) is not None:
                 yield place
+            asked |= anew
 
     def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:
         """Whether a module may have a name that is defined in no file of the project."""

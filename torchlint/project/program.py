@@ -372,8 +372,8 @@ class Program:
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
-        handed = {place.file for user in direct for link in self.index.links(user) for place in link.places}
-        handed = handed & self.index.files - {file}
+        links = [link for user in direct for link in self.index.links(user)]
+        handed = {place.file for link in links for place in link.places} & self.index.files - {file}
         self._note(file, *handed)
         every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= _MOST_USERS else found))

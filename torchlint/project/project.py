@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
 from torchlint.project.roots import is_test
+from torchlint.project.traces import Consulted
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -68,12 +69,13 @@ class Project:
             self._program.close(trees=False)
             self._program = None
 
-    def consulted(self, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on, so far as the project stands.
+    def consulted(self, file: Path) -> Consulted:
+        """What was found in a file may rest on, so far as the project stands.
 
-        Beside their texts it may rest on which files there are, and what each of them imports.
+        Beside that it may rest on which files there are, and what each of them imports.
         """
         found = set(self.index.programs(file))
+        given_up = not found
         waiting = [file, *found]
         while waiting:
             new = self._edges.get(waiting.pop(), set()) - found
@@ -82,9 +84,12 @@ class Project:
         configs = self.index.configs
         if file in configs.files:
             for program in configs.readers(file):
-                found |= {program, *self.consulted(program)}
+                rests = self.consulted(program)
+                found |= {program, *rests.files}
+                given_up = given_up or rests.names
+        found |= self.index.grounds({*found, file}) | self.index.unreadable
         found.update(path for other in (file, *found) for path in configs.named(other))
-        return frozenset(found - {file})
+        return Consulted(frozenset(found - {file}), given_up)
 
     def configured_by(self, file: Path) -> list[Path]:
         """The files in which something may be found at a place in a configuration file, in order.

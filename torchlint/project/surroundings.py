@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import reading
 from torchlint.project.layout import Layout
+from torchlint.project.traces import NOTHING, Consulted
 from torchlint.source import Source, SourceError
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ class Surroundings:
         """The layout of the project with this root; None without one."""
         return None if root is None else self._layouts[root]
 
-    def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on; to be asked once it is checked."""
+    def consulted(self, root: Path | None, file: Path) -> Consulted:
+        """What was found in a file may rest on; to be asked once it is checked."""
         project = self.project(root)
-        return frozenset() if project is None else project.consulted(file)
+        return NOTHING if project is None else project.consulted(file)
 
     def _made(self, layout: Layout) -> Project:
         from torchlint.project.project import Project

@@ -1,15 +1,17 @@
 """What a result rests on beside its own file, so that a later run can tell whether it still holds.
 
 That is the shape of the project (which files it has, and what their text says of imports) and the bytes of
-those other files that were asked. Nothing is parsed: imports are found by their words, and rather too many
-than too few lines are taken for some. Source: A. Mokhov, N. Mitchell, S. Peyton Jones, "Build Systems à la
-Carte" (2018), on verifying traces.
+those other files that were asked; for a file of too large a program, also the names that all files have at
+their top level, where imports lead to. Nothing is parsed: imports are found by their words, and rather too
+many than too few lines are taken for some. Source: A. Mokhov, N. Mitchell, S. Peyton Jones, "Build Systems à
+la Carte" (2018), on verifying traces.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,13 +28,30 @@ _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BYTES = 400
 _METADATA = (METADATA, "setup.cfg", "setup.py")
 _LARGEST_METADATA = 1_000_000
+_MARGIN = re.compile(rb"\n(?=[^\s#])")
+_DEFINITION = re.compile(rb"(?:class|def|async[ \t]+def)\b[^\n]*")
+
+
+class Consulted(NamedTuple):
+    """The other files that a result may rest on; and whether it rests on the ``names`` of all."""
+
+    files: frozenset[Path] = frozenset()
+    names: bool = False
+
+
+NOTHING = Consulted()
 
 
 class Trace(NamedTuple):
-    """The other files that a result rests on: their places in the order of the files, and a digest of all."""
+    """The other files that a result rests on: their places in the order of the files, and a digest of all.
+
+    If it rests on the names of all files, there are digests of the project and of these names as well.
+    """
 
     ranks: tuple[int, ...]
     digest: str
+    whole: str = ""
+    names: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,7 @@ class Contents:
         self._given = dict(given or {})
         self._known: dict[Path, Content | None] = {}
         self._shapes: dict[Path, bytes] = {}
+        self._names: dict[Path, str] = {}
 
     def of(self, file: Path) -> Content | None:
         """What a file holds; None if it cannot be read."""
@@ -95,16 +115,40 @@ class Contents:
                 digest.update(b"\0" + _named(folder))
         return digest.digest()
 
-    def trace(self, layout: Layout, files: Iterable[Path]) -> Trace:
-        """The trace of a result that rests on these files."""
-        ranks = sorted(layout.ranks[file] for file in files if file in layout.ranks)
-        return Trace(tuple(ranks), self._digest(layout, ranks))
+    def trace(self, layout: Layout, consulted: Consulted) -> Trace:
+        """The trace of a result that rests on what was consulted."""
+        ranks = sorted(layout.ranks[file] for file in consulted.files if file in layout.ranks)
+        trace = Trace(tuple(ranks), self._digest(layout, ranks))
+        if consulted.names:
+            return trace._replace(whole=self._whole(layout), names=self._top_level(layout))
+        return trace
 
     def holds(self, layout: Layout, trace: Trace) -> bool:
         """Whether all files of a trace, which is of a project of the same shape, are as they were."""
-        return max(trace.ranks, default=0) < max(len(layout.every), 1) and (
-            self._digest(layout, trace.ranks) == trace.digest
-        )
+        if max(trace.ranks, default=0) >= max(len(layout.every), 1):
+            return False
+        if self._digest(layout, trace.ranks) != trace.digest:
+            return False
+        # Where no file has changed, none has other names.
+        return trace.whole in ("", self._whole(layout)) or trace.names == self._top_level(layout)
+
+    def _whole(self, layout: Layout) -> str:
+        return self._digest(layout, range(len(layout.files)))
+
+    def _top_level(self, layout: Layout) -> str:
+        """A digest of all that stands at the left margin of the files, and below anything but definitions."""
+        if layout.root not in self._names:
+            digest = sha256()
+            for file in layout.files:
+                with suppress(SourceError):
+                    for block in _MARGIN.split(
+                        self._given[file] if file in self._given else read_bytes(file)
+                    ):
+                        defined = _DEFINITION.match(block)
+                        digest.update(b"\0" + (defined[0] if defined else block))
+                digest.update(b"\1")
+            self._names[layout.root] = digest.hexdigest()[:40]
+        return self._names[layout.root]
 
     def _digest(self, layout: Layout, ranks: Sequence[int]) -> str:
         digest = sha256()
