@@ -147,10 +147,7 @@ class _Search:
             return None
         if self._trains_in_turns(steps) or not self._is_number_of_batches(count):
             return None
-        if self._divided_elsewhere(count) or self._handles_gradients():
-            return None
-        scale = self._scale(loss, count)
-        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+        return self._averaged(backward, steps[0], loss, count)
 
     def unscaled_within(self, call: cst.Call) -> Unscaled | None:
         """As ``unscaled``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
@@ -170,10 +167,16 @@ class _Search:
             or iteration.events.index(backward) > iteration.events.index(steps[0])
         ):
             return None
+        return self._averaged(backward, steps[0], loss, count)
+
+    def _averaged(
+        self, backward: Event, step: Event, loss: cst.BaseExpression, count: cst.BaseExpression
+    ) -> Unscaled | None:
+        """The accumulation, if each loss is the mean of its batch and nothing divides by their number."""
         if self._divided_elsewhere(count) or self._handles_gradients():
             return None
-        scale = self._scale(loss, count)
-        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+        averaged = self._scale(loss, count) is _Scale.AVERAGE
+        return Unscaled(backward, step, count) if averaged else None
 
     def accumulation(self, call: cst.Call) -> Accumulation | None:
         """A backward pass of each iteration, and a step every so many of them."""
