@@ -142,7 +142,7 @@ def silenced() -> Iterator[None]:
 
 def _forget() -> None:
     """Forget the answers that rest on what names suggest, or on their suggesting nothing."""
-    for question in (lexicon.names_device, lexicon.names_loss, clues._by_convention):
+    for question in (lexicon.names_loss, clues._by_convention):
         question.cache_clear()
 
 

@@ -80,12 +80,12 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"{message}, and the accelerator waits for it; try `{argument}={workers}`",
-        fix=_fix(call, argument, workers, module),
-        remedy=_remedy(call, argument, workers, module),
+        fix=_fix(module, call, argument, workers),
+        remedy=_remedy(module, call, argument, workers),
     )
 
 
-def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
+def _remedy(module: Module, call: cst.Call, argument: str, workers: int) -> str:
     remedy = f"Set `{argument}={workers}`"
     if not Loaders.of(module).spawnable(call):
         remedy += (
@@ -95,7 +95,7 @@ def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
     return remedy
 
 
-def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, argument: str, workers: int) -> Fix | None:
     if not Loaders.of(module).spawnable(call):
         return None
     return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, str(workers)))

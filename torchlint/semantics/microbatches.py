@@ -108,11 +108,11 @@ def _first(
 ) -> _Found | None:
     """What is found first: in an iteration that runs ``call``, or else in one around it."""
     for iteration in Iterations.of(module).running(call):
-        found = running(_Search(iteration, module), call)
+        found = running(_Search(module, iteration), call)
         if found is not None:
             return found
     for iteration in Iterations.of(module).around(call):
-        found = within(_Search(iteration, module), call)
+        found = within(_Search(module, iteration), call)
         if found is not None:
             return found
     return None
@@ -121,7 +121,7 @@ def _first(
 class _Search:
     """One iteration, looked through for an accumulation."""
 
-    def __init__(self, iteration: Iteration, module: Module) -> None:
+    def __init__(self, module: Module, iteration: Iteration) -> None:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
