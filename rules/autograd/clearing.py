@@ -70,16 +70,16 @@ class Uncleared:
     iteration: Iteration
 
 
-def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
+def uncleared(module: Module, call: cst.Call) -> Uncleared | None:
     """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
     if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
     for iteration in Iterations.of(module).running(call) if may_repeat(module, call) else ():
-        found = _Search(iteration, module).uncleared(call)
+        found = _Search(module, iteration).uncleared(call)
         if found is not None:
             return found
     for iteration in Iterations.of(module).entered(call):
-        search = _Search(iteration, module)
+        search = _Search(module, iteration)
         found = search.uncleared(call)
         if found is not None and search.is_whole(call):
             return found
@@ -89,7 +89,7 @@ def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
 class _Search:
     """One iteration, looked through for what clears gradients."""
 
-    def __init__(self, iteration: Iteration, module: Module) -> None:
+    def __init__(self, module: Module, iteration: Iteration) -> None:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
@@ -304,7 +304,7 @@ def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
     return (binding.value for binding in bindings if binding.value is not None)
 
 
-def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:
+def clearings_around(module: Module, found: Uncleared) -> Iterator[cst.CSTNode]:
     """The clearings of the optimizer in the same function that the loop does not repeat, in source order."""
     assert found.step.subject is not None
     function = module.function(found.iteration.loop)

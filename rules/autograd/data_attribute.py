@@ -76,19 +76,19 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     - [PyTorch 0.4.0 migration guide: what about .data?](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
     - [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html)
     """
-    if node.attr.value != "data" or _is_written(node, module):
+    if node.attr.value != "data" or _is_written(module, node):
         return
     owner = node.value
     if isinstance(owner, cst.Attribute) and owner.attr.value in ("grad", "data"):
         return
-    if not _may_cut_graph(node, owner, module):
+    if not _may_cut_graph(module, node, owner):
         return
     if (
         is_test(module)
         or module.classes.of_other_framework
-        or _is_indexed(node, module)
+        or _is_indexed(module, node)
         or grad(module, node) is Grad.OFF
-        or _is_kept_apart(node, module)
+        or _is_kept_apart(module, node)
         or fate(module, node) is Fate.WRITTEN
     ):
         return
@@ -101,7 +101,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     )
 
 
-def _may_cut_graph(node: cst.Attribute, owner: cst.BaseExpression, module: Module) -> bool:
+def _may_cut_graph(module: Module, node: cst.Attribute, owner: cst.BaseExpression) -> bool:
     """Whether this is the data of a tensor with a graph, or of what can hardly be anything else.
 
     ``Variable(x.data)`` and ``x.data.cpu()`` take a tensor; ``.data`` has a purpose there only if that has a
@@ -123,14 +123,14 @@ def _may_cut_graph(node: cst.Attribute, owner: cst.BaseExpression, module: Modul
     return isinstance(call, cst.Call) and module.qualified(call.func) == "torch.autograd.Variable"
 
 
-def _is_indexed(node: cst.Attribute, module: Module) -> bool:
+def _is_indexed(module: Module, node: cst.Attribute) -> bool:
     """`loss.data[0]` of a loss without a dimension, which raises: TL310 has it."""
     parent = module.tree.parent(node)
     one = isinstance(parent, cst.Subscript) and parent.value is node
     return one and has_no_dimension(module, node.value) is not False
 
 
-def _is_written(node: cst.Attribute, module: Module) -> bool:
+def _is_written(module: Module, node: cst.Attribute) -> bool:
     """Whether the tensor is written through this, or only asked what autograd has no part in."""
     whole: cst.CSTNode = node
     parent = module.tree.parent(whole)
@@ -153,11 +153,11 @@ def _is_written(node: cst.Attribute, module: Module) -> bool:
     if isinstance(parent, cst.AugAssign):
         return parent.target is whole
     return isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.Del, cst.Element)) and _is_target(
-        whole, module
+        module, whole
     )
 
 
-def _is_target(node: cst.CSTNode, module: Module) -> bool:
+def _is_target(module: Module, node: cst.CSTNode) -> bool:
     """Whether an expression stands on the left of an assignment."""
     for parent in module.tree.ancestors(node):
         if isinstance(parent, (cst.AssignTarget, cst.Del)):
@@ -169,7 +169,7 @@ def _is_target(node: cst.CSTNode, module: Module) -> bool:
     return False
 
 
-def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
+def _is_kept_apart(module: Module, node: cst.Attribute) -> bool:
     """Whether a statement updates parameters outside of autograd, or a variable does so later.
 
     ``p.data = q.data``, ``p.data.copy_(q.data)``, ``init.normal_(p.data)``, and ``w = p.data; w.add_(…)``.
@@ -192,7 +192,7 @@ def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
                 return True
             if any(_is_data(target.target) for target in parent.targets):
                 return True
-            return _is_written_back(parent, module)
+            return _is_written_back(module, parent)
         elif isinstance(parent, cst.AugAssign):
             return _is_data(parent.target)
         elif isinstance(parent, cst.BaseStatement):
@@ -200,7 +200,7 @@ def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
     return False
 
 
-def _is_written_back(statement: cst.Assign, module: Module) -> bool:
+def _is_written_back(module: Module, statement: cst.Assign) -> bool:
     """Whether the tensors that a statement reads are replaced in the same function: a moving average."""
     function = module.function(statement)
     owners = {

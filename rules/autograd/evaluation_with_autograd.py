@@ -87,24 +87,24 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     yield Finding(
         call,
         f"`{model}` {why}, but autograd records it and keeps its activations",
-        fix=_without_autograd(region, module),
+        fix=_without_autograd(module, region),
     )
 
 
-def _without_autograd(region: Region, module: Module) -> Fix | None:
+def _without_autograd(module: Module, region: Region) -> Fix | None:
     if region.function is not None:
         function = region.function
-        suspends = _suspends(function.body, module)
-        if function.asynchronous is not None or _is_scripted(function, module):
+        suspends = _suspends(module, function.body)
+        if function.asynchronous is not None or _is_scripted(module, function):
             return None
         spelling = spell(module, "torch.no_grad", function)
         if spelling is None:
             return None
         make = unsafe if region.escapes or suspends else safe
         decorator = add_decorator(module, function, f"{spelling.text}()")
-        needless = dissolve_in(module, (function.body,), lambda block: _is_off(block, function, module))
+        needless = dissolve_in(module, (function.body,), lambda block: _is_off(module, block, function))
         return make(module, f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
-    if not region.statements or any(_suspends(statement, module) for statement in region.statements):
+    if not region.statements or any(_suspends(module, statement) for statement in region.statements):
         return None
     if region.training is not None:
         spelling = spell(module, "torch.set_grad_enabled", region.statements[0])
@@ -120,11 +120,11 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
         wrapped = wrap(module, region.statements, header)
     else:
         around = module.function(region.statements[0])
-        wrapped = wrap_with(module, region.statements, header, lambda block: _is_off(block, around, module))
+        wrapped = wrap_with(module, region.statements, header, lambda block: _is_off(module, block, around))
     return make(module, f"Wrap in `{header}`", wrapped, spelling.edits)
 
 
-def _is_off(block: cst.With, function: cst.CSTNode | None, module: Module) -> bool:
+def _is_off(module: Module, block: cst.With, function: cst.CSTNode | None) -> bool:
     """Whether a block of this function only switches autograd off, which nothing in the file switches on."""
     if module.tree.mentions("enable_grad") or module.tree.mentions("set_grad_enabled"):
         return False
@@ -136,7 +136,7 @@ def _is_off(block: cst.With, function: cst.CSTNode | None, module: Module) -> bo
     return module.function(block) is function and module.qualified(context.func) == "torch.no_grad"
 
 
-def _suspends(node: cst.CSTNode, module: Module) -> bool:
+def _suspends(module: Module, node: cst.CSTNode) -> bool:
     """Whether code between may run, or the mode may leak, while this code is suspended."""
     return any(
         isinstance(inner, (cst.Yield, cst.Await)) and module.function(inner) is module.function(node)
@@ -144,7 +144,7 @@ def _suspends(node: cst.CSTNode, module: Module) -> bool:
     )
 
 
-def _is_scripted(function: cst.FunctionDef, module: Module) -> bool:
+def _is_scripted(module: Module, function: cst.FunctionDef) -> bool:
     """Whether TorchScript compiles a function: it knows no decorators of Python."""
     if any((module.qualified(d.decorator) or "").startswith("torch.jit.") for d in function.decorators):
         return True

@@ -79,7 +79,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "zero_grad":
             if not is_test(module):
-                yield from _zero_grad(node, node.func.value, module)
+                yield from _zero_grad(module, node, node.func.value)
             return
     owner = zeroed_gradient(module, node)
     if (
@@ -93,12 +93,12 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     yield Finding(
         node,
         f"the gradient of `{name}` is filled with zeros, at the cost of writing and re-reading its memory",
-        fix=_clear(node, owner, module),
+        fix=_clear(module, node, owner),
         remedy="Set the gradient to `None`",
     )
 
 
-def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Iterator[Finding]:
+def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Iterator[Finding]:
     """`zero_grad` of an optimizer or module of torch that does not set to None."""
     value = module.value(owner)
     if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
@@ -144,18 +144,18 @@ def _leaves_layers_out(module: Module) -> bool:
         isinstance(call.func, cst.Attribute)
         and is_self(call.func.value)
         and module.value(call.func).kind is Kind.MODULE
-        and any(_may_change(guard.test, module) for guard in guards(module, call))
+        and any(_may_change(module, guard.test) for guard in guards(module, call))
         for call in module.tree.nodes(cst.Call)
     )
 
 
-def _may_change(test: cst.BaseExpression, module: Module) -> bool:
+def _may_change(module: Module, test: cst.BaseExpression) -> bool:
     """Whether a test asks about more than constants and attributes that `__init__` alone sets on ``self``."""
     for name in module.tree.within(test, module.tree.nodes(cst.Name)):
         holder = module.tree.parent(name)
         if isinstance(holder, cst.Attribute) and holder.attr is name:
             if any(
-                _sets_later(target.target, module) for target in module.names.attributes.get(name.value, ())
+                _sets_later(module, target.target) for target in module.names.attributes.get(name.value, ())
             ):
                 return True
         elif isinstance(holder, cst.Arg) and holder.keyword is name:
@@ -167,12 +167,12 @@ def _may_change(test: cst.BaseExpression, module: Module) -> bool:
     return not all((module.qualified(call.func) or "").startswith("builtins.") for call in calls)
 
 
-def _sets_later(target: cst.CSTNode, module: Module) -> bool:
+def _sets_later(module: Module, target: cst.CSTNode) -> bool:
     function = module.function(target)
     return not isinstance(function, cst.FunctionDef) or function.name.value != "__init__"
 
 
-def _clear(node: cst.CSTNode, owner: cst.BaseExpression, module: Module) -> Fix | None:
+def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix | None:
     """The owner's `zero_grad` instead of a loop that does nothing else, or None for this one gradient."""
     clearing = Gradients.of(module).clearing_loop(node)
     if clearing is not None:

@@ -85,12 +85,12 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
-    if not may_keep(node) or not _may_pile_up(node, module):
+    if not may_keep(node) or not _may_pile_up(module, node):
         return
     for item in kept(module, node):
-        if not _has_graph(item.stored, module):
+        if not _has_graph(module, item.stored):
             continue
-        severity = _severity(node, item, module)
+        severity = _severity(module, node, item)
         if severity is None:
             continue
         name = module.source(item.place)
@@ -99,10 +99,10 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             if severity is ERROR
             else "the graphs of all steps stay in memory"
         )
-        part = _without_graph(item.stored, module)
+        part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
-        told = told or _is_summand(part, module)  # another term of the sum may be a number
+        told = told or _is_summand(module, part)  # another term of the sum may be a number
         # A graph that no backward has freed can still be backpropagated by who gets it.
         function = module.function(node)
         told = told or (
@@ -116,19 +116,19 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             f"`{name}` keeps the autograd graph of every step, and {rest}",
             fix=None
             if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
-            else make(module, "Detach what is kept", replace(module, part, _detached(part, module))),
+            else make(module, "Detach what is kept", replace(module, part, _detached(module, part))),
             severity=severity,
-            remedy=_remedy(part, module),
+            remedy=_remedy(module, part),
         )
 
 
-def _remedy(part: cst.BaseExpression, module: Module) -> str:
+def _remedy(module: Module, part: cst.BaseExpression) -> str:
     if Backpropagation.of(module).holds_losses(part):
         return f"Keep a copy of `{module.source(part)}` with `.detach()` called on each of its tensors"
-    return f"Keep `{_detached(part, module)}`, and make it a tensor on every path"
+    return f"Keep `{_detached(module, part)}`, and make it a tensor on every path"
 
 
-def _may_pile_up(node: cst.CSTNode, module: Module) -> bool:
+def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:
     """Whether what is kept at ``node`` matters at all, going by the place, before anything is evaluated."""
     current = phase(module, node)
     if current in (Phase.FORWARD, Phase.DATASET):
@@ -136,7 +136,7 @@ def _may_pile_up(node: cst.CSTNode, module: Module) -> bool:
     return current is Phase.EVALUATION or Backpropagation.of(module).happens
 
 
-def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
+def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     """How bad keeping the graph is; None where it is meant, or does no harm."""
     if grad(module, node) is Grad.OFF:
         return None
@@ -154,7 +154,7 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
         loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
         if loop is None and isinstance(item.place, cst.Attribute):
             function = module.function(node)
-            if places.hot(module, node) is not None or _collects(function, item.place, module):
+            if places.hot(module, node) is not None or _collects(module, function, item.place):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(module, node, item.place, loop):
@@ -174,22 +174,22 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     return ERROR
 
 
-def _collects(function: cst.CSTNode | None, place: cst.Attribute, module: Module) -> bool:
+def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute) -> bool:
     """Whether a method stores for a backward pass in another attribute, which is emptied; this one is not."""
-    if not isinstance(function, cst.FunctionDef) or _is_emptied(place, module):
+    if not isinstance(function, cst.FunctionDef) or _is_emptied(module, place):
         return False
     return any(
         isinstance(other.place, cst.Attribute)
         and other.place.attr.value != place.attr.value
         and Backpropagation.of(module).feeds(other.place)
-        and _is_emptied(other.place, module)
+        and _is_emptied(module, other.place)
         for call in module.tree.descendants(function.body)
         if isinstance(call, cst.Call)
         for other in kept(module, call)
     )
 
 
-def _is_emptied(place: cst.Attribute, module: Module) -> bool:
+def _is_emptied(module: Module, place: cst.Attribute) -> bool:
     """Whether a method other than the constructor makes a new container for an attribute, or clears it."""
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
@@ -206,9 +206,9 @@ def _is_emptied(place: cst.Attribute, module: Module) -> bool:
     return False
 
 
-def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
+def _has_graph(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a tensor with its graph, by what is known of it or by its ``backward``."""
-    if isinstance(node, cst.Name) and _may_be_detached(node, module):
+    if isinstance(node, cst.Name) and _may_be_detached(module, node):
         return False
     if Backpropagation.of(module).holds_losses(node):
         return True
@@ -252,7 +252,7 @@ def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
             return False
 
 
-def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
+def _is_summand(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value is one of the items of a container, which are added up for ``backward``."""
     if isinstance(node, cst.Subscript):
         return Backpropagation.of(module).holds_losses(node.value)
@@ -260,27 +260,27 @@ def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
     return any(Backpropagation.of(module).is_summand(binding) for binding in bindings)
 
 
-def _may_be_detached(name: cst.Name, module: Module) -> bool:
+def _may_be_detached(module: Module, name: cst.Name) -> bool:
     """Whether one of the definitions that reach a name has no graph: ``if done: loss = loss.detach()``."""
     found = [module.inference.binding(binding) for binding in module.bindings(name)]
     return any(value.tensorlike and value.graph is Graph.DETACHED for value in found)
 
 
-def _without_graph(stored: cst.BaseExpression, module: Module) -> cst.BaseExpression:
+def _without_graph(module: Module, stored: cst.BaseExpression) -> cst.BaseExpression:
     """The part of an expression that brings in the graph, if there is but one."""
     match stored:
         case cst.BinaryOperation():
-            sides = [side for side in (stored.left, stored.right) if _has_graph(side, module)]
-            return _without_graph(sides[0], module) if len(sides) == 1 else stored
+            sides = [side for side in (stored.left, stored.right) if _has_graph(module, side)]
+            return _without_graph(module, sides[0]) if len(sides) == 1 else stored
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
-            if method in _CONVERSIONS and _has_graph(owner, module):
-                return _without_graph(owner, module)
+            if method in _CONVERSIONS and _has_graph(module, owner):
+                return _without_graph(module, owner)
             return stored
         case _:
             return stored
 
 
-def _detached(node: cst.BaseExpression, module: Module) -> str:
+def _detached(module: Module, node: cst.BaseExpression) -> str:
     code = module.source(node)
     tight = module.tree.takes_dot(node)
     return f"{code}.detach()" if tight else f"({code}).detach()"

@@ -74,9 +74,9 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     else:
         held, body = node.items[0].item, node.body
         for item in node.items:
-            if _is_no_grad(item.item, module):
+            if _is_no_grad(module, item.item):
                 held = item.item
-    if not _is_no_grad(held, module) or not NoGradRegions.of(module).only_infers(body):
+    if not _is_no_grad(module, held) or not NoGradRegions.of(module).only_infers(body):
         return
     switch = held.func if isinstance(held, cst.Call) else held
     spelling = spell(module, "torch.inference_mode", node)
@@ -92,5 +92,5 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     )
 
 
-def _is_no_grad(node: cst.BaseExpression, module: Module) -> bool:
+def _is_no_grad(module: Module, node: cst.BaseExpression) -> bool:
     return module.qualified(node.func if isinstance(node, cst.Call) else node) == "torch.no_grad"

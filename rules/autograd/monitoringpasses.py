@@ -10,7 +10,7 @@ from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision, Loop
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.module import Part
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
@@ -199,14 +199,7 @@ class MonitoringPasses(Part):
 
     def _is_handed_to_training(self, call: cst.Call) -> bool:
         """Whether the result goes to code of another file that may backpropagate it."""
-        reads: list[cst.CSTNode] = [call]
-        match self.tree.parent(call):
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-                binding = self.module.binding_of(target)
-                reads += self.module.uses(binding) if binding is not None else []
-            case _:
-                pass
-        return any(self._is_argument_of_training(read) for read in reads)
+        return any(map(self._is_argument_of_training, with_reads(self.module, call)))
 
     def _is_argument_of_training(self, node: cst.CSTNode) -> bool:
         for around in self.tree.ancestors(node):
@@ -217,3 +210,13 @@ class MonitoringPasses(Part):
                 if name is not None and has(name, *_TRAINS):
                     return True
         return False
+
+
+def with_reads(module: Module, call: cst.Call) -> list[cst.CSTNode]:
+    """A call and the reads of the variable that its result is assigned to."""
+    reads: list[cst.CSTNode] = [call]
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+            binding = module.binding_of(target)
+            reads += module.uses(binding) if binding is not None else []
+    return reads

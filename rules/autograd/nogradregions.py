@@ -31,7 +31,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 from torchlint.semantics.wholeprogram import calls_shown
 
-from .monitoringpasses import MonitoringPasses
+from .monitoringpasses import MonitoringPasses, with_reads
 from .untrained import Untrained
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
@@ -596,14 +596,7 @@ class NoGradRegions(Part):
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
         """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""
-        reads: list[cst.CSTNode] = [call]
-        match self.tree.parent(call):
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-                binding = self.module.binding_of(target)
-                reads += self.module.uses(binding) if binding is not None else []
-            case _:
-                pass
-        return any("numpy" in self._methods_on(read) for read in reads)
+        return any("numpy" in self._methods_on(read) for read in with_reads(self.module, call))
 
     def _methods_on(self, node: cst.CSTNode) -> list[str]:
         """The methods called on a tensor one after the other, as far as ``detach``."""

@@ -92,11 +92,11 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     name = node.attr.value
     if name not in _MISSPELT:
         return
-    assignment = _assignment(node, module)
+    assignment = _assignment(module, node)
     if assignment is None and (name == "requires_grad_" or module.tree.is_called(node)):
         return
     owner = module.value(node.value)
-    if not _takes_gradients(node.value, owner, assignment, module) or _is_own_name(name, owner, module):
+    if not _takes_gradients(module, node.value, owner, assignment) or _is_own_name(module, name, owner):
         return
     if name == "requires_grad_":
         message = (
@@ -106,11 +106,11 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
         message = f"torch never reads `{name}`; `requires_grad` is meant"
     else:
         message = f"torch knows no `{name}`; `requires_grad` is meant"
-    fix = _respelt(node, owner, assignment, module)
-    yield Finding(node, message, fix=fix, remedy=_remedy(node, owner, assignment, module))
+    fix = _respelt(module, node, owner, assignment)
+    yield Finding(node, message, fix=fix, remedy=_remedy(module, node, owner, assignment))
 
 
-def _assignment(node: cst.Attribute, module: Module) -> cst.Assign | None:
+def _assignment(module: Module, node: cst.Attribute) -> cst.Assign | None:
     """The statement that sets an attribute."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
@@ -118,7 +118,7 @@ def _assignment(node: cst.Attribute, module: Module) -> cst.Assign | None:
 
 
 def _takes_gradients(
-    owner: cst.BaseExpression, value: Value, assignment: cst.Assign | None, module: Module
+    module: Module, owner: cst.BaseExpression, value: Value, assignment: cst.Assign | None
 ) -> bool:
     """Whether something is a tensor or a module, or set like one and nothing that the file shows."""
     if isinstance(owner, cst.Name) and owner.value in _OWN:
@@ -145,7 +145,7 @@ def _takes_gradients(
     return not made and isinstance(module.value(assignment.value).constant, bool)
 
 
-def _is_own_name(name: str, owner: Value, module: Module) -> bool:
+def _is_own_name(module: Module, name: str, owner: Value) -> bool:
     """Whether the file has an attribute of that name, or for what may be its own object an argument."""
     names, tree = module.names, module.tree
     if any(last_name(set_.target.value) in _OWN for set_ in names.attributes.get(name, ())):
@@ -157,7 +157,7 @@ def _is_own_name(name: str, owner: Value, module: Module) -> bool:
     return any(param.name.value == name for param in tree.nodes(cst.Param))
 
 
-def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> Fix | None:
+def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> Fix | None:
     message = "Spell it `requires_grad`"
     if assignment is None:
         make = safe if owner.leaf and _all_reached(module, node.attr.value) else unsafe
@@ -175,7 +175,7 @@ def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, m
     return make(module, message, replace(module, node.attr, "requires_grad"))
 
 
-def _remedy(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> str:
+def _remedy(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> str:
     tensor = module.source(node.value)
     if assignment is None:
         return "Spell it `requires_grad`"
@@ -194,11 +194,11 @@ def _all_reached(module: Module, name: str) -> bool:
     comments = " ".join(tree.text[span.start : span.end] for span in tree.comments)
     if len(word.findall(tree.text)) != len(uses) + len(word.findall(comments)):
         return False
-    return all(_is_reached(use, module) for use in uses)
+    return all(_is_reached(module, use) for use in uses)
 
 
-def _is_reached(use: cst.Attribute, module: Module) -> bool:
-    assignment, owner = _assignment(use, module), module.value(use.value)
+def _is_reached(module: Module, use: cst.Attribute) -> bool:
+    assignment, owner = _assignment(module, use), module.value(use.value)
     return owner.leaf or (
         assignment is not None
         and owner.graph is Graph.DETACHED

@@ -63,12 +63,12 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     if last_name(call.func) != "step" or is_test(module):
         return
-    found = uncleared(call, module)
+    found = uncleared(module, call)
     if found is None:
         return
     assert found.step.subject is not None
     optimizer = module.source(found.step.subject.node)
-    outside = next(clearings_around(found, module), None)
+    outside = next(clearings_around(module, found), None)
     if outside is not None:
         rest = "they are cleared once, outside of the loop"
     else:
@@ -81,11 +81,11 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
             (found.backward.node, "adds to the gradients"),
             *(((outside, "clears them, but not in each iteration"),) if outside else ()),
         ),
-        remedy=f"Call `{optimizer}.zero_grad()` {_where(call, found.step.subject.node, module)}",
+        remedy=f"Call `{optimizer}.zero_grad()` {_where(module, call, found.step.subject.node)}",
     )
 
 
-def _where(call: cst.Call, optimizer: cst.BaseExpression, module: Module) -> str:
+def _where(module: Module, call: cst.Call, optimizer: cst.BaseExpression) -> str:
     """The place at which the gradients are cleared once for each backward pass that a step is made of."""
     closure = next((arg.value for arg in call.args if arg.value is not optimizer), None)
     if closure is None or not isinstance(module.value(closure).definition, cst.FunctionDef):

@@ -103,11 +103,11 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
         return
     region = found.region
     related = ((region.maker, "compiled here"), *((call, "called here") for call in region.path))
-    yield Finding(found.node, _message(found, module), related=related, remedy=_REMEDIES[found.cause])
+    yield Finding(found.node, _message(module, found), related=related, remedy=_REMEDIES[found.cause])
 
 
-def _message(found: Break, module: Module) -> str:
-    graph = _graph(found, module)
+def _message(module: Module, found: Break) -> str:
+    graph = _graph(module, found)
     match found.cause:
         case Cause.STATE:
             text = module.source(found.node)
@@ -116,7 +116,7 @@ def _message(found: Break, module: Module) -> str:
                 "keep it in a tensor, or change it outside of what is compiled"
             )
         case Cause.NUMBER:
-            return f"`{_called(found.node, module)}` breaks {graph}: Python needs the number; keep the tensor"
+            return f"`{_called(module, found.node)}` breaks {graph}: Python needs the number; keep the tensor"
         case Cause.DECISION:
             return f"Python decides by this tensor, which breaks {graph}; choose with `torch.where`"
         case Cause.SHAPE:
@@ -124,10 +124,10 @@ def _message(found: Break, module: Module) -> str:
                 f"this size depends on the data, which breaks {graph}; keep the shape and mask what is left"
             )
         case Cause.CALL:
-            return f"`{_called(found.node, module)}` breaks {graph}: it cannot be traced; call it outside"
+            return f"`{_called(module, found.node)}` breaks {graph}: it cannot be traced; call it outside"
 
 
-def _graph(found: Break, module: Module) -> str:
+def _graph(module: Module, found: Break) -> str:
     entry = found.region.entry
     if not isinstance(entry, cst.FunctionDef):
         return "the graph"
@@ -136,7 +136,7 @@ def _graph(found: Break, module: Module) -> str:
     return f"the graph of `{name}()`"
 
 
-def _called(node: cst.CSTNode, module: Module) -> str:
+def _called(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
     if isinstance(node.func, cst.Attribute) and module.qualified(node.func) is None:
         return f".{node.func.attr.value}()"

@@ -83,7 +83,7 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
     if switch is None:
         return
     related = ((switch, "the fusion is switched on here"),)
-    if call is not switch and _in_another_branch(call, switch, module):
+    if call is not switch and _in_another_branch(module, call, switch):
         return
     if name == _OPTIMIZE:
         yield Finding(
@@ -111,7 +111,7 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
             remedy="Pass the model to `torch.jit.freeze`",
         )
     elif name == _FREEZE:
-        clock = _measured_cold(call, module)
+        clock = _measured_cold(module, call)
         if clock is not None:
             yield Finding(
                 call,
@@ -129,14 +129,14 @@ def _switched_on(module: Module) -> cst.Call | None:
     return switches[0] if switches and all(value is True for value in values) else None
 
 
-def _in_another_branch(call: cst.Call, switch: cst.Call, module: Module) -> bool:
+def _in_another_branch(module: Module, call: cst.Call, switch: cst.Call) -> bool:
     """Whether a condition sends the program either to the switch or to ``call``."""
     return not module.flow.may_follow(switch, call) and not module.flow.may_follow(call, switch)
 
 
-def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:
+def _measured_cold(module: Module, call: cst.Call) -> cst.Call | None:
     """The clock that is read before a frozen model is called for the first time in its function."""
-    bound = _bound(call, module)
+    bound = _bound(module, call)
     if bound is None:
         return None
     function = module.function(call)
@@ -148,7 +148,7 @@ def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:
     return read_between(module, call, min(called, key=module.tree.order.__getitem__))
 
 
-def _bound(call: cst.Call, module: Module) -> Binding | None:
+def _bound(module: Module, call: cst.Call) -> Binding | None:
     """The name that a frozen model is given."""
     statement = module.tree.parent(call)
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:

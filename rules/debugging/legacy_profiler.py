@@ -81,26 +81,26 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"autograd's profiler takes no `{foreign}` and raises a `TypeError`; "
             "use `torch.profiler.profile`",
             severity=ERROR,
-            fix=_renamed(call, module),
+            fix=_renamed(module, call),
         )
     elif module.target.at_least("1.9") and "use_kineto" not in given and not is_test(module):
         yield Finding(
             call,
             "autograd's profiler times operations by events around them; `torch.profiler.profile` gets the "
             "kernels themselves, and can be limited to a few steps",
-            fix=_fix(call, given, module),
+            fix=_fix(module, call, given),
         )
 
 
-def _renamed(call: cst.Call, module: Module) -> Fix | None:
+def _renamed(module: Module, call: cst.Call) -> Fix | None:
     spelling = spell(module, "torch.profiler.profile", call)
     if spelling is None:
         return None
     return safe(module, f"Use `{spelling.text}`", replace(module, call.func, spelling.text), spelling.edits)
 
 
-def _fix(call: cst.Call, given: dict[str, cst.Arg], module: Module) -> Fix | None:
-    if len(given) != len(call.args) or not _only_asked_what_both_tell(call, module):
+def _fix(module: Module, call: cst.Call, given: dict[str, cst.Arg]) -> Fix | None:
+    if len(given) != len(call.args) or not _only_asked_what_both_tell(module, call):
         return None
     on_device = None
     for name in ("use_cuda", "use_device"):
@@ -125,7 +125,7 @@ def _fix(call: cst.Call, given: dict[str, cst.Arg], module: Module) -> Fix | Non
     return safe(module, f"Use `{profile.text}`", replace(module, call, code), profile.edits)
 
 
-def _only_asked_what_both_tell(call: cst.Call, module: Module) -> bool:
+def _only_asked_what_both_tell(module: Module, call: cst.Call) -> bool:
     """Whether the profile is made by ``with`` under a name of which only shared questions are asked."""
     item = module.tree.parent(call)
     if not isinstance(item, cst.WithItem):

@@ -75,7 +75,7 @@ def distributed_sampler_missing(call: cst.Call, module: Module) -> Iterator[Find
     - [torch.utils.data.distributed.DistributedSampler](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
     - [Multi-GPU training with DDP: distributing input data](https://docs.pytorch.org/tutorials/beginner/ddp_series_multigpu.html)
     """
-    found = whole_data(call, module)
+    found = whole_data(module, call)
     if found is None:
         return
     data = "goes through all of the data" if found.shuffled else "computes the same batches"

@@ -75,7 +75,7 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is None:
         return
-    if single_unit(wrapper, module):
+    if single_unit(module, wrapper):
         how = "apply `fully_shard` to each block before the model"
         if wrapper.wrapping is Wrapping.FSDP and not has_second_generation(module):
             how = "pass an `auto_wrap_policy` that makes a unit of each block"
@@ -83,7 +83,7 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
             "the model is sharded as one unit: all of its parameters are gathered at once, before it computes"
         )
         yield Finding(call, f"{what}; {how}", remedy=f"{how[0].upper()}{how[1:]}")
-    elif superseded(wrapper, module):
+    elif superseded(module, wrapper):
         yield Finding(
             call,
             "`FullyShardedDataParallel` is FSDP1, which PyTorch has deprecated for `fully_shard`",

@@ -62,7 +62,7 @@ def optimizer_built_before_sharding(call: cst.Call, module: Module) -> Iterator[
     - [FullyShardedDataParallel: the optimizer is initialized after wrapping](https://docs.pytorch.org/docs/stable/fsdp.html)
     - [torch.distributed.fsdp.fully_shard](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
     """
-    wrapper = sharded_later(call, module)
+    wrapper = sharded_later(module, call)
     if wrapper is None:
         return
     name = "fully_shard" if wrapper.wrapping is Wrapping.FULLY_SHARD else "FullyShardedDataParallel"

@@ -37,16 +37,16 @@ _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID
 # --- units ------------------------------------------------------------------------------------------------
 
 
-def single_unit(wrapper: Wrapper, module: Module) -> bool:
+def single_unit(module: Module, wrapper: Wrapper) -> bool:
     """Whether a call shards a whole model that is trained here, and nothing shards any part of it."""
     if wrapper.name not in (FSDP, FULLY_SHARD) or is_test(module):
         return False
-    if wrapper.wrapping is Wrapping.FSDP and not _told_nothing(wrapper, module):
+    if wrapper.wrapping is Wrapping.FSDP and not _told_nothing(module, wrapper):
         return False
-    if not _is_whole(wrapper, module) or not _is_used(wrapper, module) or _is_one_layer(wrapper, module):
+    if not _is_whole(module, wrapper) or not _is_used(module, wrapper) or _is_one_layer(module, wrapper):
         return False
     others = (other for other in Parallelism.of(module).wrapped_by(*_SHARDING) if other is not wrapper)
-    return all(_is_whole(other, module) for other in others) and not _wraps_parts(module)
+    return all(_is_whole(module, other) for other in others) and not _wraps_parts(module)
 
 
 def has_second_generation(module: Module) -> bool:
@@ -54,7 +54,7 @@ def has_second_generation(module: Module) -> bool:
     return module.target.at_least(_PUBLIC)
 
 
-def superseded(wrapper: Wrapper, module: Module) -> bool:
+def superseded(module: Module, wrapper: Wrapper) -> bool:
     """Whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
     parallelism = Parallelism.of(module)
     if wrapper.name != FSDP or is_test(module) or parallelism.wrapped_by(Wrapping.FULLY_SHARD):
@@ -62,12 +62,12 @@ def superseded(wrapper: Wrapper, module: Module) -> bool:
     if not has_second_generation(module) or module.tree.mentions("fully_shard"):
         return False
     first = next(
-        w for w in parallelism.wrapped_by(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module)
+        w for w in parallelism.wrapped_by(Wrapping.FSDP) if w.name == FSDP and not single_unit(module, w)
     )
     return first is wrapper
 
 
-def _told_nothing(wrapper: Wrapper, module: Module) -> bool:
+def _told_nothing(module: Module, wrapper: Wrapper) -> bool:
     """Whether a wrapper has no policy for the parts of its model, and is to shard it at all."""
     policy = Parallelism.of(module).argument(wrapper, "auto_wrap_policy")
     if not policy.absent and not (policy.given and policy.constant is None):
@@ -80,7 +80,7 @@ def _told_nothing(wrapper: Wrapper, module: Module) -> bool:
     return package.endswith("ShardingStrategy") and name in _STRATEGIES
 
 
-def _is_whole(wrapper: Wrapper, module: Module) -> bool:
+def _is_whole(module: Module, wrapper: Wrapper) -> bool:
     """Whether what is wrapped is a variable of its own, and no part of a model or one of several."""
     owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
     if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
@@ -93,7 +93,7 @@ def _is_variable(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a model by itself, also where a helper is given it."""
     match node:
         case cst.Name():
-            return _has_plain_bindings(node, module)
+            return _has_plain_bindings(module, node)
         case cst.Attribute(value=cst.Name("self")):
             return True
         case cst.Call(func=func):
@@ -102,7 +102,7 @@ def _is_variable(module: Module, node: cst.BaseExpression) -> bool:
             return False
 
 
-def _has_plain_bindings(name: cst.Name, module: Module) -> bool:
+def _has_plain_bindings(module: Module, name: cst.Name) -> bool:
     bindings = module.bindings(name)
     for binding in bindings:
         if binding.kind is BindingKind.PARAMETER:
@@ -121,7 +121,7 @@ def _no_part(value: cst.BaseExpression | None) -> bool:
     return not isinstance(value, cst.Subscript)
 
 
-def _is_used(wrapper: Wrapper, module: Module) -> bool:
+def _is_used(module: Module, wrapper: Wrapper) -> bool:
     """Whether the program runs what is wrapped, and computes gradients."""
     computing = (module, *module.companions("backward"))
     if not any(Backpropagation.of(each).happens for each in computing):
@@ -130,7 +130,7 @@ def _is_used(wrapper: Wrapper, module: Module) -> bool:
     return any(grad(module, call) is not Grad.OFF and not evaluated_only(module, call) for call in forwards)
 
 
-def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
+def _is_one_layer(module: Module, wrapper: Wrapper) -> bool:
     """``FSDP(nn.Linear(10, 10))`` has no parts."""
     inner = Parallelism.of(module).inner(wrapper)
     name = inner.cls or ""
@@ -160,26 +160,26 @@ def _wraps_parts_here(module: Module) -> bool:
 # --- optimizers -------------------------------------------------------------------------------------------
 
 
-def sharded_later(call: cst.Call, module: Module) -> Wrapper | None:
+def sharded_later(module: Module, call: cst.Call) -> Wrapper | None:
     """What shards the parameters that an optimizer is made with, after they were taken."""
     wrappers = [
-        wrapper for wrapper in Parallelism.of(module).wrapped_by(*_SHARDING) if _replaces(wrapper, module)
+        wrapper for wrapper in Parallelism.of(module).wrapped_by(*_SHARDING) if _replaces(module, wrapper)
     ]
     if not wrappers or is_test(module) or module.value(call).kind is not Kind.OPTIMIZER:
         return None
     if module.value(call).origin is not call or module.callee(call) is not None:
         return None
-    for place, model in _taken(call, module):
+    for place, model in _taken(module, call):
         for wrapper in wrappers:
-            for site, wrapped in _sites(wrapper, module):
-                if not _same(model, wrapped, module) or not module.flow.certainly_before(place, site):
+            for site, wrapped in _sites(module, wrapper):
+                if not _same(module, model, wrapped) or not module.flow.certainly_before(place, site):
                     continue
-                if not _made_again(call, site, module):
+                if not _made_again(module, call, site):
                     return wrapper
     return None
 
 
-def _replaces(wrapper: Wrapper, module: Module) -> bool:
+def _replaces(module: Module, wrapper: Wrapper) -> bool:
     """Whether a wrapper puts other parameters in the place of those that the model has."""
     if wrapper.wrapping is Wrapping.FULLY_SHARD:
         return True
@@ -190,7 +190,7 @@ def _replaces(wrapper: Wrapper, module: Module) -> bool:
     return kept.absent or kept.constant is False
 
 
-def _taken(optimizer: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+def _taken(module: Module, optimizer: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
     """Where the parameters of an optimizer are taken, and of which model."""
     for argument in optimizer.args:
         for node in module.tree.descendants(argument.value):
@@ -203,26 +203,26 @@ def _taken(optimizer: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, c
             elif isinstance(node, cst.Name) and module.names.is_read(node):
                 bindings = module.bindings(node)
                 value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-                if isinstance(value, (cst.List, cst.ListComp, cst.Dict)) or _is_list(value, module):
+                if isinstance(value, (cst.List, cst.ListComp, cst.Dict)) or _is_list(module, value):
                     assert value is not None
-                    yield from ((value, model) for model in _asked(value, module))
+                    yield from ((value, model) for model in _asked(module, value))
 
 
-def _is_list(value: cst.BaseExpression | None, module: Module) -> bool:
+def _is_list(module: Module, value: cst.BaseExpression | None) -> bool:
     return isinstance(value, cst.Call) and module.qualified(value.func) in ("builtins.list", "builtins.tuple")
 
 
-def _asked(value: cst.CSTNode, module: Module) -> Iterator[cst.BaseExpression]:
+def _asked(module: Module, value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """The models whose parameters an expression takes."""
     match value:
         case cst.Call(func=cst.Attribute(value=model, attr=cst.Name(word))) if word in _KEEPS_PARAMETERS:
             yield model
         case _:
             for child in module.tree.parts(value):
-                yield from _asked(child, module)
+                yield from _asked(module, child)
 
 
-def _sites(wrapper: Wrapper, module: Module) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+def _sites(module: Module, wrapper: Wrapper) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
     """Where a wrapper is given a model: the call itself, and those of a helper that hands it on."""
     if wrapper.model is None:
         return
@@ -236,7 +236,7 @@ def _sites(wrapper: Wrapper, module: Module) -> Iterator[tuple[cst.Call, cst.Bas
                         yield caller, given
 
 
-def _same(first: cst.BaseExpression, second: cst.BaseExpression, module: Module) -> bool:
+def _same(module: Module, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:
     """Whether two expressions are one variable, set at the same place, or one attribute of ``self``."""
     if isinstance(first, cst.Name) and isinstance(second, cst.Name):
         return bool(set(module.bindings(first)) & set(module.bindings(second)))
@@ -248,7 +248,7 @@ def _same(first: cst.BaseExpression, second: cst.BaseExpression, module: Module)
     return False
 
 
-def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
+def _made_again(module: Module, optimizer: cst.Call, site: cst.CSTNode) -> bool:
     """Whether the program may make its optimizer anew after a site, or change what it holds."""
     tree, function = module.tree, module.function(site)
     holder = tree.parent(optimizer)

@@ -72,7 +72,7 @@ def _all_with(module: Module, *words: str) -> tuple[Module, ...]:
     return (module, *module.companions(*words))
 
 
-def _speaks_of(words: frozenset[str], module: Module) -> bool:
+def _speaks_of(module: Module, words: frozenset[str]) -> bool:
     return not words.isdisjoint(identifiers(module))
 
 
@@ -80,7 +80,7 @@ def _shared_elsewhere(module: Module) -> bool:
     """Whether a framework hands each process its share of the data, or may do so."""
     asking = _all_with(module, *_ASKED)
     return any(
-        framework not in _ON_REQUEST or any(_speaks_of(_ON_REQUEST[framework], each) for each in asking)
+        framework not in _ON_REQUEST or any(_speaks_of(each, _ON_REQUEST[framework]) for each in asking)
         for framework in Parallelism.of(module).frameworks
     )
 
@@ -96,7 +96,7 @@ class SameOrder:
     loop: cst.For | cst.While
 
 
-def same_order(call: cst.Call, module: Module) -> SameOrder | None:
+def same_order(module: Module, call: cst.Call) -> SameOrder | None:
     """The epochs for which the sampler that a call makes draws the same order every time."""
     loaders = Loaders.of(module)
     if module.class_of(call) != SAMPLER or loaders.constant(call, "shuffle") is not True:
@@ -110,29 +110,29 @@ def same_order(call: cst.Call, module: Module) -> SameOrder | None:
     if is_test(module) or _tells_epoch(module) or _shared_elsewhere(module):
         return None
     for loader in loaders.constructors:
-        if call not in samplers(loader, module) or loaders.debugging(loader):
+        if call not in samplers(module, loader) or loaders.debugging(loader):
             continue
         for place, loop in repeated_epochs(module, loader):
             if not isinstance(place, cst.For) or evaluated_only(module, place):
                 continue
-            if Backpropagation.of(module).computes_gradients(place) and not _handed_out(call, loader, module):
+            if Backpropagation.of(module).computes_gradients(place) and not _handed_out(module, call, loader):
                 return SameOrder(loader, loop)
     return None
 
 
-def samplers(loader: cst.Call, module: Module) -> tuple[cst.Call, ...]:
+def samplers(module: Module, loader: cst.Call) -> tuple[cst.Call, ...]:
     """The calls that can have made the sampler of a loader, that of its batch sampler included."""
     found: list[cst.Call] = []
     for name in ("sampler", "batch_sampler"):
         node = module.argument(loader, name).node
-        for made in _made(node, module) if node is not None else ():
+        for made in _made(module, node) if node is not None else ():
             found.append(made)
             inner = module.argument(made, "sampler").node
-            found += _made(inner, module) if inner is not None else ()
+            found += _made(module, inner) if inner is not None else ()
     return tuple(found)
 
 
-def _made(node: cst.BaseExpression, module: Module) -> list[cst.Call]:
+def _made(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
     """The calls that can have made what an expression is."""
     found = [made for made in _makers(module, node) if made is not None]
     return sorted(found, key=module.tree.order.__getitem__)
@@ -161,31 +161,31 @@ def _speaks_of_epoch(module: Module) -> bool:
     )
 
 
-def _handed_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
+def _handed_out(module: Module, sampler: cst.Call, loader: cst.Call) -> bool:
     """Whether code that is out of sight gets hold of a loader or its sampler, and may tell it the epoch."""
-    return any(_hands_out(sampler, loader, each) for each in _all_with(module, *_LOADING))
+    return any(_hands_out(each, sampler, loader) for each in _all_with(module, *_LOADING))
 
 
-def _hands_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
+def _hands_out(module: Module, sampler: cst.Call, loader: cst.Call) -> bool:
     for call in module.tree.nodes(cst.Call):
         if not call.args or call is loader or Loaders.of(module).makes_loader(call):
             continue
         if last_name(call.func) in _HARMLESS or (module.qualified(call.func) or "").startswith(LIBRARIES):
             continue
-        if not any(_is_one_of(argument.value, sampler, loader, module) for argument in call.args):
+        if not any(_is_one_of(module, argument.value, sampler, loader) for argument in call.args):
             continue
         if module.callee(call) is None:
             return True
     return False
 
 
-def _is_one_of(node: cst.BaseExpression, sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
+def _is_one_of(module: Module, node: cst.BaseExpression, sampler: cst.Call, loader: cst.Call) -> bool:
     parts = [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
     return any(
         part is not sampler
         and (
             loader in Loaders.of(module).sources(part).calls
-            or (not isinstance(part, cst.Call) and sampler in _made(part, module))
+            or (not isinstance(part, cst.Call) and sampler in _made(module, part))
         )
         for part in parts
     )
@@ -202,40 +202,40 @@ class WholeData:
     shuffled: bool
 
 
-def whole_data(call: cst.Call, module: Module) -> WholeData | None:
+def whole_data(module: Module, call: cst.Call) -> WholeData | None:
     """The wrapped model that is trained, in every process, on all that the loader made by a call yields."""
     loaders = Loaders.of(module)
     if not loaders.makes_loader(call) or not Parallelism.of(module).wrapped_by(*_SEVERAL):
         return None
-    random = _draws_at_random(call, module)
-    if not (random or _left_out(call, "sampler", module)) or not _left_out(call, "batch_sampler", module):
+    random = _draws_at_random(module, call)
+    if not (random or _left_out(module, call, "sampler")) or not _left_out(module, call, "batch_sampler"):
         return None
     shuffled = random or loaders.constant(call, "shuffle") is True
     if is_test(module) or _shared_elsewhere(module) or _seeded_apart(module):
         return None
-    if not shuffled and not _counted(call, module):
+    if not shuffled and not _counted(module, call):
         return None
-    if _depends(call, module) or _comes_in_shares(call, module) or loaders.debugging(call):
+    if _depends(module, call) or _comes_in_shares(module, call) or loaders.debugging(call):
         return None
     trained: list[Wrapper] = []
     for each in _all_with(module, *_LOADING):
-        trained += _trained_on(call, each)
+        trained += _trained_on(each, call)
     first = min(trained, key=Parallelism.of(module).wrappers.index, default=None)
     return WholeData(first, shuffled) if first is not None else None
 
 
-def _trained_on(call: cst.Call, module: Module) -> Iterator[Wrapper]:
+def _trained_on(module: Module, call: cst.Call) -> Iterator[Wrapper]:
     """What wraps the models that a file trains on what the loader made by a call yields."""
     for loop in module.tree.nodes(cst.For):
         sources = Loaders.of(module).sources(loop.iter)
         if call not in sources.calls or not sources.complete or evaluated_only(module, loop):
             continue
-        if _depends(loop, module):
+        if _depends(module, loop):
             continue
-        others = (made for other in sources.calls for made in samplers(other, module))
+        others = (made for other in sources.calls for made in samplers(module, other))
         if any(module.class_of(made) != _RANDOM for made in others):
             continue
-        yield from _trained(loop, module)
+        yield from _trained(module, loop)
 
 
 def _seeded_apart(module: Module) -> bool:
@@ -252,21 +252,21 @@ def _seeds_by_rank(module: Module) -> bool:
     return not seeds.isdisjoint(ranks)
 
 
-def _left_out(call: cst.Call, name: str, module: Module) -> bool:
+def _left_out(module: Module, call: cst.Call, name: str) -> bool:
     argument = module.argument(call, name)
     return argument.absent or Loaders.of(module).constant(call, name) is None
 
 
-def _draws_at_random(call: cst.Call, module: Module) -> bool:
+def _draws_at_random(module: Module, call: cst.Call) -> bool:
     """``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other processes."""
     node = module.argument(call, "sampler").node
     made = Loaders.of(module).data.made(node) if node is not None else None
-    if not isinstance(made, cst.Call) or _depends(made, module):
+    if not isinstance(made, cst.Call) or _depends(module, made):
         return False
     return module.class_of(made) == _RANDOM
 
 
-def _trained(loop: cst.For, module: Module) -> Iterator[Wrapper]:
+def _trained(module: Module, loop: cst.For) -> Iterator[Wrapper]:
     """What wraps, for several processes, models that a loop runs and computes gradients of."""
     if not Backpropagation.of(module).computes_gradients(loop):
         return
@@ -278,7 +278,7 @@ def _trained(loop: cst.For, module: Module) -> Iterator[Wrapper]:
                 yield from wraps
 
 
-def _counted(call: cst.Call, module: Module) -> bool:
+def _counted(module: Module, call: cst.Call) -> bool:
     """Whether the items of a dataset certainly have numbers, and each process goes through those in order."""
     shuffle = module.argument(call, "shuffle")
     node = Loaders.of(module).dataset(call)
@@ -292,13 +292,13 @@ def _counted(call: cst.Call, module: Module) -> bool:
     return name in _MAP_STYLE or name.startswith("torchvision.datasets.")
 
 
-def _depends(node: cst.CSTNode, module: Module) -> bool:
+def _depends(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node may only run in one process, or only if there is one.
 
     A condition around it says so, or one that leaves its function before; in a program, also one around the
     calls of its function.
     """
-    if _depends_by_itself(node, module):
+    if _depends_by_itself(module, node):
         return True
     if module.link is None:
         return False
@@ -310,13 +310,13 @@ def _depends(node: cst.CSTNode, module: Module) -> bool:
             continue
         seen[function] = None
         for caller in module.callers(function):
-            if _depends_by_itself(caller, module.home(caller)):
+            if _depends_by_itself(module.home(caller), caller):
                 return True
             waiting.append(caller)
     return False
 
 
-def _depends_by_itself(node: cst.CSTNode, module: Module) -> bool:
+def _depends_by_itself(module: Module, node: cst.CSTNode) -> bool:
     module = module.home(node)
     if any(_asks_for_processes(module, branch.test) for branch in module.flow.branches(node)):
         return True
@@ -325,7 +325,7 @@ def _depends_by_itself(node: cst.CSTNode, module: Module) -> bool:
         return False
     for branch in module.tree.descendants(function.body):
         if isinstance(branch, cst.If) and not module.tree.contains(branch, node):
-            if _asks_for_processes(module, branch.test) and _decides(branch, module):
+            if _asks_for_processes(module, branch.test) and _decides(module, branch):
                 return True
     return False
 
@@ -337,7 +337,7 @@ def _asks_for_processes(module: Module, test: cst.BaseExpression) -> bool:
     )
 
 
-def _decides(branch: cst.If, module: Module) -> bool:
+def _decides(module: Module, branch: cst.If) -> bool:
     """Whether a branch makes loaders or samplers of its own, or returns."""
     return any(
         isinstance(inner, cst.Return)
@@ -346,7 +346,7 @@ def _decides(branch: cst.If, module: Module) -> bool:
     )
 
 
-def _comes_in_shares(call: cst.Call, module: Module) -> bool:
+def _comes_in_shares(module: Module, call: cst.Call) -> bool:
     """Whether the dataset of a loader may hold the share of this process only."""
     node = Loaders.of(module).dataset(call)
     if node is None:

@@ -72,15 +72,15 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     # Unit tests see to it that such calls raise.
     if not Loaders.of(module).makes_loader(call) or is_test(module):
         return
-    yield from _configured(call, module)
+    yield from _configured(module, call)
     conflicts = list(Loaders.of(module).conflicts(call))
     for conflict in conflicts:
         # What it is for is not certain if another of the arguments is the wrong one.
-        fix = _fix(call, conflict, module) if all(other.idle for other in conflicts) else None
-        yield Finding(call, _message(conflict), fix=fix, remedy=_remedy(call, conflict, module))
+        fix = _fix(module, call, conflict) if all(other.idle for other in conflicts) else None
+        yield Finding(call, _message(conflict), fix=fix, remedy=_remedy(module, call, conflict))
 
 
-def _configured(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _configured(module: Module, call: cst.Call) -> Iterator[Finding]:
     """The options of workers that a configuration file asks for where it asks for no workers."""
     workers = configured(module, call, "num_workers")
     if workers is None or workers.value not in (0, MISSING):
@@ -125,7 +125,7 @@ def _message(conflict: Conflict) -> str:
             return f"`batch_sampler` decides the order already: `{name}=True` raises"
 
 
-def _is_expected(call: cst.Call, module: Module) -> bool:
+def _is_expected(module: Module, call: cst.Call) -> bool:
     """Whether the program counts on the error: it catches it, or asserts that it is raised."""
     caught = (handler.type for handler in module.tree.handlers(call))
     if any(kind is None or _CAUGHT.search(module.source(kind)) for kind in caught):
@@ -133,13 +133,13 @@ def _is_expected(call: cst.Call, module: Module) -> bool:
     return any("raises" in module.source(item.item).lower() for item in module.flow.contexts(call))
 
 
-def _fix(call: cst.Call, conflict: Conflict, module: Module) -> Fix | None:
-    if _is_expected(call, module):
+def _fix(module: Module, call: cst.Call, conflict: Conflict) -> Fix | None:
+    if _is_expected(module, call):
         return None
     return safe(module, f"Remove `{conflict.argument}`", unset_argument(module, call, conflict.argument))
 
 
-def _remedy(call: cst.Call, conflict: Conflict, module: Module) -> str:
+def _remedy(module: Module, call: cst.Call, conflict: Conflict) -> str:
     sampler = module.argument(call, "sampler").node
     if conflict.sometimes and isinstance(sampler, (cst.Name, cst.Attribute)):
         return f"Set `shuffle={module.source(sampler)} is None`"

@@ -72,13 +72,13 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     workers = module.settings.workers
     if loaders.is_trainer_arguments(call):
         argument = "dataloader_num_workers"
-        setting = _setting(call, argument, module)
+        setting = _setting(module, call, argument)
         if not (setting or loaders.trainer_works_alone(call)) or loaders.trains_on_host(call):
             return
         message = "the trainer loads every batch in its own process"
     elif loaders.makes_loader(call):
         argument = "num_workers"
-        setting = _setting(call, argument, module)
+        setting = _setting(module, call, argument)
         if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
             return
         if loaders.idle_workers(call):
@@ -92,19 +92,19 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"{message}, and the accelerator waits for it; try `{code}`",
-        fix=_fix(call, argument, workers, setting, module),
-        remedy=_remedy(call, code, module),
+        fix=_fix(module, call, argument, workers, setting),
+        remedy=_remedy(module, call, code),
         at=setting,
     )
 
 
-def _setting(call: cst.Call, argument: str, module: Module) -> Configured | None:
+def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None:
     """Where a configuration file says, or leaves it to the default, that there are no workers."""
     setting = configured(module, call, argument)
     return setting if setting is not None and setting.value in (0, MISSING) else None
 
 
-def _remedy(call: cst.Call, code: str, module: Module) -> str:
+def _remedy(module: Module, call: cst.Call, code: str) -> str:
     remedy = f"Set `{code}`"
     if not Loaders.of(module).spawnable(call):
         remedy += (
@@ -115,7 +115,7 @@ def _remedy(call: cst.Call, code: str, module: Module) -> str:
 
 
 def _fix(
-    call: cst.Call, argument: str, workers: int, setting: Configured | None, module: Module
+    module: Module, call: cst.Call, argument: str, workers: int, setting: Configured | None
 ) -> Fix | None:
     if not Loaders.of(module).spawnable(call):
         return None

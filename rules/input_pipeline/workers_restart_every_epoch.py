@@ -89,7 +89,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     yield Finding(
         call,
         "the workers of this `DataLoader` are started anew for every pass over it",
-        fix=_fix(call, workers, module) if setting is None else configure(setting, True),
+        fix=_fix(module, call, workers) if setting is None else configure(setting, True),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,
@@ -101,7 +101,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     )
 
 
-def _fix(call: cst.Call, workers: Workers, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, workers: Workers) -> Fix | None:
     if workers.element is not None:
         behind = module.tree.outer_span(workers.element.value).end
         quote = module.source(workers.element.key)[-1]

@@ -84,21 +84,21 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"`{name}()` at every step gives back memory that the next one asks for again",
-        fix=_fix(call, hot, module),
+        fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )
 
 
-def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:
     if not isinstance(module.tree.parent(call), cst.Expr) or measures_memory(module):
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None
-    make = unsafe if explained(call, module) else safe
-    return make(module, "Remove the call", remove_statement(module, _idle_without(call, module)))
+    make = unsafe if explained(module, call) else safe
+    return make(module, "Remove the call", remove_statement(module, _idle_without(module, call)))
 
 
-def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:
+def _idle_without(module: Module, call: cst.Call) -> cst.CSTNode:
     """The call, or the ``if torch.cuda.is_available():`` that holds nothing else."""
     statement = module.tree.statement(call)
     block = statement if isinstance(statement, cst.If) else module.tree.parent(statement)
@@ -111,10 +111,10 @@ def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:
         # What stands above the call would go with the condition.
         return call
     is_else = isinstance(module.tree.parent(outer), cst.If)
-    return call if is_else or not _only_asks(outer.test, module) else outer
+    return call if is_else or not _only_asks(module, outer.test) else outer
 
 
-def _only_asks(test: cst.BaseExpression, module: Module) -> bool:
+def _only_asks(module: Module, test: cst.BaseExpression) -> bool:
     """Whether a condition changes nothing: names and attributes, compared or not, and ``is_available()``."""
     return all(
         (module.qualified(node.func) or "").endswith(".is_available")

@@ -199,6 +199,6 @@ def _is_for_memory(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHa
     )
 
 
-def explained(call: cst.Call, module: Module) -> bool:
+def explained(module: Module, call: cst.Call) -> bool:
     """Whether a comment gives the reason for the call: right above it, or about memory at its statement."""
     return bool(comments.above(module, call)) or comments.says(module, call, Topic.MEMORY)

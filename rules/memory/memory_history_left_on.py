@@ -71,11 +71,11 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     if module.qualified(call.func) != _RECORDING or is_test(module):
         return
     recordings = [node for node in module.tree.nodes(cst.Call) if module.qualified(node.func) == _RECORDING]
-    if not all(_begins(node, module) for node in recordings):
+    if not all(_begins(module, node) for node in recordings):
         return
-    if _half_of_a_pair(call, module) or _asked_for(call, module) or _kept_for_failure(module):
+    if _half_of_a_pair(module, call) or _asked_for(module, call) or _kept_for_failure(module):
         return
-    if _ends_with_snapshot(call, module):
+    if _ends_with_snapshot(module, call):
         return
     bounded = not module.argument(call, "max_entries").absent
     kept = "takes a stack trace" if bounded else "takes a stack trace and keeps it for ever"
@@ -86,13 +86,13 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     )
 
 
-def _begins(call: cst.Call, module: Module) -> bool:
+def _begins(module: Module, call: cst.Call) -> bool:
     """Whether a call certainly switches the recording on."""
     enabled = module.argument(call, "enabled")
     return enabled.absent or (enabled.given and enabled.constant in (True, "all", "state"))
 
 
-def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
+def _half_of_a_pair(module: Module, call: cst.Call) -> bool:
     """Whether a function that others call begins the recording; another one may end it."""
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or module.callers(function):
@@ -100,7 +100,7 @@ def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
     return _begins_recording(function.name.value)
 
 
-def _asked_for(call: cst.Call, module: Module) -> bool:
+def _asked_for(module: Module, call: cst.Call) -> bool:
     """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
     if module.flow.loops(call):
         return False
@@ -115,7 +115,7 @@ def _kept_for_failure(module: Module) -> bool:
     return any("_snapshot" in module.source(handler) for handler in module.tree.nodes(cst.ExceptHandler))
 
 
-def _ends_with_snapshot(call: cst.Call, module: Module) -> bool:
+def _ends_with_snapshot(module: Module, call: cst.Call) -> bool:
     """Whether a script that records itself ends with the snapshot, and the recording with it."""
     if module.function(call) is not None:
         return False

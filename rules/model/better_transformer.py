@@ -65,7 +65,7 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Transformers: attention by scaled_dot_product_attention](https://huggingface.co/docs/transformers/perf_infer_gpu_one)
     - [Optimum 1.16.1: BetterTransformer is deprecated](https://github.com/huggingface/optimum/releases/tag/v1.16.1)
     """
-    model = _converted(call, module)
+    model = _converted(module, call)
     if model is None or not module.target_of("transformers").admits(_NATIVE):
         return
     checks = ReleaseChecks.of(module)
@@ -75,12 +75,12 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop "
         'the conversion, and load the model with `attn_implementation="sdpa"`',
-        fix=_fix(call, model, module),
+        fix=_fix(module, call, model),
         remedy='Drop the conversion, and load the model with `attn_implementation="sdpa"`',
     )
 
 
-def _converted(call: cst.Call, module: Module) -> cst.BaseExpression | None:
+def _converted(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The model that a call converts."""
     match call.func:
         case cst.Attribute(value=model, attr=cst.Name("to_bettertransformer")) if not call.args:
@@ -98,7 +98,7 @@ def _is_model(argument: cst.Arg) -> bool:
     return argument.keyword is None or argument.keyword.value == "model"
 
 
-def _fix(call: cst.Call, model: cst.BaseExpression, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, model: cst.BaseExpression) -> Fix | None:
     kept = [
         arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "keep_original_model"
     ]
@@ -109,11 +109,11 @@ def _fix(call: cst.Call, model: cst.BaseExpression, module: Module) -> Fix | Non
     caught = any(True for _ in module.tree.handlers(call))
     grade = safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else unsafe
     return grade(
-        module, "Take the conversion out", _without(call, model, module), _without_import(call, module)
+        module, "Take the conversion out", _without(module, call, model), _without_import(module, call)
     )
 
 
-def _without(call: cst.Call, model: cst.BaseExpression, module: Module) -> Edits | None:
+def _without(module: Module, call: cst.Call, model: cst.BaseExpression) -> Edits | None:
     """The statement removed where nothing is left of it, else the model in place of the call."""
     statement, name = module.tree.parent(call), module.source(model)
     alone = isinstance(statement, cst.Expr) and isinstance(model, (cst.Name, cst.Attribute))
@@ -122,7 +122,7 @@ def _without(call: cst.Call, model: cst.BaseExpression, module: Module) -> Edits
     return remove_statement(module, call) if alone else replace(module, call, name)
 
 
-def _without_import(call: cst.Call, module: Module) -> Edits:
+def _without_import(module: Module, call: cst.Call) -> Edits:
     """The edits that remove the import of what is called, if nothing else uses it."""
     name = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(name, cst.Name) or module.qualified(call.func) != _FUNCTION:

@@ -47,7 +47,7 @@ _BOOKKEEPING = frozenset(
 )
 
 
-def autocast_dtype(call: cst.Call, module: Module) -> str | None:
+def autocast_dtype(module: Module, call: cst.Call) -> str | None:
     """The dtype that a call of ``autocast`` asks for on an accelerator; None if that cannot be told."""
     argument = module.argument(call, "dtype")
     if not argument.given:
@@ -60,17 +60,17 @@ def only_bfloat16(module: Module) -> bool:
     if speaks_of(module, Role.FLOAT16) or not _CHANGING_DTYPE.isdisjoint(identifiers(module)):
         return False
     dtypes = [
-        autocast_dtype(call, module) if module.qualified(call.func) in _AUTOCASTS else None
+        autocast_dtype(module, call) if module.qualified(call.func) in _AUTOCASTS else None
         for call in module.tree.nodes(cst.Call)
-        if _may_autocast(call, module)
+        if _may_autocast(module, call)
     ]
     return bool(dtypes) and all(dtype == _LOW for dtype in dtypes)
 
 
-def _may_autocast(call: cst.Call, module: Module) -> bool:
+def _may_autocast(module: Module, call: cst.Call) -> bool:
     """Whether a call turns autocast on for an accelerator, as far as its name tells."""
     name = last_name(call.func) or ""
-    if "autocast" not in name.lower() or _asks(name) or is_off(call, module):
+    if "autocast" not in name.lower() or _asks(name) or is_off(module, call):
         return False
     if module.qualified(call.func) == "torch.cpu.amp.autocast":
         return False
@@ -82,7 +82,7 @@ def _asks(name: str) -> bool:
     return begins(name, Role.VERB, Role.AUXILIARY) or name.lstrip("_").startswith(("disable_", "supports_"))
 
 
-def is_off(call: cst.Call, module: Module) -> bool:
+def is_off(module: Module, call: cst.Call) -> bool:
     """Whether a call of ``autocast``, or of something named so, is told not to be enabled."""
     if module.qualified(call.func) in _AUTOCASTS:
         return module.argument(call, "enabled").constant is False
@@ -94,7 +94,7 @@ def is_off(call: cst.Call, module: Module) -> bool:
     )
 
 
-def makes_scaler(call: cst.Call, module: Module) -> bool:
+def makes_scaler(module: Module, call: cst.Call) -> bool:
     """Whether a call makes a gradient scaler of torch that is enabled whenever autocast is.
 
     What turns it on beside that, ``GradScaler(enabled=use_scaler)``, may ask for float16.
@@ -103,15 +103,15 @@ def makes_scaler(call: cst.Call, module: Module) -> bool:
         return False
     enabled = module.argument(call, "enabled")
     if enabled.node is not None and enabled.constant is not True:
-        if enabled.constant is False or not _turns_on_all(enabled.node, module):
+        if enabled.constant is False or not _turns_on_all(module, enabled.node):
             return False
     elif enabled.unknown:
         return False
     branches = module.flow.branches(call, outward=True)
-    return all(branch.holds and _turns_on_all(branch.test, module) for branch in branches)
+    return all(branch.holds and _turns_on_all(module, branch.test) for branch in branches)
 
 
-def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
+def _turns_on_all(module: Module, test: cst.BaseExpression) -> bool:
     """Whether a test asks for mixed precision or for a GPU, and for nothing else, going by its words."""
     parts = (test, *module.tree.descendants(test))
     names = [part.value for part in parts if isinstance(part, (cst.Name, cst.SimpleString))]
@@ -128,10 +128,10 @@ def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
     match item:
         case cst.Call():
             if module.qualified(item.func) in _AUTOCASTS:
-                return not is_off(item, module)
+                return not is_off(module, item)
             name = last_name(item.func) or ""
             named = name.lower().endswith("autocast") and not _asks(name)
-            return named and module.callee(item) is None and not is_off(item, module)
+            return named and module.callee(item) is None and not is_off(module, item)
         case cst.IfExp():
             return turns_autocast_on(module, item.body) or turns_autocast_on(module, item.orelse)
         case cst.Name():
@@ -144,7 +144,7 @@ def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
             return False
 
 
-def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
+def backward_under_autocast(module: Module, block: cst.With) -> cst.Call | None:
     """The first backward pass, or step of an optimizer, that runs in this very block of autocast."""
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
@@ -153,12 +153,12 @@ def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
-        if (call in passes and _is_backward(call)) or _steps(call, module):
-            return call if _innermost(call, module) is block else None
+        if (call in passes and _is_backward(call)) or _steps(module, call):
+            return call if _innermost(module, call) is block else None
     return None
 
 
-def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cst.Call] | None:
+def helper_under_autocast(module: Module, block: cst.With) -> tuple[cst.Call, cst.Call] | None:
     """A call in this very block that runs a function of the file with a backward pass or a step, and that."""
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
@@ -167,7 +167,7 @@ def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cs
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
         if (done := _done_in(module, module.callee(call))) is not None:
-            return (call, done) if _innermost(call, module) is block else None
+            return (call, done) if _innermost(module, call) is block else None
     return None
 
 
@@ -176,23 +176,23 @@ def _done_in(module: Module, function: Function | None) -> cst.Call | None:
     """The backward pass or step that a function runs, itself or by others, whatever it is called with."""
     if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
-    inside = [call for call in module.calls_in(function) if _runs_as_called(call, module)]
+    inside = [call for call in module.calls_in(function) if _runs_as_called(module, call)]
     for call in inside:
-        if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(call, module):
+        if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(module, call):
             return call
     called = dict.fromkeys(map(module.callee, inside))
     return next((done for callee in called if (done := _done_in(module, callee)) is not None), None)
 
 
-def _runs_as_called(call: cst.Call, module: Module) -> bool:
+def _runs_as_called(module: Module, call: cst.Call) -> bool:
     """Whether no block around a call in its function turns autocast on or off, or asks a parameter."""
     managers = (item.item.func for item in module.flow.contexts(call) if isinstance(item.item, cst.Call))
     if any("autocast" in (last_name(manager) or "").lower() for manager in managers):
         return False
-    return not any(_asks_parameter(branch.test, module) for branch in module.flow.branches(call))
+    return not any(_asks_parameter(module, branch.test) for branch in module.flow.branches(call))
 
 
-def _asks_parameter(test: cst.BaseExpression, module: Module) -> bool:
+def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
     return any(
         isinstance(name, cst.Name) and any(b.kind is BindingKind.PARAMETER for b in module.bindings(name))
         for name in (test, *module.tree.descendants(test))
@@ -205,7 +205,7 @@ def _is_backward(call: cst.Call) -> bool:
     return last_name(call.func) != "grad"
 
 
-def _steps(call: cst.Call, module: Module) -> bool:
+def _steps(module: Module, call: cst.Call) -> bool:
     match call.func:
         case cst.Attribute(attr=cst.Name("step"), value=owner):
             value = module.value(owner)
@@ -216,18 +216,18 @@ def _steps(call: cst.Call, module: Module) -> bool:
             return False
 
 
-def _innermost(call: cst.Call, module: Module) -> cst.With | None:
+def _innermost(module: Module, call: cst.Call) -> cst.With | None:
     """The innermost block around a call that turns autocast on; None if one within that turns it off."""
     for item in module.flow.contexts(call, outward=True):
         if turns_autocast_on(module, item.item):
             block = module.tree.parent(item)
             return block if isinstance(block, cst.With) else None
-        if isinstance(item.item, cst.Call) and is_off(item.item, module):
+        if isinstance(item.item, cst.Call) and is_off(module, item.item):
             return None
     return None
 
 
-def computes_nothing(statement: cst.CSTNode, module: Module) -> bool:
+def computes_nothing(module: Module, statement: cst.CSTNode) -> bool:
     """Whether a statement holds nothing that autocast would cast: calls of bookkeeping only."""
     return all(
         last_name(node.func) in _BOOKKEEPING and module.callee(node) is None
@@ -237,7 +237,7 @@ def computes_nothing(statement: cst.CSTNode, module: Module) -> bool:
     )
 
 
-def tail_from(call: cst.Call, block: cst.With, module: Module) -> Iterator[cst.CSTNode]:
+def tail_from(module: Module, call: cst.Call, block: cst.With) -> Iterator[cst.CSTNode]:
     """The statements of a block from the one that holds ``call`` on."""
     found = False
     for statement in block.body.body:

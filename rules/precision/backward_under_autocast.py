@@ -66,15 +66,15 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
     """
     if is_test(module):
         return
-    call = found_in(block, module)
+    call = found_in(module, block)
     if call is None:
-        if (helper := helper_under_autocast(block, module)) is not None:
-            yield _in_helper(*helper, block, module)
+        if (helper := helper_under_autocast(module, block)) is not None:
+            yield _in_helper(module, *helper, block)
         return
     yield Finding(
         call,
         _message(call),
-        fix=_dedent(call, block, module),
+        fix=_dedent(module, call, block),
         related=((block.items[0].item, "autocast begins"),),
     )
 
@@ -84,7 +84,7 @@ def _message(call: cst.Call) -> str:
     return f"{done} under autocast, which is meant for the forward pass and casts these operations once more"
 
 
-def _in_helper(call: cst.Call, done: cst.Call, block: cst.With, module: Module) -> Finding:
+def _in_helper(module: Module, call: cst.Call, done: cst.Call, block: cst.With) -> Finding:
     """What is found where the block only calls a function that holds the backward pass."""
     function = module.function(done)
     assert isinstance(function, cst.FunctionDef)
@@ -97,9 +97,9 @@ def _in_helper(call: cst.Call, done: cst.Call, block: cst.With, module: Module) 
     )
 
 
-def _dedent(call: cst.Call, block: cst.With, module: Module) -> Fix | None:
+def _dedent(module: Module, call: cst.Call, block: cst.With) -> Fix | None:
     """End the block before the statement that holds ``call``, where only bookkeeping follows."""
-    tail = list(tail_from(call, block, module))
-    if len(block.items) > 1 or not all(computes_nothing(statement, module) for statement in tail):
+    tail = list(tail_from(module, call, block))
+    if len(block.items) > 1 or not all(computes_nothing(module, statement) for statement in tail):
         return None
     return unsafe(module, "Move it out of the block", end_block_before(module, tail[0]))

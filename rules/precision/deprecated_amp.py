@@ -79,11 +79,11 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     """
     row = upgrade_at(module, node)
     if row is None:
-        yield from _apex(node, module)
+        yield from _apex(module, node)
     elif (
         row.symbol.startswith(_PLACES) and module.target.at_least("2.4") and row.is_deprecated(module.target)
     ):
-        if _is_alias(node, module) or only_names(module, node) or ReleaseChecks.of(module).over(node):
+        if _is_alias(module, node) or only_names(module, node) or ReleaseChecks.of(module).over(node):
             return
         assert row.replacement is not None
         new = row.replacement
@@ -97,7 +97,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         )
 
 
-def _is_alias(node: cst.CSTNode, module: Module) -> bool:
+def _is_alias(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node is given another name, under which it is found where it is used."""
     match module.tree.parent(node):
         case (
@@ -114,7 +114,7 @@ def _sets_defaults(module: Module) -> bool:
     return module.tree.mentions("set_autocast") or module.tree.mentions("cache_enabled")
 
 
-def _apex(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
+def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:
     call = module.tree.parent(node)
     if (
         isinstance(call, cst.Call)

@@ -84,7 +84,7 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
         since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"
         what = "was removed in" if row.is_removed(target) else "is deprecated since"
         message = f"`{name}` {what} {since}; {_advice(row)}"
-        yield Finding(given.node, message, fix=_fix(call, given, module), remedy=row.remedy)
+        yield Finding(given.node, message, fix=_fix(module, call, given), remedy=row.remedy)
 
 
 def _advice(row: Upgrade) -> str:
@@ -93,7 +93,7 @@ def _advice(row: Upgrade) -> str:
     return f"u{row.remedy[1:]}"
 
 
-def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
     row = given.row
     if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
         return None
@@ -118,7 +118,7 @@ def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
             code = f"{code} if {module.source(given.value)} else {row.switched_off}"
         value = replace(module, given.value, code)
         edits = edits + value if edits is not None and value is not None else None
-    reads, elsewhere = _read_later(call, row.argument, module)
+    reads, elsewhere = _read_later(module, call, row.argument)
     if elsewhere or (reads and row.switched_on):
         return None
     for read in reads:
@@ -129,7 +129,7 @@ def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
     return make(module, message, edits)
 
 
-def _read_later(call: cst.Call, name: str, module: Module) -> tuple[list[cst.Attribute], bool]:
+def _read_later(module: Module, call: cst.Call, name: str) -> tuple[list[cst.Attribute], bool]:
     """The attributes of an argument's name that the file reads of what the call makes.
 
     The second result tells whether it may do so elsewhere, of the arguments that a trainer has.

@@ -63,7 +63,7 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Automatic mixed precision: gradient scaling](https://docs.pytorch.org/docs/2.13/amp.html)
     - [Hugging Face: efficient training on a single GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    if is_test(module) or not makes_scaler(call, module) or not only_bfloat16(module):
+    if is_test(module) or not makes_scaler(module, call) or not only_bfloat16(module):
         return
     yield Finding(
         call,

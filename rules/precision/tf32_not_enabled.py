@@ -79,7 +79,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     if module.target.at_least("2.9"):
         for write in BackendFlags.of(module).writes_of(MATMUL_TF32, CUDNN_TF32):
             if write.value is not None and not ReleaseChecks.of(module).over(write.node):
-                yield _deprecated(write, module)
+                yield _deprecated(module, write)
     program = Program.of(module)
     if program.torch_import is None or not module.target.admits("1.12"):
         return
@@ -103,7 +103,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     )
 
 
-def _deprecated(write: Write, module: Module) -> Finding:
+def _deprecated(module: Module, write: Write) -> Finding:
     if write.switch == CUDNN_TF32:
         instead = 'torch.backends.cudnn.conv.fp32_precision = "tf32"'
         code = _given(instead, write)

@@ -25,7 +25,7 @@ _PARAMETERS = frozenset(row.argument for rows in _TAKERS.values() for row in row
 _ASKED_FOR_TYPE = "torch.optim.lr_scheduler._LRScheduler"
 
 
-def said_of(row: Upgrade, module: Module) -> str:
+def said_of(module: Module, row: Upgrade) -> str:
     """The message about a row, as far as it concerns the releases that may run the program."""
     name = row.argument or row.symbol
     target = module.target_of(row.package)

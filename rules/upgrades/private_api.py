@@ -84,4 +84,4 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
         if not row.private or row.is_removed(target) or not row.is_replaceable(target):
             continue
         if not isinstance(use, cst.ImportAlias) and not guarded(module, use, row):
-            yield Finding(use, said_of(row, module), fix=moved(module, use, row), remedy=row.remedy)
+            yield Finding(use, said_of(module, row), fix=moved(module, use, row), remedy=row.remedy)

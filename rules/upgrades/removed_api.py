@@ -92,11 +92,11 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
                 if not guarded(module, node, given.row):
                     yield Finding(
                         given.node,
-                        said_of(given.row, module),
+                        said_of(module, given.row),
                         fix=dropped_or_renamed(module, node, given),
                         remedy=given.row.remedy,
                     )
         return
     for use, row in uses_of_given_up(module, node):
         if row.is_removed(module.target_of(row.package)) and not guarded(module, use, row):
-            yield Finding(use, said_of(row, module), fix=moved(module, use, row), remedy=row.remedy)
+            yield Finding(use, said_of(module, row), fix=moved(module, use, row), remedy=row.remedy)

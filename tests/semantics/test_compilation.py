@@ -9,8 +9,8 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.compiler.pointwise_chain_uncompiled.chains import pointwise_operations
-from torchlint.semantics.callstate import grown
 from torchlint.semantics.compilation import Compilation, compiled
+from torchlint.semantics.graphbreaks import grown
 from torchlint.semantics.module import Module
 
 HEAD = """

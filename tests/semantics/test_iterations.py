@@ -297,15 +297,15 @@ UNCLEARED = {
 def test_steps_without_clearing(program: str, expected: bool) -> None:
     module = modelled(program)
     step = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "step")
-    assert (uncleared(step, module) is not None) is expected
+    assert (uncleared(module, step) is not None) is expected
 
 
 def test_where_gradients_are_cleared_outside() -> None:
     module = modelled("optimizer.zero_grad()\nsecond.zero_grad()\nfor x in loader:\n    x.backward()" + STEP)
     step = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "step")
-    found = uncleared(step, module)
+    found = uncleared(module, step)
     assert found is not None
-    assert [module.source(call) for call in clearings_around(found, module)] == ["optimizer.zero_grad()"]
+    assert [module.source(call) for call in clearings_around(module, found)] == ["optimizer.zero_grad()"]
 
 
 ENDS = {

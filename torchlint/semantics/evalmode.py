@@ -68,7 +68,7 @@ def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
     for iteration in Iterations.of(module).around(call):
         for event in iteration.at(call, Act.EVAL):
             if event.subject is not None:
-                step = _Search(iteration, module).trained_on(event, event.subject)
+                step = _Search(module, iteration).trained_on(event, event.subject)
                 if step is not None:
                     return LeftEvaluating(step, iteration)
     return None
@@ -77,7 +77,7 @@ def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
 class _Search:
     """One iteration, looked through for what is done to the mode of a model."""
 
-    def __init__(self, iteration: Iteration, module: Module) -> None:
+    def __init__(self, module: Module, iteration: Iteration) -> None:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree

@@ -108,11 +108,11 @@ def _first(
 ) -> _Found | None:
     """What is found first: in an iteration that runs ``call``, or else in one around it."""
     for iteration in Iterations.of(module).running(call):
-        found = running(_Search(iteration, module), call)
+        found = running(_Search(module, iteration), call)
         if found is not None:
             return found
     for iteration in Iterations.of(module).around(call):
-        found = within(_Search(iteration, module), call)
+        found = within(_Search(module, iteration), call)
         if found is not None:
             return found
     return None
@@ -121,7 +121,7 @@ def _first(
 class _Search:
     """One iteration, looked through for an accumulation."""
 
-    def __init__(self, iteration: Iteration, module: Module) -> None:
+    def __init__(self, module: Module, iteration: Iteration) -> None:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
@@ -147,10 +147,7 @@ class _Search:
             return None
         if self._trains_in_turns(steps) or not self._is_number_of_batches(count):
             return None
-        if self._divided_elsewhere(count) or self._handles_gradients():
-            return None
-        scale = self._scale(loss, count)
-        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+        return self._averaged(backward, steps[0], loss, count)
 
     def unscaled_within(self, call: cst.Call) -> Unscaled | None:
         """As ``unscaled``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
@@ -170,10 +167,16 @@ class _Search:
             or iteration.events.index(backward) > iteration.events.index(steps[0])
         ):
             return None
+        return self._averaged(backward, steps[0], loss, count)
+
+    def _averaged(
+        self, backward: Event, step: Event, loss: cst.BaseExpression, count: cst.BaseExpression
+    ) -> Unscaled | None:
+        """The accumulation, if each loss is the mean of its batch and nothing divides by their number."""
         if self._divided_elsewhere(count) or self._handles_gradients():
             return None
-        scale = self._scale(loss, count)
-        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+        averaged = self._scale(loss, count) is _Scale.AVERAGE
+        return Unscaled(backward, step, count) if averaged else None
 
     def accumulation(self, call: cst.Call) -> Accumulation | None:
         """A backward pass of each iteration, and a step every so many of them."""

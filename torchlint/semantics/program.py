@@ -26,11 +26,10 @@ from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import imports, is_below, speaks_of
 from torchlint.semantics.iterations import Act, Iterations
-from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.layers import RETURNS_SELF, ReachedLayers
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Part
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.reachedlayers import ReachedLayers
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name

@@ -82,18 +82,18 @@ class _Graph:
     calls: set[cst.Call] = field(default_factory=set)
 
 
-def retained_for_nothing(call: cst.Call, module: Module) -> bool:
+def retained_for_nothing(module: Module, call: cst.Call) -> bool:
     """Whether no other backward pass can go through the graph that a backward pass in a loop keeps."""
     backward = next((b for b in Backpropagation.of(module).passes if b.call is call), None)
     if backward is None:
         return False
-    region = _region(call, module)
+    region = _region(module, call)
     if region is None:
         return False
     return _Search(module, region).is_alone(backward)
 
 
-def _region(call: cst.Call, module: Module) -> cst.CSTNode | None:
+def _region(module: Module, call: cst.Call) -> cst.CSTNode | None:
     """The loop, or the function that a loop calls, each round of which makes the graph anew."""
     loops = module.flow.statement_loops(call)
     if loops:

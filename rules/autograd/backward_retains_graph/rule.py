@@ -63,7 +63,7 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     retained = module.argument(call, "retain_graph")
     if retained.constant is not True or not retained.given:
         return
-    if not module.argument(call, "create_graph").absent or not retained_for_nothing(call, module):
+    if not module.argument(call, "create_graph").absent or not retained_for_nothing(module, call):
         return
     yield Finding(
         call,

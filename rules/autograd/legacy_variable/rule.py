@@ -80,11 +80,11 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     - [PyTorch 0.4.0 migration guide](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
     """
     if isinstance(node, cst.Subscript):
-        yield from _indexed(node, module)
+        yield from _indexed(module, node)
     elif isinstance(node, cst.Assign):
-        yield from _set_volatile(node, module)
+        yield from _set_volatile(module, node)
     elif module.qualified(node.func) == _VARIABLE:
-        yield from _made(node, module)
+        yield from _made(module, node)
 
 
 _IGNORED = (
@@ -92,7 +92,7 @@ _IGNORED = (
 )
 
 
-def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
     given = _arguments(call)
     volatile = given.get("volatile") if given is not None else None
     if volatile is not None and module.value(volatile).constant is not False:
@@ -100,7 +100,7 @@ def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
             remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
             yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
-    fix = _without(call, module)
+    fix = _without(module, call)
     yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
 
 
@@ -125,16 +125,16 @@ class _Instead:
     sure: bool
 
 
-def _without(call: cst.Call, module: Module) -> Fix | None:
+def _without(module: Module, call: cst.Call) -> Fix | None:
     """What gives the same tensor without the call; where names then get themselves, without the statement."""
-    instead = _instead(call, module)
+    instead = _instead(module, call)
     if instead is None:
         return None
     statement = module.tree.parent(call)
     if isinstance(statement, cst.Element):
         statement = module.tree.parent(module.tree.parent(statement) or statement)
     if isinstance(statement, cst.Assign):
-        needless = _renewed(statement, module)
+        needless = _renewed(module, statement)
         if needless is not None:
             make = safe if all(each.sure for each in needless) else unsafe
             return make(module, "Remove the statement", remove_statement(module, statement))
@@ -142,7 +142,7 @@ def _without(call: cst.Call, module: Module) -> Fix | None:
     return make(module, "Use the tensor itself", replace(module, call, instead.code))
 
 
-def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
+def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
     """What takes the place of the calls by which a statement sets names to themselves; None if it does not.
 
     ``x, y = Variable(x), Variable(y)``
@@ -164,7 +164,7 @@ def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
         if not isinstance(target, cst.Name):
             return None
         if isinstance(source, cst.Call) and module.qualified(source.func) == _VARIABLE:
-            instead = _instead(source, module)
+            instead = _instead(module, source)
             if instead is None or instead.code != target.value:
                 return None
             needless.append(instead)
@@ -173,7 +173,7 @@ def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
     return needless
 
 
-def _instead(call: cst.Call, module: Module) -> _Instead | None:
+def _instead(module: Module, call: cst.Call) -> _Instead | None:
     given = _arguments(call)
     if given is None:
         return None
@@ -186,7 +186,7 @@ def _instead(call: cst.Call, module: Module) -> _Instead | None:
     constant = module.value(told).constant if told is not None else False
     fresh = is_fresh(module, data)
     apart = constant is False and not may_be_told_apart(module, call, data)
-    plain = fresh or (apart and _has_no_graph(data, module))
+    plain = fresh or (apart and _has_no_graph(module, data))
     if (not plain or constant is not False) and not isinstance(data, _TIGHT):
         code = f"({code})"
     if not plain:
@@ -196,23 +196,23 @@ def _instead(call: cst.Call, module: Module) -> _Instead | None:
     elif constant is not False and told is not None:
         code += f".requires_grad_({module.source(told)})"
     if not module.tree.takes_dot(data) and code == module.source(data):
-        code = f"({code})" if not _stands_alone(call, module) or "\n" in code else code
+        code = f"({code})" if not _stands_alone(module, call) or "\n" in code else code
     # `requires_grad_(1)` raises, and so does `detach` of what is no tensor, but in another way.
     switch = told is None or isinstance(constant, bool) or module.value(told).kind is Kind.BOOL
     sure = switch and (fresh or not any(module.tree.handlers(call)))
     return _Instead(code, sure)
 
 
-def _stands_alone(call: cst.Call, module: Module) -> bool:
+def _stands_alone(module: Module, call: cst.Call) -> bool:
     parent = module.tree.parent(call)
     return isinstance(parent, (cst.Arg, cst.Assign, cst.AnnAssign, cst.Element, cst.Return, cst.Expr))
 
 
-def _has_no_graph(data: cst.BaseExpression, module: Module) -> bool:
+def _has_no_graph(module: Module, data: cst.BaseExpression) -> bool:
     return module.value(data).graph is Graph.DETACHED and not module.value(data).leaf
 
 
-def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
+def _set_volatile(module: Module, node: cst.Assign) -> Iterator[Finding]:
     for target in node.targets:
         owner = target.target
         if not isinstance(owner, cst.Attribute) or owner.attr.value != "volatile":
@@ -224,7 +224,7 @@ def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
                 yield Finding(owner, _IGNORED, severity=ERROR, remedy=remedy)
 
 
-def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     """`loss.data[0]`, read."""
     match node:
         case cst.Subscript(

@@ -80,23 +80,23 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
         return
     if module.tree.mentions("torch.jit"):
         return  # TorchScript takes no compiled functions
-    if not _stands_alone(function, module) or pointwise_operations(module, function) < _CHAIN:
+    if not _stands_alone(module, function) or pointwise_operations(module, function) < _CHAIN:
         return
-    if compiled(module, function.body.body[0]) or _transformed(function, module):
+    if compiled(module, function.body.body[0]) or _transformed(module, function):
         return
-    if phase(module, function.body) is Phase.DATASET or _has_twin(function, module):
+    if phase(module, function.body) is Phase.DATASET or _has_twin(module, function):
         return
     spelling = spell(module, "torch.compile", function)
     yield Finding(
         function.name,
         f"`{function.name.value}()` launches a kernel for each of its pointwise operations; "
         "`torch.compile` makes one of them",
-        fix=_fix(function, module),
+        fix=_fix(module, function),
         remedy=f"Decorate it with `{spelling.text if spelling is not None else 'torch.compile'}`",
     )
 
 
-def _stands_alone(function: cst.FunctionDef, module: Module) -> bool:
+def _stands_alone(module: Module, function: cst.FunctionDef) -> bool:
     """Whether it is a function of the module, or the ``forward`` of a layer that holds no other."""
     if module.tree.parent(function) is module.tree.root:
         return True
@@ -106,7 +106,7 @@ def _stands_alone(function: cst.FunctionDef, module: Module) -> bool:
     return module.classes.info(owner).inherits("torch.nn.Module")
 
 
-def _transformed(function: cst.FunctionDef, module: Module) -> bool:
+def _transformed(module: Module, function: cst.FunctionDef) -> bool:
     """Whether the function is handed to something of torch, a transform or a compiler."""
     binding = module.binding_of(function)
     for use in module.uses(binding) if binding is not None else ():
@@ -117,7 +117,7 @@ def _transformed(function: cst.FunctionDef, module: Module) -> bool:
     return False
 
 
-def _has_twin(function: cst.FunctionDef, module: Module) -> bool:
+def _has_twin(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a part of it is a function that torch has."""
     for node in module.tree.descendants(function.body):
         if isinstance(node, (cst.BinaryOperation, cst.Call)):
@@ -127,7 +127,7 @@ def _has_twin(function: cst.FunctionDef, module: Module) -> bool:
     return False
 
 
-def _fix(function: cst.FunctionDef, module: Module) -> Fix | None:
+def _fix(module: Module, function: cst.FunctionDef) -> Fix | None:
     spelling = spell(module, "torch.compile", function)
     if spelling is None or not module.target.at_least("2.0"):
         return None

@@ -89,7 +89,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     - [torch.cuda.Event](https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html)
     """
     if isinstance(node, cst.Call):
-        yield from _of_timer(node, module)
+        yield from _of_timer(module, node)
         return
     found = ends_too_early(module, node)
     if found is None:
@@ -109,7 +109,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     )
 
 
-def _of_timer(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _of_timer(module: Module, call: cst.Call) -> Iterator[Finding]:
     """``timeit`` and the context managers of the file."""
     work = timed_by_call(module, call)
     if work is not None:

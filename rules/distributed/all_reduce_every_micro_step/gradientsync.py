@@ -59,7 +59,7 @@ class NeedlessExchange:
         return self.wrapper.wrapping is not Wrapping.DDP
 
 
-def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None:
+def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None:
     """The exchange that a backward pass makes for nothing; None if it may be wanted, or there is none."""
     wrappers = [
         wrapper
@@ -111,7 +111,7 @@ def _runs_in(module: Module, found: Accumulation, node: cst.CSTNode) -> bool:
 # --- the fix ------------------------------------------------------------------------------------------
 
 
-def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
+def exchange_once(module: Module, found: NeedlessExchange) -> Edits | None:
     """The edits that put forward and backward of all passes but the last of a step under ``no_sync()``.
 
     None where it is not certain which pass is the last one, or where anything else goes by the gradients.
@@ -119,12 +119,12 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
     recording = (module, *module.companions(*sorted(_RECORDING)))
     if found.is_sharded or any(not _RECORDING.isdisjoint(identifiers(each)) for each in recording):
         return None
-    region = _region(found, module)
-    model = _model(found, module)
-    last = _last_pass(found, region, module) if region is not None else None
+    region = _region(module, found)
+    model = _model(module, found)
+    last = _last_pass(module, found, region) if region is not None else None
     if region is None or model is None or last is None:
         return None
-    if _steps_elsewhere(found, module) or _gradients_in_use(found, module):
+    if _steps_elsewhere(module, found) or _gradients_in_use(module, found):
         return None
     null = spell(module, "contextlib.nullcontext", found.backward)
     if null is None:
@@ -134,7 +134,7 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
     return None if edits is None else (*edits, *null.edits)
 
 
-def _region(found: NeedlessExchange, module: Module) -> Sequence[cst.CSTNode] | None:
+def _region(module: Module, found: NeedlessExchange) -> Sequence[cst.CSTNode] | None:
     """The statements from the forward pass to the backward pass, if they stand in the loop itself."""
     loop = found.accumulation.passes
     if not isinstance(loop, (cst.For, cst.While)) or not isinstance(loop.body, cst.IndentedBlock):
@@ -162,7 +162,7 @@ def _region(found: NeedlessExchange, module: Module) -> Sequence[cst.CSTNode] | 
     return region
 
 
-def _model(found: NeedlessExchange, module: Module) -> str | None:
+def _model(module: Module, found: NeedlessExchange) -> str | None:
     """How the wrapped model is spelt, if it is the same and wrapped whichever way the program took."""
     texts = set()
     for forward in found.forwards:
@@ -180,11 +180,11 @@ def _model(found: NeedlessExchange, module: Module) -> str | None:
     return texts.pop() if len(texts) == 1 and not others else None
 
 
-def _last_pass(found: NeedlessExchange, region: Sequence[cst.CSTNode], module: Module) -> str | None:
+def _last_pass(module: Module, found: NeedlessExchange, region: Sequence[cst.CSTNode]) -> str | None:
     """The condition that holds in the last pass of a step, and gives the same in front of it."""
     loop = found.accumulation.passes
     if found.accumulation.within:
-        return _last_round(found, module) if isinstance(loop, cst.For) else None
+        return _last_round(module, found) if isinstance(loop, cst.For) else None
     if not isinstance(loop, (cst.For, cst.While)):
         return None
     branches = set()
@@ -203,10 +203,10 @@ def _last_pass(found: NeedlessExchange, region: Sequence[cst.CSTNode], module: M
     branch = branches.pop()
     if branches or module.tree.order[branch] < module.tree.order[found.backward]:
         return None
-    return module.source(branch.test) if _stays(branch.test, region, loop, module) else None
+    return module.source(branch.test) if _stays(module, branch.test, region, loop) else None
 
 
-def _last_round(found: NeedlessExchange, module: Module) -> str | None:
+def _last_round(module: Module, found: NeedlessExchange) -> str | None:
     """``micro == n - 1`` in a loop over ``range(n)`` that always ends with it."""
     loop, count = found.accumulation.passes, found.accumulation.count
     assert isinstance(loop, cst.For)
@@ -217,7 +217,7 @@ def _last_round(found: NeedlessExchange, module: Module) -> str | None:
         if isinstance(node, (cst.Break, cst.Continue, cst.Return, cst.Try, cst.TryStar)):
             return None
     fixed = isinstance(count, (cst.Name, cst.Integer)) or (
-        isinstance(count, cst.Attribute) and _is_option(count, module)
+        isinstance(count, cst.Attribute) and _is_option(module, count)
     )
     bound = {
         node.value
@@ -229,10 +229,10 @@ def _last_round(found: NeedlessExchange, module: Module) -> str | None:
 
 
 def _stays(
+    module: Module,
     test: cst.BaseExpression,
     region: Sequence[cst.CSTNode],
     loop: cst.For | cst.While,
-    module: Module,
 ) -> bool:
     """Whether a condition gives the same in front of the passes as behind them."""
     start = module.tree.order[region[0]]
@@ -244,19 +244,19 @@ def _stays(
                 if module.qualified(node.func) != "builtins.len" or len(node.args) != 1:
                     return False
             case cst.Attribute():
-                if not _is_option(node, module):
+                if not _is_option(module, node):
                     return False
             case cst.Subscript() | cst.NamedExpr() | cst.Await() | cst.Lambda() | cst.IfExp():
                 return False
             case cst.Name():
-                if module.names.is_read(node) and _rebound_behind(node, start, loop, module):
+                if module.names.is_read(node) and _rebound_behind(module, node, start, loop):
                     return False
             case _:
                 pass
     return True
 
 
-def _is_option(node: cst.Attribute, module: Module) -> bool:
+def _is_option(module: Module, node: cst.Attribute) -> bool:
     """``args.accumulate``, and attributes that nothing in the file assigns but a constructor."""
     for other in module.tree.nodes(cst.Attribute):
         if other.attr.value != node.attr.value:
@@ -269,7 +269,7 @@ def _is_option(node: cst.Attribute, module: Module) -> bool:
     return owner == "self" or ends(owner, Role.OPTIONS)
 
 
-def _rebound_behind(name: cst.Name, start: int, loop: cst.For | cst.While, module: Module) -> bool:
+def _rebound_behind(module: Module, name: cst.Name, start: int, loop: cst.For | cst.While) -> bool:
     """Whether a variable may get another value from the start of the passes on, up to the condition."""
     scope = module.names.lookup(name.value, name)
     if scope is None:
@@ -287,7 +287,7 @@ def _rebound_behind(name: cst.Name, start: int, loop: cst.For | cst.While, modul
     return False
 
 
-def _steps_elsewhere(found: NeedlessExchange, module: Module) -> bool:
+def _steps_elsewhere(module: Module, found: NeedlessExchange) -> bool:
     """Whether a step is taken outside of the branch too, with gradients that were not exchanged."""
     known = {step.node for step in found.accumulation.steps}
     made = [step.subject.value.origin for step in found.accumulation.steps if step.subject is not None]
@@ -306,7 +306,7 @@ def _steps_elsewhere(found: NeedlessExchange, module: Module) -> bool:
     return False
 
 
-def _gradients_in_use(found: NeedlessExchange, module: Module) -> bool:
+def _gradients_in_use(module: Module, found: NeedlessExchange) -> bool:
     """Whether the loop looks at gradients in passes without a step."""
     loop = found.accumulation.passes
     branches = {

@@ -89,7 +89,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
     """
     if last_name(call.func) != "backward" or not may_repeat(module, call) or is_test(module):
         return
-    found = needless_exchange(call, module)
+    found = needless_exchange(module, call)
     if found is None or not found.is_first:
         # With and without a scaler, one finding will do.
         return
@@ -111,7 +111,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
             remedy=f"Run all passes but the last of a step under {how}, if memory allows",
         )
         return
-    fix = unsafe(module, "Exchange gradients in the last pass only", exchange_once(found, module))
+    fix = unsafe(module, "Exchange gradients in the last pass only", exchange_once(module, found))
     yield Finding(
         call,
         f"gradients are exchanged in each of the `{count}` backward passes of a step; "

@@ -85,7 +85,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Distributed communication package](https://docs.pytorch.org/docs/stable/distributed.html)
     - [Lightning: logging](https://lightning.ai/docs/pytorch/stable/extensions/logging.html)
     """
-    if _synchronised_log(call, module):
+    if _synchronised_log(module, call):
         yield Finding(
             call,
             "`sync_dist=True` makes all ranks wait for one another in every step; "
@@ -99,26 +99,26 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     if found.received is not None and not isinstance(found.received, cst.Name):
         # What else holds it may be known by other names.
         return
-    if _hands_it_out(call, module) or _in_helper(call, module):
+    if _hands_it_out(module, call) or _in_helper(module, call):
         return
     hot = places.hot(module, call)
-    if hot is None or not _trains(hot, module) or evaluated_only(module, call):
+    if hot is None or not _trains(module, hot) or evaluated_only(module, call):
         return
     if phase(module, call) is Phase.FORWARD:
         # What a layer keeps is part of the model, whatever it is called.
         return
-    if not _reported(found, hot, module):
+    if not _reported(module, found, hot):
         return
     name = last_name(call.func)
     yield Finding(
         call,
         f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
         "reduce it every so many steps, or a total after the loop",
-        related=((hot.path[0] if hot.path else hot.loop, reason(hot)), *_barrier_before(call, module)),
+        related=((hot.path[0] if hot.path else hot.loop, reason(hot)), *_barrier_before(module, call)),
     )
 
 
-def _barrier_before(call: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+def _barrier_before(module: Module, call: cst.Call) -> Iterator[tuple[cst.CSTNode, str]]:
     """A barrier right in front of the collective, which is one by itself."""
     statement = module.tree.statement(call)
     block = module.tree.parent(statement)
@@ -132,7 +132,7 @@ def _barrier_before(call: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNod
                 yield before, "a barrier more, for which there is no need"
 
 
-def _hands_it_out(call: cst.Call, module: Module) -> bool:
+def _hands_it_out(module: Module, call: cst.Call) -> bool:
     """Whether a function that nothing in the file calls returns the outcome."""
     statement = module.tree.parent(call)
     function = module.function(call)
@@ -141,7 +141,7 @@ def _hands_it_out(call: cst.Call, module: Module) -> bool:
     return not module.callers(function)
 
 
-def _in_helper(call: cst.Call, module: Module) -> bool:
+def _in_helper(module: Module, call: cst.Call) -> bool:
     """Whether the call belongs to a helper of the file, which is found where it is called."""
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or not module.callers(function):
@@ -149,13 +149,13 @@ def _in_helper(call: cst.Call, module: Module) -> bool:
     return Collectives.of(module).communicates(function) is not None
 
 
-def _trains(hot: Hot, module: Module) -> bool:
+def _trains(module: Module, hot: Hot) -> bool:
     if not isinstance(hot.loop, (cst.For, cst.While, cst.FunctionDef)):
         return False
     return bool(Iterations.of(module).iteration(hot.loop).of(Act.BACKWARD, Act.STEP, Act.CLEAR))
 
 
-def _reported(found: Collective, hot: Hot, module: Module) -> bool:
+def _reported(module: Module, found: Collective, hot: Hot) -> bool:
     received = found.received
     if not isinstance(received, cst.Name):
         return reported_only(module, [found.call], hot.loop)
@@ -166,7 +166,7 @@ def _reported(found: Collective, hot: Hot, module: Module) -> bool:
 _STEPS = frozenset({"training_step", "training_step_end", "on_train_batch_start", "on_train_batch_end"})
 
 
-def _synchronised_log(call: cst.Call, module: Module) -> bool:
+def _synchronised_log(module: Module, call: cst.Call) -> bool:
     """``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning, for the step itself."""
     match call.func:
         case cst.Attribute(value=cst.Name(), attr=cst.Name("log" | "log_dict")):

@@ -31,7 +31,7 @@ class Replication(IdentityEnum):
     """It wraps in ``DistributedDataParallel`` where it is started as several processes."""
 
 
-def replication(call: cst.Call, module: Module) -> Replication | None:
+def replication(module: Module, call: cst.Call) -> Replication | None:
     """Whether a call makes one process use several devices, and whether the program knows another way."""
     dotted = module.qualified(call.func)
     if dotted == _FUNCTION:
@@ -43,16 +43,16 @@ def replication(call: cst.Call, module: Module) -> Replication | None:
         devices = Parallelism.of(module).argument(wrapper, "device_ids").node
     else:
         return None
-    if is_test(module) or (devices is not None and _is_one(devices, module)):
+    if is_test(module) or (devices is not None and _is_one(module, devices)):
         return None
-    if _wrapped_before(call, module) or _offered(call, module) or _for_names(call, module):
+    if _wrapped_before(module, call) or _offered(module, call) or _for_names(module, call):
         return None
     parallelism = Parallelism.of(module)
     several = parallelism.wrapped_by(Wrapping.DDP) or parallelism.frameworks or parallelism.distributed
     return Replication.FALLBACK if several else Replication.ONLY
 
 
-def _wrapped_before(call: cst.Call, module: Module) -> bool:
+def _wrapped_before(module: Module, call: cst.Call) -> bool:
     """Whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around it."""
     for guard in guards(module, call):
         test = guard.test
@@ -66,13 +66,13 @@ def _wrapped_before(call: cst.Call, module: Module) -> bool:
     return False
 
 
-def _offered(call: cst.Call, module: Module) -> bool:
+def _offered(module: Module, call: cst.Call) -> bool:
     """Whether a class offers just this to whoever asks for it: ``DataParallelStrategy``."""
     owner = module.tree.enclosing(call, cst.ClassDef)
     return owner is not None and has(owner.name.value, Role.DISTRIBUTED)
 
 
-def _for_names(call: cst.Call, module: Module) -> bool:
+def _for_names(module: Module, call: cst.Call) -> bool:
     """Whether the wrapper is only filled from a checkpoint, and taken off again."""
     match module.tree.parent(call):
         case cst.Attribute(attr=cst.Name("module")):
@@ -86,7 +86,7 @@ def _for_names(call: cst.Call, module: Module) -> bool:
             return False
 
 
-def _is_one(devices: cst.BaseExpression, module: Module) -> bool:
+def _is_one(module: Module, devices: cst.BaseExpression) -> bool:
     """Whether a list of devices has one item: ``[0]``, ``[args.gpu]``."""
     shown = module.inference.callgraph.literal(devices)
     if isinstance(shown, (cst.List, cst.Tuple)):

@@ -67,7 +67,7 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: use efficient data-parallel backend](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Use nn.parallel.DistributedDataParallel instead of multiprocessing or nn.DataParallel](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-nn-parallel-distributeddataparallel-instead-of-multiprocessing-or-nn-dataparallel)
     """
-    found = replication(call, module)
+    found = replication(module, call)
     if found is None:
         return
     several = "run a process for each device, with `DistributedDataParallel` in training"

@@ -116,12 +116,12 @@ def wrapped_on_accelerator(module: Module) -> cst.CSTNode | None:
         for forward in Parallelism.of(module).forwards(wrapper):
             if module.value(forward.func).device is Device.ACCELERATOR:
                 return wrapper.call
-        if wrapper.model is not None and _moved(wrapper.model, module):
+        if wrapper.model is not None and _moved(module, wrapper.model):
             return wrapper.call
     return None
 
 
-def _moved(model: cst.BaseExpression, module: Module) -> bool:
+def _moved(module: Module, model: cst.BaseExpression) -> bool:
     """``model.cuda()`` in the same function, of a model that the file shows nothing else of."""
     text, function = module.source(model), module.function(model)
     return any(

@@ -21,19 +21,19 @@ _COUNTS = frozenset({"builtins.range"})
 _BARS = frozenset({"tqdm", "trange", "track"})
 
 
-def telling_epoch(sampler: cst.Call, found: SameOrder, module: Module) -> tuple[Edit, ...] | None:
+def telling_epoch(module: Module, sampler: cst.Call, found: SameOrder) -> tuple[Edit, ...] | None:
     """The edits that tell a sampler the epoch at the start of each; None if a name for either is missing."""
     loop = found.loop
     if not isinstance(loop, cst.For) or not isinstance(loop.body, cst.IndentedBlock):
         return None
-    epoch = _counter(loop, module)
-    named = _name_of(sampler, loop, module) or _loader_of(sampler, found, module)
+    epoch = _counter(module, loop)
+    named = _name_of(module, sampler, loop) or _loader_of(module, sampler, found)
     if epoch is None or named is None or named.partition(".")[0] == epoch:
         return None
     return insert_before(module, loop.body.body[0], f"{named}.set_epoch({epoch})")
 
 
-def _counter(loop: cst.For, module: Module) -> str | None:
+def _counter(module: Module, loop: cst.For) -> str | None:
     """The variable of a loop that counts: over ``range``, with or without a progress bar."""
     if not isinstance(loop.target, cst.Name) or not loop.target.value.strip("_"):
         return None
@@ -50,19 +50,19 @@ def _counter(loop: cst.For, module: Module) -> str | None:
     return None
 
 
-def _name_of(made: cst.Call, loop: cst.For, module: Module) -> str | None:
+def _name_of(module: Module, made: cst.Call, loop: cst.For) -> str | None:
     """The variable, or attribute of ``self``, that certainly holds in a loop what a call made."""
     match module.tree.parent(made):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             binding = module.binding_of(target)
-            return target.value if binding is not None and _stands(binding, loop, module) else None
+            return target.value if binding is not None and _stands(module, binding, loop) else None
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as attribute)]):
-            return module.source(attribute) if _is_kept(attribute, loop, module) else None
+            return module.source(attribute) if _is_kept(module, attribute, loop) else None
         case _:
             return None
 
 
-def _stands(binding: Binding, loop: cst.For, module: Module) -> bool:
+def _stands(module: Module, binding: Binding, loop: cst.For) -> bool:
     """Whether a variable certainly has the value of its only definition in a loop of the same function."""
     if (
         binding.kind is not BindingKind.ASSIGN
@@ -72,10 +72,10 @@ def _stands(binding: Binding, loop: cst.For, module: Module) -> bool:
         return False
     if module.names.scope(loop) is not binding.scope or binding.name in binding.scope.globals:
         return False
-    return _comes_first(binding.node, loop, module)
+    return _comes_first(module, binding.node, loop)
 
 
-def _comes_first(node: cst.CSTNode, loop: cst.CSTNode, module: Module) -> bool:
+def _comes_first(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
     """Whether a statement stands in the block of a loop, or in one around it, and before."""
     statement = module.tree.statement(node)
     block = module.tree.parent(statement)
@@ -86,7 +86,7 @@ def _comes_first(node: cst.CSTNode, loop: cst.CSTNode, module: Module) -> bool:
     )
 
 
-def _is_kept(attribute: cst.Attribute, loop: cst.For, module: Module) -> bool:
+def _is_kept(module: Module, attribute: cst.Attribute, loop: cst.For) -> bool:
     """Whether ``self.sampler`` is set once, always, before any other method of the class can run the loop."""
     maker, function = module.function(attribute), module.function(loop)
     owner = module.tree.enclosing(attribute, cst.ClassDef)
@@ -97,7 +97,7 @@ def _is_kept(attribute: cst.Attribute, loop: cst.For, module: Module) -> bool:
     if module.tree.statement(attribute) not in maker.body.body:
         return False
     if function is maker:
-        return _comes_first(attribute, loop, module)
+        return _comes_first(module, attribute, loop)
     if maker.name.value != "__init__" or not isinstance(function, cst.FunctionDef):
         return False
     if any(
@@ -113,10 +113,10 @@ def _is_kept(attribute: cst.Attribute, loop: cst.For, module: Module) -> bool:
     return is_method and bool(first) and first[0].name.value == "self"
 
 
-def _loader_of(sampler: cst.Call, found: SameOrder, module: Module) -> str | None:
+def _loader_of(module: Module, sampler: cst.Call, found: SameOrder) -> str | None:
     """``loader.sampler``, where that is the one that a call made whichever way the loader was made."""
     given = module.argument(found.loader, "sampler").node
-    if given is None or samplers(found.loader, module) != (sampler,) or _may_be_none(given, module):
+    if given is None or samplers(module, found.loader) != (sampler,) or _may_be_none(module, given):
         return None
     for target in module.tree.nodes(cst.AssignTarget):
         assigned = module.tree.parent(target)
@@ -125,7 +125,7 @@ def _loader_of(sampler: cst.Call, found: SameOrder, module: Module) -> str | Non
         sources = Loaders.of(module).sources(assigned.value)
         binding = module.binding_of(target.target)
         if sources.complete and sources.calls == (found.loader,) and binding is not None:
-            if _is_loader(assigned.value, found.loader, module) and _stands(binding, _loop(found), module):
+            if _is_loader(module, assigned.value, found.loader) and _stands(module, binding, _loop(found)):
                 return f"{target.target.value}.sampler"
     return None
 
@@ -135,7 +135,7 @@ def _loop(found: SameOrder) -> cst.For:
     return found.loop
 
 
-def _is_loader(value: cst.BaseExpression, loader: cst.Call, module: Module) -> bool:
+def _is_loader(module: Module, value: cst.BaseExpression, loader: cst.Call) -> bool:
     """Whether an expression is the loader itself, and no iterator over it."""
     if value is loader:
         return True
@@ -143,7 +143,7 @@ def _is_loader(value: cst.BaseExpression, loader: cst.Call, module: Module) -> b
     return isinstance(callee, cst.FunctionDef) and callee.name.value != "__init__"
 
 
-def _may_be_none(given: cst.BaseExpression, module: Module) -> bool:
+def _may_be_none(module: Module, given: cst.BaseExpression) -> bool:
     if isinstance(given, cst.Call):
         return False
     bindings = module.bindings(given) if isinstance(given, cst.Name) else ()

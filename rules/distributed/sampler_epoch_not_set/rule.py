@@ -71,14 +71,14 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [torch.utils.data.distributed.DistributedSampler](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
     """
-    found = same_order(call, module)
+    found = same_order(module, call)
     if found is None:
         return
     loop = found.loop
     yield Finding(
         call,
         "this sampler draws the same order in every epoch: nothing calls its `set_epoch`",
-        fix=safe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(call, found, module)),
+        fix=safe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(module, call, found)),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,

@@ -33,7 +33,7 @@ class Unbalanced:
     padded: cst.CSTNode
 
 
-def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
+def unbalanced(module: Module, call: cst.Call) -> Unbalanced | None:
     """How the loader that a call makes has the ranks wait for whichever got the longest items."""
     wrappers = Parallelism.of(module).wrapped_by(*_SEVERAL)
     if not wrappers or not Loaders.of(module).makes_loader(call) or Parallelism.of(module).frameworks:
@@ -43,7 +43,7 @@ def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
     collate = module.argument(call, "collate_fn").node
     if collate is None or not module.argument(call, "batch_sampler").absent:
         return None
-    if Loaders.of(module).constant(call, "batch_size") == 1 or not _is_drawn_at_random(call, module):
+    if Loaders.of(module).constant(call, "batch_size") == 1 or not _is_drawn_at_random(module, call):
         return None
     padded = pads_to_longest(module, collate)
     if padded is None:
@@ -71,7 +71,7 @@ def _balances(module: Module) -> bool:
     )
 
 
-def _is_drawn_at_random(call: cst.Call, module: Module) -> bool:
+def _is_drawn_at_random(module: Module, call: cst.Call) -> bool:
     """Whether items are drawn regardless of their lengths: by torch's own sampler, or by none."""
     sampler = module.argument(call, "sampler")
     if sampler.absent or sampler.node is None:

@@ -63,7 +63,7 @@ def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: load-balance workload in a distributed setting](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#load-balance-workload-in-a-distributed-setting)
     """
-    found = unbalanced(call, module)
+    found = unbalanced(module, call)
     if found is None:
         return
     yield Finding(

@@ -39,13 +39,13 @@ _SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD, Wrapping.DEEPSPEED, Wrapping.P
 _WRAPPED = "torch.nn.parallel.DistributedDataParallel"
 
 
-def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
+def whole_state(module: Module, call: cst.Call) -> Wrapper | None:
     """What wraps the model whose Adam state an optimizer keeps on each rank, whole.
 
     None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
     may spread the state already.
     """
-    if not _makes_adam(call, module) or is_test(module) or _spares(module):
+    if not _makes_adam(module, call) or is_test(module) or _spares(module):
         return None
     parallelism = Parallelism.of(module)
     wrappers = [w for w in parallelism.wrapped_by(Wrapping.DDP) if w.name == _WRAPPED]
@@ -80,11 +80,11 @@ def _is_large(module: Module) -> bool:
 @remembered
 def _first_adam(module: Module) -> cst.Call | None:
     """The first optimizer of its kind by where it stands."""
-    made = (call for call in module.tree.nodes(cst.Call) if _makes_adam(call, module))
+    made = (call for call in module.tree.nodes(cst.Call) if _makes_adam(module, call))
     return min(made, key=module.tree.standing, default=None)
 
 
-def _makes_adam(call: cst.Call, module: Module) -> bool:
+def _makes_adam(module: Module, call: cst.Call) -> bool:
     name = last_name(call.func) or ""
     if not any(word in name for word in ("Adam", "LAMB")):
         return False

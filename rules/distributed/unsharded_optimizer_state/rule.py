@@ -63,7 +63,7 @@ def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Findin
     """
     if not module.target.admits("1.10"):
         return
-    wrapper = whole_state(call, module)
+    wrapper = whole_state(module, call)
     if wrapper is None:
         return
     name = module.source(call.func).rpartition(".")[2]

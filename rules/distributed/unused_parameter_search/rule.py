@@ -65,12 +65,12 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     - [torch.nn.parallel.DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
     - [Distributed data parallel: forward pass](https://docs.pytorch.org/docs/stable/notes/ddp.html#internal-design)
     """
-    found = search(call, module)
+    found = search(module, call)
     if found is None:
         return
     what = "DDP searches the graph of every forward pass for parameters that get no gradient"
     name = f"`{found.model}`"
-    remedy = _remedy(found, module)
+    remedy = _remedy(module, found)
     if found.outcome is Outcome.NOTHING:
         yield Finding(
             found.node, f"{what}, and {name} has none: all of it takes part in each of them", remedy=remedy
@@ -88,7 +88,7 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
         )
 
 
-def _remedy(found: Search, module: Module) -> str:
+def _remedy(module: Module, found: Search) -> str:
     code = module.source(found.node).rstrip(", ")
     plain = code.replace("_find_unused_parameters_true", "")
     done = f"Remove `{code}`" if plain == code else f"Use `{plain}`"

@@ -80,9 +80,9 @@ class Search:
     model: str = ""
 
 
-def search(call: cst.Call, module: Module) -> Search | None:
+def search(module: Module, call: cst.Call) -> Search | None:
     """The search for unused parameters that a call switches on, whatever the program is told."""
-    node = _switched_on(call, module)
+    node = _switched_on(module, call)
     if node is None or is_test(module) or says(module, call, Topic.UNUSED, Topic.REASON):
         return None
     wrapper = Parallelism.of(module).wrapper(call)
@@ -90,10 +90,10 @@ def search(call: cst.Call, module: Module) -> Search | None:
         inner = Parallelism.of(module).inner(wrapper)
         if isinstance(inner.definition, cst.ClassDef):
             return Search(node, _outcome(module, inner.definition), inner.definition.name.value)
-        made = _maker(wrapper.model, module) if wrapper.model is not None else None
+        made = _maker(module, wrapper.model) if wrapper.model is not None else None
         if made is not None and _is_wholly_used(made):
             return Search(node, Outcome.NOTHING, made.rpartition(".")[2])
-    return Search(node, Outcome.OPEN) if _trains(wrapper, module) else None
+    return Search(node, Outcome.OPEN) if _trains(module, wrapper) else None
 
 
 def _is_wholly_used(dotted: str) -> bool:
@@ -101,7 +101,7 @@ def _is_wholly_used(dotted: str) -> bool:
     return is_below(dotted, ("torchvision.models",)) and dotted.rpartition(".")[2].startswith(_WHOLLY_USED)
 
 
-def _maker(node: cst.BaseExpression, module: Module) -> str | None:
+def _maker(module: Module, node: cst.BaseExpression) -> str | None:
     """The library function whose result a model certainly is."""
     return sole(_made_by(module, node))
 
@@ -117,7 +117,7 @@ def _made_by(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source
             return None
 
 
-def _trains(wrapper: Wrapper | None, module: Module) -> bool:
+def _trains(module: Module, wrapper: Wrapper | None) -> bool:
     """Whether the file trains the model, so that whoever reads it can try without: a library cannot."""
     if wrapper is not None:
         if wrapper.model is None or not some(_is_made(module, wrapper.model)):
@@ -151,7 +151,7 @@ def _runs(module: Module) -> bool:
     return module.tree.mentions("__main__")
 
 
-def _switched_on(call: cst.Call, module: Module) -> cst.CSTNode | None:
+def _switched_on(module: Module, call: cst.Call) -> cst.CSTNode | None:
     """The argument that says so."""
     wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is not None and wrapper.wrapping is Wrapping.DDP:
@@ -161,7 +161,7 @@ def _switched_on(call: cst.Call, module: Module) -> cst.CSTNode | None:
         given = on.given and on.constant is True and (static.absent or static.constant is False)
         return on.arg if given else None
     if not _hands_on(module.qualified(call.func) or ""):
-        return _strategy(call, module)
+        return _strategy(module, call)
     found = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     static_graph = found.get("static_graph")
     if static_graph is not None and module.value(static_graph.value).constant is not False:
@@ -182,7 +182,7 @@ def _hands_on(dotted: str) -> bool:
     )
 
 
-def _strategy(call: cst.Call, module: Module) -> cst.CSTNode | None:
+def _strategy(module: Module, call: cst.Call) -> cst.CSTNode | None:
     """``Trainer(strategy="ddp_find_unused_parameters_true")``."""
     if last_name(call.func) not in ("Trainer", "Fabric"):
         return None

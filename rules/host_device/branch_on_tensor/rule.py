@@ -106,7 +106,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     if not may_repeat(module, node) or not accelerated(module):
         return
     if isinstance(node, cst.Call):
-        yield from _call_that_decides(node, module)
+        yield from _call_that_decides(module, node)
         return
     if compiled(module, node):
         return
@@ -167,10 +167,10 @@ def _joined(module: Module, node: cst.CSTNode) -> str:
     return "Write one comparison for each sign, in parentheses, and join them on the device with `&`"
 
 
-def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     check = check_of(module, call)
     name = asking_function(module, call) if check is None else None
-    if (check is None and name is None) or (name == "builtins.sum" and _decides(call, module)):
+    if (check is None and name is None) or (name == "builtins.sum" and _decides(module, call)):
         return
     if check is None and compiled(module, call):
         return
@@ -196,7 +196,7 @@ def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:
     return f"{name} looks {check.look}, and the host waits for the device {often}; {check.instead}"
 
 
-def _decides(call: cst.Call, module: Module) -> bool:
+def _decides(module: Module, call: cst.Call) -> bool:
     """Whether a decision on the sum is reported anyway."""
     parent = module.tree.parent(call)
     return isinstance(

@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import cut_off, replace, spell, unsafe
+from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.values import Kind
-from torchlint.semantics.writes import changed_later
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -21,6 +21,7 @@ from torchlint.rules.host_device.purpose import (
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.synchronisation import (
     HOST_COPIES,
     after_a_decision,
@@ -38,7 +39,6 @@ from torchlint.semantics.usage import (
     stored_by_writer,
     writes_out,
 )
-from torchlint.semantics.writes import changed_later
 
 from ..remedies import (
     as_spelt,

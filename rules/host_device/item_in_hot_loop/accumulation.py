@@ -19,10 +19,10 @@ from torchlint.semantics.evidence import named_accelerators
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
+from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
-from torchlint.semantics.writes import changed_later
 
 from ..dimensionless import is_single_number
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed

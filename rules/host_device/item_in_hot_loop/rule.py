@@ -14,10 +14,10 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
-from torchlint.semantics.writes import changed_later
 
 from ..remedies import (
     as_spelt,

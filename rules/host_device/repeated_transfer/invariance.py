@@ -15,12 +15,11 @@ from torchlint.fixes import insert_before, remove_statement, replace, safe, unsa
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
-from torchlint.semantics.sharing import Fate, fate, fresh, other_names
+from torchlint.semantics.sharing import Fate, fate, fresh, other_names, writes_to
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
-from torchlint.semantics.writes import writes_to
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:

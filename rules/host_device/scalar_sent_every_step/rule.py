@@ -98,7 +98,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     if not may_repeat(module, node):
         return
     if isinstance(node, cst.Subscript):
-        yield from _sent_by_indexing(node, module)
+        yield from _sent_by_indexing(module, node)
         return
     if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
         message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
@@ -125,7 +125,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     )
 
 
-def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+def _sent_by_indexing(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     index, number = listed_indices(module, node), None
     what, instead = "the list of indices", "make it a tensor of the device once"
     if index is None:

@@ -96,7 +96,7 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
     """
-    scalar = _read_scalar(call, module)
+    scalar = _read_scalar(module, call)
     if scalar is not None:
         yield scalar
         return
@@ -131,7 +131,7 @@ def _joined(module: Module, read: ReadOneByOne) -> str:
     return "Join the tensors on the device, with `torch.stack(…)`, and numbers as tensors with them"
 
 
-def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
+def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
     """A device scalar that is filled in, or given for a number."""
     if not may_repeat(module, call):
         return None

@@ -50,7 +50,7 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
     return _use_of(module, start) if start is not None else None
 
 
-def _runs(use: Use, module: Module, start: Function) -> Use:
+def _runs(module: Module, use: Use, start: Function) -> Use:
     """A use with those loaders alone whose datasets have the method ``start``, not that of another heir."""
     owner = module.classes.owner(start)
     if module.link is None or owner is None or not use.read:
@@ -79,7 +79,7 @@ def _use_of(module: Module, start: Function) -> Use | None:
     for function in waiting:
         uses = _uses(module.home(function))
         if function in uses:
-            return _runs(uses[function], module, start)
+            return _runs(module, uses[function], start)
         for call in module.callers(function):
             outer = module.function(call)
             if outer is not None and outer not in seen and len(seen) < 50:

@@ -73,7 +73,7 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     if found.tensor:
         message = "`torch.tensor` of a tensor warns at run time; `.detach().clone()` says what is meant"
         remedy = "Call `.detach().clone()` on the tensor, and set on the copy what the arguments ask for"
-        yield Finding(call, message, fix=_clone(call, found.data, module), remedy=remedy)
+        yield Finding(call, message, fix=_clone(module, call, found.data), remedy=remedy)
         return
     spelling = spell(module, "torch.as_tensor", call)
     fix = None
@@ -86,7 +86,7 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(call, "`torch.tensor` copies this array; `torch.as_tensor` shares its memory", fix=fix)
 
 
-def _clone(call: cst.Call, data: cst.BaseExpression, module: Module) -> Fix | None:
+def _clone(module: Module, call: cst.Call, data: cst.BaseExpression) -> Fix | None:
     """``data.detach().clone()``, or a copying ``to`` where a dtype or device is asked for."""
     if any(arg.star for arg in call.args) or module.argument(call, "pin_memory").given:
         return None

@@ -74,10 +74,10 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
     - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
     """
     for setting in configurations(module, node):
-        yield from _misspelt(setting, module)
+        yield from _misspelt(module, setting)
         used = too_late(module, setting)
         if used is None:
-            yield from _unread(setting, module)
+            yield from _unread(module, setting)
             continue
         when = (
             "after `import torch`, which has chosen the backend"
@@ -87,20 +87,20 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
         yield Finding(
             node,
             f"`{setting.variable}` is set {when}; set it above that",
-            fix=_fix(setting, used, module),
+            fix=_fix(module, setting, used),
             remedy=f"Set `{setting.variable}` above the line that makes torch read it",
             related=((used, "torch reads it here"),),
         )
 
 
-def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
+def _misspelt(module: Module, setting: Setting) -> Iterator[Finding]:
     """Names and values that no release of torch takes."""
     meant = misspelt_variable(setting)
     if meant is not None:
         yield Finding(
             setting.name,
             f"torch reads no variable `{setting.variable}`; set `{meant}`",
-            fix=_respelt(setting.name, setting.variable, meant, module),
+            fix=_respelt(module, setting.name, setting.variable, meant),
             remedy=f"Write `{meant}`",
         )
     for mistake in mistakes(setting):
@@ -108,12 +108,12 @@ def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
         yield Finding(
             setting.value or setting.node,
             f"torch raises when CUDA is initialised: {mistake.why}{advice}",
-            fix=_respelt(setting.value, mistake.words, mistake.right, module),
+            fix=_respelt(module, setting.value, mistake.words, mistake.right),
             remedy=f"Write `{mistake.right}`" if mistake.right else mistake.remedy,
         )
 
 
-def _respelt(text: cst.BaseExpression | None, wrong: str, right: str | None, module: Module) -> Fix | None:
+def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right: str | None) -> Fix | None:
     code = module.source(text) if isinstance(text, cst.SimpleString) else ""
     if right is None or code.count(wrong) != 1:
         return None
@@ -121,7 +121,7 @@ def _respelt(text: cst.BaseExpression | None, wrong: str, right: str | None, mod
     return unsafe(module, f"Write `{right}`", replace(module, text, code.replace(wrong, right)))
 
 
-def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
+def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
     """The new name where an old release may run; the old one set beside it serves both."""
     lower = module.target.lower
     if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
@@ -130,11 +130,11 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
         yield Finding(
             setting.name,
             f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
-            fix=_respelt(setting.name, COMMON_VARIABLE, CUDA_VARIABLE, module),
+            fix=_respelt(module, setting.name, COMMON_VARIABLE, CUDA_VARIABLE),
             remedy=f"Write `{CUDA_VARIABLE}`",
             severity=WARNING if module.target.admits("2.9") else ERROR,
         )
 
 
-def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
+def _fix(module: Module, setting: Setting, used: cst.CSTNode) -> Fix | None:
     return unsafe(module, "Set it above that", moved_up(module, setting, used))

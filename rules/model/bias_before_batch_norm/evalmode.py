@@ -23,8 +23,8 @@ def trains_in_evaluation_mode(module: Module) -> bool:
 
     ``eval()`` behind the training, outside of its loop, is how scripts end, and says nothing.
     """
-    switched = [call for call in module.tree.nodes(cst.Call) if _switches(call, module)]
-    evaluating = [call for call in switched if not _trains(call, module)]
+    switched = [call for call in module.tree.nodes(cst.Call) if _switches(module, call)]
+    evaluating = [call for call in switched if not _trains(module, call)]
     if not evaluating:
         return False
     backwards = [backward.call for backward in Backpropagation.of(module).passes]
@@ -43,7 +43,7 @@ def trains_in_evaluation_mode(module: Module) -> bool:
     )
 
 
-def _switches(call: cst.Call, module: Module) -> bool:
+def _switches(module: Module, call: cst.Call) -> bool:
     """Whether a call sets the mode of a model that is trained: no teacher, no average of another one."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("eval", "train"):
         return False
@@ -53,7 +53,7 @@ def _switches(call: cst.Call, module: Module) -> bool:
     return module.value(owner).kind is Kind.MODULE and not has(last_name(owner), Role.COPY)
 
 
-def _trains(call: cst.Call, module: Module) -> bool:
+def _trains(module: Module, call: cst.Call) -> bool:
     assert isinstance(call.func, cst.Attribute)
     if call.func.attr.value == "eval":
         return False

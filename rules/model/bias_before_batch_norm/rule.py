@@ -104,7 +104,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     if (
         biases.norms_frozen
         or biases.norms_replaced
-        or not all(_cancels(norm, call, name, module) for norm in consumers)
+        or not all(_cancels(module, norm, call, name) for norm in consumers)
     ):
         return
     layer, norm = name.rpartition(".")[2], consumers[0]
@@ -112,7 +112,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"the bias of `{layer}` changes nothing: the `{norm.name.rpartition('.')[2]}` behind it subtracts it",
-        fix=None if functional else _fix(call, name, module),
+        fix=None if functional else _fix(module, call, name),
         related=((norm.call, "subtracts the mean of each channel"),),
         remedy="Pass `bias=None`"
         if functional
@@ -124,12 +124,12 @@ def _is_true(node: cst.BaseExpression | None) -> bool:
     return isinstance(node, cst.Name) and node.value == "True"
 
 
-def _cancels(norm: Consumer, call: cst.Call, layer: str, module: Module) -> bool:
+def _cancels(module: Module, norm: Consumer, call: cst.Call, layer: str) -> bool:
     """Whether what takes the result of the layer subtracts the mean over all but the layer's channels."""
     if norm.name is None or norm.call is None:
         return False
     if layer in LINEAR_LAYERS:
-        return norm.name == "torch.nn.BatchNorm1d" and _same_width(norm.call, call, module)
+        return norm.name == "torch.nn.BatchNorm1d" and _same_width(module, norm.call, call)
     if norm.name in BATCH_NORMS:
         return True
     if norm.name in INSTANCE_NORMS:
@@ -144,7 +144,7 @@ def _cancels(norm: Consumer, call: cst.Call, layer: str, module: Module) -> bool
     return False
 
 
-def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
+def _same_width(module: Module, norm: cst.Call, linear: cst.Call) -> bool:
     """Whether the norm is over the features of the linear layer, not over tokens of a 3-D input."""
     features = module.argument(norm, "num_features")
     outputs = module.argument(linear, "out_features")
@@ -155,14 +155,14 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
     return module.source(features.node) == module.source(outputs.node)
 
 
-def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
     if Biases.of(module).bias_needed(layer):
         return None
-    grade = safe if _unnoticed(call, module) else unsafe
+    grade = safe if _unnoticed(module, call) else unsafe
     return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
 
 
-def _unnoticed(call: cst.Call, module: Module) -> bool:
+def _unnoticed(module: Module, call: cst.Call) -> bool:
     """Whether the program is the same without the bias, whatever it computes, draws and stores."""
     drawn = not _seeded(module) and _RANDOM_STATES.isdisjoint(identifiers(module))
     return (

@@ -27,10 +27,9 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.operations import operations_of
-from torchlint.semantics.sharing import Fate, fate, other_names
+from torchlint.semantics.sharing import Fate, fate, other_names, writes_to
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.writes import writes_to
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

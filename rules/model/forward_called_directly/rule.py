@@ -74,12 +74,12 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     yield Finding(
         call,
         f"`forward` runs past the hooks of the module, and past what wraps or compiles it; call {instead}",
-        fix=_fix(call, found, module),
+        fix=_fix(module, call, found),
         remedy=f"Call {instead}",
     )
 
 
-def _fix(call: cst.Call, found: Bypass, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
     grade = safe if found.plain and not _has_hooks(module) else unsafe
     return grade(module, "Call the module", replace(module, call.func, module.source(found.receiver)))
 

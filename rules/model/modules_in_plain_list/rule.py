@@ -85,12 +85,12 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
         value,
         f"modules in a plain {plain} are not registered, and so neither trained, moved nor saved; "
         f"`nn.{container}` registers them",
-        fix=_fix(hidden, statement, container, module),
-        remedy=_remedy(hidden, statement, container, module),
+        fix=_fix(module, hidden, statement, container),
+        remedy=_remedy(module, hidden, statement, container),
     )
 
 
-def _remedy(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> str:
+def _remedy(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str) -> str:
     if not registered_in_time(module, statement):
         return f"Keep them in an `nn.{container}`, behind `super().__init__()`"
     if not all(map(may_be_key, hidden.keys or ())):
@@ -100,7 +100,7 @@ def _remedy(hidden: Hidden, statement: cst.CSTNode, container: str, module: Modu
     return f"Keep them in an `nn.{container}`"
 
 
-def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> Fix | None:
+def _fix(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str) -> Fix | None:
     spelling = spell(module, f"torch.nn.{container}", hidden.made)
     if spelling is None or not hidden.only_modules or not registered_in_time(module, statement):
         return None

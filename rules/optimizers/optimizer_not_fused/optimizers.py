@@ -156,7 +156,7 @@ def _names_device(module: Module) -> bool:
     )
 
 
-def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
+def made_optimizer(module: Module, call: cst.Call) -> MadeOptimizer | None:
     """The optimizer of torch with a multi-tensor form that a call makes."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value not in _MULTI_TENSOR:
         return None
@@ -172,7 +172,7 @@ def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
     package, _, name = (dotted or "").rpartition(".")
     if name not in _MULTI_TENSOR or not (package + ".").startswith("torch.optim."):
         return None
-    return MadeOptimizer(call, name, is_multi_tensor(call.func, module), module)
+    return MadeOptimizer(call, name, is_multi_tensor(module, call.func), module)
 
 
 def _may_hold_parameters(call: cst.Call) -> bool:
@@ -181,7 +181,7 @@ def _may_hold_parameters(call: cst.Call) -> bool:
     return "param" in name or name == "filter"
 
 
-def is_multi_tensor(node: cst.BaseExpression, module: Module) -> bool:
+def is_multi_tensor(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a class is spelt as one of the private ``torch.optim._multi_tensor``."""
     root = node
     while isinstance(root, cst.Attribute):

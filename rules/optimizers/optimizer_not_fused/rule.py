@@ -68,7 +68,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Fused SGD and steps that a scaler leaves out](https://github.com/LibreYOLO/libreyolo/pull/771)
     - [Lightning: fused Adam and gradient clipping](https://github.com/Lightning-AI/pytorch-lightning/pull/15555)
     """
-    made = made_optimizer(call, module)
+    made = made_optimizer(module, call)
     if made is None or is_test(module) or not module.target.admits("2.0"):
         return
     if made.differentiable or not made.on_accelerator:
@@ -78,7 +78,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(
             call,
             f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
-            fix=_public(made, module),
+            fix=_public(module, made),
             severity=WARNING,
             remedy=f"Call `torch.optim.{made.name}`",
         )
@@ -87,7 +87,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             f"`foreach=False` makes `{made.name}` go through the parameters one by one, with several kernels "
             "for each",
-            fix=_fuse(made, module),
+            fix=_fuse(module, made),
             severity=WARNING,
         )
     elif _is_off(fused) and _is_open(foreach):
@@ -95,15 +95,15 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             f"`fused=False` also turns off the multi-tensor form of `{made.name}`, which then goes through "
             "the parameters one by one",
-            fix=_fuse(made, module),
+            fix=_fuse(module, made),
             severity=WARNING,
         )
-    elif _is_open(fused) and _is_open(foreach) and _gains(made, module):
+    elif _is_open(fused) and _is_open(foreach) and _gains(module, made):
         yield Finding(
             call,
             f"`{made.name}` goes through parameters, gradients and states once for each operation of its "
             "formula, where `fused=True` makes it a single pass",
-            fix=_fuse(made, module),
+            fix=_fuse(module, made),
         )
 
 
@@ -116,7 +116,7 @@ def _is_open(argument: Argument) -> bool:
     return argument.absent or (argument.given and argument.constant is None)
 
 
-def _gains(made: MadeOptimizer, module: Module) -> bool:
+def _gains(module: Module, made: MadeOptimizer) -> bool:
     """Whether there is a fused form, with fewer passes than the default has."""
     since = made.fusible_since
     if since is None or not module.target.admits(since):
@@ -124,9 +124,9 @@ def _gains(made: MadeOptimizer, module: Module) -> bool:
     return not made.steps_in_one_pass and not made.loses_first_momentum
 
 
-def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
+def _fuse(module: Module, made: MadeOptimizer) -> Fix | None:
     """Ask for the fused form, or where there is none, for the default."""
-    if _in_lightning(made.call, module):
+    if _in_lightning(module, made.call):
         return None
     if made.fusible_since is None or made.loses_first_momentum:
         name = "foreach" if module.argument(made.call, "foreach").given else "fused"
@@ -140,22 +140,22 @@ def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
     return unsafe(module, "Add `fused=True`", set_argument(module, made.call, "fused", "True"))
 
 
-def _public(made: MadeOptimizer, module: Module) -> Fix | None:
+def _public(module: Module, made: MadeOptimizer) -> Fix | None:
     """The public class, under the name that the file has for it or under its own."""
     spelling = spell(module, f"torch.optim.{made.name}", made.call)
     if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
         return None
     edits, message = replace(module, made.call.func, spelling.text), f"Call `{spelling.text}`"
     chosen = [module.argument(made.call, name) for name in ("fused", "foreach")]
-    if not all(argument.absent for argument in chosen) or not _gains(made, module):
+    if not all(argument.absent for argument in chosen) or not _gains(module, made):
         return unsafe(module, message, edits, spelling.edits)
     # The default form would be found in its turn.
-    wanted = "fused" if made.fusible_anywhere and not _in_lightning(made.call, module) else "foreach"
+    wanted = "fused" if made.fusible_anywhere and not _in_lightning(module, made.call) else "foreach"
     added = set_argument(module, made.call, wanted, "True")
     return unsafe(module, f"{message} with `{wanted}=True`", edits, added, spelling.edits)
 
 
-def _in_lightning(call: cst.Call, module: Module) -> bool:
+def _in_lightning(module: Module, call: cst.Call) -> bool:
     """Whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
     function = module.function(call)
     if isinstance(function, cst.FunctionDef) and function.name.value == "configure_optimizers":

@@ -27,9 +27,9 @@ _ARITHMETIC = (
 )
 
 
-def of_whole_lists(loop: cst.For, module: Module) -> tuple[str, Edits] | None:
+def of_whole_lists(module: Module, loop: cst.For) -> tuple[str, Edits] | None:
     """The code that does with ``torch.foreach`` what a loop does, and the imports for it; else None."""
-    names = _lists(loop, module)
+    names = _lists(module, loop)
     spelling = spell(module, "torch.foreach", loop)
     if names is None or spelling is None:
         return None
@@ -42,17 +42,17 @@ def of_whole_lists(loop: cst.For, module: Module) -> tuple[str, Edits] | None:
     return (code, spelling.edits) if code is not None else None
 
 
-def _lists(loop: cst.For, module: Module) -> dict[str, str] | None:
+def _lists(module: Module, loop: cst.For) -> dict[str, str] | None:
     """The variables of a loop, each with the code of the parameters that it goes over."""
     match loop:
         case cst.For(target=cst.Name(name), iter=iterable):
-            given = _parameters(iterable, module)
+            given = _parameters(module, iterable)
             return {name: given} if given is not None else None
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(one)), cst.Element(value=cst.Name(two))]),
             iter=cst.Call(func=cst.Name("zip") as function, args=[first, second, *further]),
         ) if first.keyword is None and all(arg.keyword is not None for arg in further):
-            lists = {one: _parameters(first.value, module), two: _parameters(second.value, module)}
+            lists = {one: _parameters(module, first.value), two: _parameters(module, second.value)}
             found = {name: code for name, code in lists.items() if code is not None}
             whole = module.qualified(function) == "builtins.zip" and len(found) == 2
             return found if whole else None
@@ -60,13 +60,13 @@ def _lists(loop: cst.For, module: Module) -> dict[str, str] | None:
             return None
 
 
-def _parameters(iterable: cst.BaseExpression, module: Module) -> str | None:
+def _parameters(module: Module, iterable: cst.BaseExpression) -> str | None:
     """``model.parameters()``: a list of buffers, or of some parameters, may be empty."""
     match iterable:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
             return module.source(iterable)
         case cst.Call(func=cst.Name("list"), args=[cst.Arg(value=inner)]):
-            return _parameters(inner, module)
+            return _parameters(module, inner)
         case _:
             return None
 

@@ -35,28 +35,28 @@ Mix = tuple[str, str, str]
 """The target and the source of an average, and the share of the target that is kept, as code."""
 
 
-def as_one_call(found: UpdateLoop, module: Module) -> Fix | None:
+def as_one_call(module: Module, found: UpdateLoop) -> Fix | None:
     """Replace the whole loop by one call; None where torch has none, or it would not do the same."""
-    if _needed_later(found.loop, module):
+    if _needed_later(module, found.loop):
         return None
     if found.change is Change.AVERAGE and module.target.at_least("2.1"):
-        return _average(found.loop, module)
+        return _average(module, found.loop)
     if found.change is Change.CLIP and module.target.at_least("2.0"):
-        return _clip(found.loop, module)
+        return _clip(module, found.loop)
     if found.change in (Change.CLAMP, Change.COPY, Change.SCALE) and module.target.at_least(PUBLIC_SINCE):
-        return _by_foreach(found.loop, module)
+        return _by_foreach(module, found.loop)
     return None
 
 
-def _by_foreach(loop: cst.For, module: Module) -> Fix | None:
-    made = of_whole_lists(loop, module)
+def _by_foreach(module: Module, loop: cst.For) -> Fix | None:
+    made = of_whole_lists(module, loop)
     if made is None:
         return None
     code, imports = made
-    return unsafe(module, "Replace the loop by `torch.foreach`", _instead_of(loop, code, module), imports)
+    return unsafe(module, "Replace the loop by `torch.foreach`", _instead_of(module, loop, code), imports)
 
 
-def _needed_later(loop: cst.For, module: Module) -> bool:
+def _needed_later(module: Module, loop: cst.For) -> bool:
     """Whether a variable of the loop is read behind it."""
     for target in module.tree.descendants(loop.target):
         binding = module.binding_of(target)
@@ -68,13 +68,13 @@ def _needed_later(loop: cst.For, module: Module) -> bool:
 # --- moving averages --------------------------------------------------------------------------------
 
 
-def _average(loop: cst.For, module: Module) -> Fix | None:
+def _average(module: Module, loop: cst.For) -> Fix | None:
     match loop:
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(one)), cst.Element(value=cst.Name(two))]),
             iter=cst.Call(func=cst.Name("zip"), args=[first, second, *further]),
         ) if first.keyword is None and all(arg.keyword is not None for arg in further):
-            lists = {one: _as_list(first.value, module), two: _as_list(second.value, module)}
+            lists = {one: _as_list(module, first.value), two: _as_list(module, second.value)}
         case _:
             return None
     assert isinstance(loop.iter, cst.Call)
@@ -89,11 +89,11 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
         return None
     code = f"{spelling.text}({kept})({lists[target]}, {lists[source]}, None)"
     return unsafe(
-        module, f"Replace the loop by `{spelling.text}`", _instead_of(loop, code, module), spelling.edits
+        module, f"Replace the loop by `{spelling.text}`", _instead_of(module, loop, code), spelling.edits
     )
 
 
-def _instead_of(loop: cst.For, code: str, module: Module) -> Edits | None:
+def _instead_of(module: Module, loop: cst.For, code: str) -> Edits | None:
     """Put ``code`` in place of a loop, with the comment at the end of its first line."""
     behind = _BEHIND_HEADER.match(module.tree.text, module.tree.outer_span(loop.iter).end)
     if behind is not None and isinstance(loop.body, cst.IndentedBlock):
@@ -101,13 +101,13 @@ def _instead_of(loop: cst.For, code: str, module: Module) -> Edits | None:
     return replace(module, loop, code)
 
 
-def _as_list(given: cst.BaseExpression, module: Module) -> str | None:
+def _as_list(module: Module, given: cst.BaseExpression) -> str | None:
     """Code for the list of all parameters of a module; None for anything else, such as integer buffers."""
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
             return f"list({module.source(given)})"
         case cst.Call(func=cst.Name("list"), args=[cst.Arg(value=inner)]):
-            return _as_list(inner, module)
+            return _as_list(module, inner)
         case _:
             return None
 
@@ -273,7 +273,7 @@ class _Mixing:
 # --- gradients --------------------------------------------------------------------------------------
 
 
-def clipped_to(loop: cst.For, module: Module) -> cst.BaseExpression | None:
+def clipped_to(module: Module, loop: cst.For) -> cst.BaseExpression | None:
     """``c`` where all that a loop does is ``p.grad.clamp_(-c, c)``, asking for None before at most."""
     body = loop.body
     match body.body:
@@ -317,8 +317,8 @@ def _asks_for_none(test: cst.BaseExpression) -> bool:
             return False
 
 
-def _clip(loop: cst.For, module: Module) -> Fix | None:
-    limit = clipped_to(loop, module)
+def _clip(module: Module, loop: cst.For) -> Fix | None:
+    limit = clipped_to(module, loop)
     spelling = spell(module, _CLIP, loop)
     match loop.iter:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]) | cst.Subscript():
@@ -330,4 +330,4 @@ def _clip(loop: cst.For, module: Module) -> Fix | None:
     if limit is None or spelling is None:
         return None
     code = f"{spelling.text}({given}, {module.source(limit)})"
-    return unsafe(module, f"Replace the loop by `{code}`", _instead_of(loop, code, module), spelling.edits)
+    return unsafe(module, f"Replace the loop by `{code}`", _instead_of(module, loop, code), spelling.edits)

@@ -78,19 +78,19 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     """
     if is_test(module) or not module.target.admits("2.0"):
         return
-    found = update_loop(loop, module)
-    if found is None or not runs_every_step(found, module):
+    found = update_loop(module, loop)
+    if found is None or not runs_every_step(module, found):
         return
     yield Finding(
         loop.iter,
         f"{found.change.value} is worked out parameter by parameter, with kernels of its own for each; "
-        f"{_instead(found, module)}",
-        fix=as_one_call(found, module),
-        remedy=_remedy(found, module),
+        f"{_instead(module, found)}",
+        fix=as_one_call(module, found),
+        remedy=_remedy(module, found),
     )
 
 
-def _instead(found: UpdateLoop, module: Module) -> str:
+def _instead(module: Module, found: UpdateLoop) -> str:
     """What does the same to all parameters in a few kernels."""
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
@@ -98,7 +98,7 @@ def _instead(found: UpdateLoop, module: Module) -> str:
             return "`torch.optim.swa_utils.get_ema_multi_avg_fn` averages all of them at once"
         case Change.STEP:
             return "an optimizer of `torch.optim` steps all of them at once"
-        case Change.CLIP if clipped_to(found.loop, module) is not None:
+        case Change.CLIP if clipped_to(module, found.loop) is not None:
             return "`torch.nn.utils.clip_grad_value_` clips all of them at once"
         case Change.CLIP | Change.CLAMP:
             return f"`{foreach}clamp_min_` and `{foreach}clamp_max_` clip all of them at once"
@@ -110,7 +110,7 @@ def _instead(found: UpdateLoop, module: Module) -> str:
             return f"`{foreach}copy_` copies all of them at once"
 
 
-def _remedy(found: UpdateLoop, module: Module) -> str:
+def _remedy(module: Module, found: UpdateLoop) -> str:
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:
@@ -120,7 +120,7 @@ def _remedy(found: UpdateLoop, module: Module) -> str:
             )
         case Change.STEP:
             return "Give the parameters to an optimizer such as `torch.optim.SGD`, and let it step"
-        case Change.CLIP if clipped_to(found.loop, module) is not None:
+        case Change.CLIP if clipped_to(module, found.loop) is not None:
             return "Clip all of them at once with `clip_grad_value_`"
         case Change.CLIP | Change.CLAMP:
             does = f"clip those with `{foreach}clamp_min_` and `{foreach}clamp_max_`"

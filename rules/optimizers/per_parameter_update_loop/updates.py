@@ -94,7 +94,7 @@ class UpdateLoop:
     effects: tuple[Effect, ...]
 
 
-def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
+def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
@@ -113,7 +113,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     return None
 
 
-def runs_every_step(found: UpdateLoop, module: Module) -> bool:
+def runs_every_step(module: Module, found: UpdateLoop) -> bool:
     """Whether a loop is part of each step of training.
 
     An average is taken again and again, and gradients are new after each backward pass: where a function
@@ -124,27 +124,27 @@ def runs_every_step(found: UpdateLoop, module: Module) -> bool:
         return False
     if places.hot(module, loop) is not None:
         return True
-    if found.change is Change.AVERAGE and _runs_every_few_steps(loop, module):
+    if found.change is Change.AVERAGE and _runs_every_few_steps(module, loop):
         return True
     if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
-    return not places.throttled(module, loop) and _called_from_elsewhere(loop, module)
+    return not places.throttled(module, loop) and _called_from_elsewhere(module, loop)
 
 
-def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
+def _runs_every_few_steps(module: Module, loop: cst.CSTNode) -> bool:
     """``if step % policy_delay == 0``: whether steps are counted, and no large number of them, in between.
 
     Target networks follow by a small share each time, which makes no sense once in a hundred steps.
     """
     branches = list(module.flow.branches(loop, kinds=_IF))
-    counted = [branch for branch in branches if _intervals(branch.test, module)]
-    intervals = [interval for branch in counted for interval in _intervals(branch.test, module)]
+    counted = [branch for branch in branches if _intervals(module, branch.test)]
+    intervals = [interval for branch in counted for interval in _intervals(module, branch.test)]
     if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):
         return False
     return counted[-1] is branches[-1] and places.hot(module, counted[-1].construct) is not None
 
 
-def _intervals(test: cst.BaseExpression, module: Module) -> list[object]:
+def _intervals(module: Module, test: cst.BaseExpression) -> list[object]:
     """The constants, or what is unknown, by which a condition divides a number."""
     return [
         module.value(part.right).constant
@@ -158,7 +158,7 @@ def _stays_on_host(module: Module) -> bool:
     return not accelerated(module) and bool(Backpropagation.of(module).passes)
 
 
-def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
+def _called_from_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     """Whether a function that nothing in the file calls leads to ``node`` without anything that throttles."""
     seen: set[cst.CSTNode] = set()
     waiting = [node]
@@ -167,7 +167,7 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
         if not isinstance(function, cst.FunctionDef) or function in seen:
             continue
         seen.add(function)
-        if has(function.name.value, *_ONCE) or _trains_beside(function, current, module):
+        if has(function.name.value, *_ONCE) or _trains_beside(module, function, current):
             continue
         callers = module.callers(function)
         if not callers:
@@ -176,7 +176,7 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
     return False
 
 
-def _trains_beside(function: cst.FunctionDef, node: cst.CSTNode, module: Module) -> bool:
+def _trains_beside(module: Module, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
     """Whether a function has a loop of training of its own, and ``node`` stands before or behind that."""
     loops = [
         loop

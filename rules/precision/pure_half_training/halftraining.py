@@ -29,30 +29,30 @@ _PASSING_ON = frozenset({"cuda", "to", "train", "eval", "requires_grad_", "share
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel", "torch.compile"})
 
 
-def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
+def trained_in_half(module: Module, call: cst.Call) -> cst.Call | None:
     """The optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is trained.
 
     ``call`` is ``model.half()``, ``model.to(torch.float16)``, or what loads weights in float16,
     ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
     """
-    loads = _loads_in_half(call, module)
-    if not (loads or _casts_to_half(call, module)) or _is_helped(module):
+    loads = _loads_in_half(module, call)
+    if not (loads or _casts_to_half(module, call)) or _is_helped(module):
         return None
     assert isinstance(call.func, cst.Attribute)
     # What is not known for a module is one if an optimizer takes its `parameters()`, as is asked below.
     owner = Kind.MODULE if loads else module.value(call.func.value).kind
     if owner not in (Kind.MODULE, Kind.UNKNOWN) or evaluated_only(module, call):
         return None
-    if not Backpropagation.of(module).passes or _trained_before(call, module):
+    if not Backpropagation.of(module).passes or _trained_before(module, call):
         return None
-    model = _what_holds_it(call, module)
-    if model.place is None or _cast_back(model, module):
+    model = _what_holds_it(module, call)
+    if model.place is None or _cast_back(module, model):
         return None
     for made in module.tree.nodes(cst.Call):
         value = module.value(made)
-        if value.kind is Kind.OPTIMIZER and value.origin is made and _is_of_torch(made, module):
+        if value.kind is Kind.OPTIMIZER and value.origin is made and _is_of_torch(module, made):
             given = module.argument(made, "params").node
-            if given is not None and _takes_parameters(given, model, module):
+            if given is not None and _takes_parameters(module, given, model):
                 return made
     return None
 
@@ -82,7 +82,7 @@ def _is_copy(call: cst.Call) -> bool:
             return False
 
 
-def _trained_before(call: cst.Call, module: Module) -> bool:
+def _trained_before(module: Module, call: cst.Call) -> bool:
     """Whether the function has all its training behind it where it casts the model."""
     function, order = module.function(call), module.tree.order
     steps = [
@@ -93,7 +93,7 @@ def _trained_before(call: cst.Call, module: Module) -> bool:
     return bool(steps) and max(steps) < order[call]
 
 
-def _casts_to_half(call: cst.Call, module: Module) -> bool:
+def _casts_to_half(module: Module, call: cst.Call) -> bool:
     match call:
         case cst.Call(func=cst.Attribute(attr=cst.Name("half")), args=[]):
             return True
@@ -104,7 +104,7 @@ def _casts_to_half(call: cst.Call, module: Module) -> bool:
             return False
 
 
-def _loads_in_half(call: cst.Call, module: Module) -> bool:
+def _loads_in_half(module: Module, call: cst.Call) -> bool:
     """``Model.from_pretrained(name, torch_dtype=torch.float16)``; ``dtype`` is its name since 4.56."""
     if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "from_pretrained"):
         return False
@@ -115,11 +115,11 @@ def _loads_in_half(call: cst.Call, module: Module) -> bool:
     return False
 
 
-def _is_of_torch(made: cst.Call, module: Module) -> bool:
+def _is_of_torch(module: Module, made: cst.Call) -> bool:
     return (module.value(made).cls or "").startswith("torch.optim.")
 
 
-def _what_holds_it(call: cst.Call, module: Module) -> Subject:
+def _what_holds_it(module: Module, call: cst.Call) -> Subject:
     """The variable or attribute that holds the model: that which the result is assigned to, or the owner."""
     whole: cst.CSTNode = call
     parent = module.tree.parent(whole)
@@ -144,18 +144,18 @@ def _what_holds_it(call: cst.Call, module: Module) -> Subject:
             return Iterations.of(module).subject(owner, ())
 
 
-def _takes_parameters(given: cst.BaseExpression, model: Subject, module: Module) -> bool:
+def _takes_parameters(module: Module, given: cst.BaseExpression, model: Subject) -> bool:
     """Whether the parameters that an optimizer gets are all those of a model."""
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters"), value=owner), args=[]):
             return Iterations.of(module).subject(owner, ()).is_certainly(model)
         case cst.Call(func=cst.Name("list"), args=[cst.Arg(value=inner)]):
-            return _takes_parameters(inner, model, module)
+            return _takes_parameters(module, inner, model)
         case _:
             return False
 
 
-def _cast_back(model: Subject, module: Module) -> bool:
+def _cast_back(module: Module, model: Subject) -> bool:
     """Whether the model is cast to another dtype somewhere: then it is for evaluation only."""
     for call in module.tree.nodes(cst.Call):
         match call:

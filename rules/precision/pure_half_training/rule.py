@@ -68,7 +68,7 @@ def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     if is_test(module):
         return
-    optimizer = trained_in_half(call, module)
+    optimizer = trained_in_half(module, call)
     if optimizer is None:
         return
     yield Finding(

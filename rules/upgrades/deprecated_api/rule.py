@@ -102,14 +102,14 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     - [TorchFix](https://github.com/pytorch-labs/torchfix)
     """
     if isinstance(node, cst.Call):
-        yield from _reduced(node, module)
+        yield from _reduced(module, node)
         for given in arguments_given_up(module, node):
             target = module.target_of(given.row.package)
             if given.row.is_deprecated(target) and not given.row.is_removed(target):
                 if not guarded(module, node, given.row):
                     yield Finding(
                         given.node,
-                        said_of(given.row, module),
+                        said_of(module, given.row),
                         fix=dropped_or_renamed(module, node, given),
                         remedy=given.row.remedy,
                     )
@@ -122,14 +122,14 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
             continue
         yield Finding(
             use,
-            said_of(row, module),
+            said_of(module, row),
             fix=moved(module, use, row),
             severity=NOTE if row.quiet else None,
             remedy=row.remedy,
         )
 
 
-def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _reduced(module: Module, call: cst.Call) -> Iterator[Finding]:
     """What losses took before `reduction`, of which every release warns."""
     for legacy in legacy_reduction(module, call):
         assert legacy.arg.keyword is not None

@@ -78,7 +78,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     - [TorchFix](https://github.com/pytorch-labs/torchfix)
     """
     if isinstance(node, cst.Import):
-        yield from _imported(node, module)
+        yield from _imported(module, node)
         return
     dotted = module.qualified(node.func)
     if dotted is None or not (dotted.startswith(_V2) or dotted == _NO_BETA):
@@ -115,7 +115,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
         )
 
 
-def _imported(statement: cst.Import, module: Module) -> Iterator[Finding]:
+def _imported(module: Module, statement: cst.Import) -> Iterator[Finding]:
     match statement.names:
         case [
             cst.ImportAlias(

@@ -73,12 +73,12 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(
             legacy.arg,
             f"`{legacy.old}` is deprecated since torchvision 0.13; name the weights in `{legacy.new}`",
-            fix=_fix(call, legacy, module),
+            fix=_fix(module, call, legacy),
             remedy=f"Pass `{legacy.new}=…` in its place, with the name of the weights or None",
         )
 
 
-def _fix(call: cst.Call, legacy: Legacy, module: Module) -> Fix | None:
+def _fix(module: Module, call: cst.Call, legacy: Legacy) -> Fix | None:
     if legacy.code is None:
         return None
     if any(arg.keyword is not None and arg.keyword.value == legacy.new for arg in call.args):

@@ -77,7 +77,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if not module.argument(call, "weights_only").absent or module.argument(call, "pickle_module").given:
         return
-    if _is_own(call, module) or stands_in(module, call):
+    if _is_own(module, call) or stands_in(module, call):
         return
     message = "before torch 2.6, `torch.load` without `weights_only` runs any code that the file holds"
     if loads_object(module, call) or saves_objects(module):
@@ -96,7 +96,7 @@ _OBJECTS = (
 )
 
 
-def _is_own(call: cst.Call, module: Module) -> bool:
+def _is_own(module: Module, call: cst.Call) -> bool:
     """Whether the function around, or the program, has saved what is loaded: the same name or buffer.
 
     Where it saves only later, it resumes from what lies there.

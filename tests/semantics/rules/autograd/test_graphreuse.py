@@ -94,7 +94,7 @@ def test_whether_a_graph_is_used_again(program: str, expected: bool) -> None:
         SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
     )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
-    assert retained_for_nothing(call, module) is expected
+    assert retained_for_nothing(module, call) is expected
 
 
 LOOP = """
@@ -121,4 +121,4 @@ def test_graphs_of_functions(program: str, expected: bool) -> None:
         SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
     )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
-    assert retained_for_nothing(call, module) is expected
+    assert retained_for_nothing(module, call) is expected

@@ -87,9 +87,9 @@ def asked(semantic_model: Model, body: str) -> tuple[Module, cst.Call]:
 @pytest.mark.parametrize("body", MENDED)
 def test_exchanged_in_the_last_pass(semantic_model: Model, body: str) -> None:
     module, backward = asked(semantic_model, body)
-    found = needless_exchange(backward, module)
+    found = needless_exchange(module, backward)
     assert found is not None
-    edits = exchange_once(found, module)
+    edits = exchange_once(module, found)
     assert edits is not None
     header = f"with contextlib.nullcontext() if {MENDED[body]} else model.no_sync():"
     assert any(edit.content.strip() == header for edit in edits)
@@ -98,12 +98,12 @@ def test_exchanged_in_the_last_pass(semantic_model: Model, body: str) -> None:
 @pytest.mark.parametrize("why", LEFT)
 def test_left_to_the_author(semantic_model: Model, why: str) -> None:
     module, backward = asked(semantic_model, LEFT[why])
-    found = needless_exchange(backward, module)
+    found = needless_exchange(module, backward)
     assert found is not None
-    assert exchange_once(found, module) is None
+    assert exchange_once(module, found) is None
 
 
 @pytest.mark.parametrize("why", GOOD)
 def test_nothing_is_exchanged_for_nothing(semantic_model: Model, why: str) -> None:
     module, backward = asked(semantic_model, GOOD[why])
-    assert needless_exchange(backward, module) is None
+    assert needless_exchange(module, backward) is None

@@ -61,7 +61,7 @@ def test_what_is_done_to_each(body: str, semantic_model: Callable[[str], Module]
         "import torch\nfrom torch import nn\n"
         "for p, q in zip(model.parameters(), other.parameters()):\n" + indent(body, "    ") + "\n"
     )
-    found = update_loop(next(iter(module.tree.nodes(cst.For))), module)
+    found = update_loop(module, next(iter(module.tree.nodes(cst.For))))
     assert (found.change if found is not None else None) is BODIES[body]
 
 
@@ -80,7 +80,7 @@ ITERABLES = {
 @pytest.mark.parametrize("iterable", ITERABLES)
 def test_what_is_gone_over(iterable: str, semantic_model: Callable[[str], Module]) -> None:
     module = semantic_model(f"for p, q in {iterable}:\n    q.lerp_(p, 0.1)\n")
-    assert (update_loop(next(iter(module.tree.nodes(cst.For))), module) is not None) is ITERABLES[iterable]
+    assert (update_loop(module, next(iter(module.tree.nodes(cst.For)))) is not None) is ITERABLES[iterable]
 
 
 FUNCTIONS = {
@@ -98,5 +98,5 @@ def test_an_average_that_other_files_take_is_taken_every_step(
     module = semantic_model(
         f"{header}\n    for p, q in zip(a.parameters(), b.parameters()):\n        q.lerp_(p, 0.1)\n"
     )
-    found = update_loop(next(iter(module.tree.nodes(cst.For))), module)
-    assert found is not None and runs_every_step(found, module) is FUNCTIONS[header]
+    found = update_loop(module, next(iter(module.tree.nodes(cst.For))))
+    assert found is not None and runs_every_step(module, found) is FUNCTIONS[header]
