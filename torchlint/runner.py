@@ -442,7 +442,7 @@ def _recalled(
         cache.key(salt, path, own.digest),
         path,
         own.size,
-        lambda ranks, digest: contents.holds(layout, Trace(ranks, digest)),
+        lambda runs, digest: contents.holds(layout, Trace(runs, digest)),
     )
 
 

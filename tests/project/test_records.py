@@ -128,7 +128,7 @@ ODD = (
     "def f():\n    return 1 \\\n+ 2\nimport a\n",
     "__all__ = ['a', 'b'\n]\nclass C:\n    def f(self): return import_module('x')\n",
     "def é(): ...\nclass Ä: ...\n",
-    "x = 1\r\ndef f():\r\n    \'\'\'\r\n    \'\'\'\r\nimport a",
+    "x = 1\r\ndef f():\r\n    '''\r\n    '''\r\nimport a",
     "def f():\n    x = 1\n# a remark\n    import a\n",
     "def f(:\n    import b\nimport a\n",
 )

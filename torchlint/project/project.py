@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.project.index import Index
 from torchlint.project.roots import is_test
-from torchlint.source import Source, SourceError
+from torchlint.source import Source
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
 # Most files say nothing that a rule is about, and are read without any model.
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 _MOST_TEXT = 2_500_000
 """Characters of the files whose trees are kept: some seventy bytes of memory for each."""
-_MOST_TOGETHER = 600_000
-"""Characters of a program: the files of a longer one are checked alone."""
 _MOST_ANSWERS = 150_000
 """Answers that are kept from one checked file to the next."""
 
@@ -58,6 +56,13 @@ class Project:
 
         return Program(Trees(self.index), settings, self._edges)
 
+    def close(self) -> None:
+        """Forget everything about other files but their texts."""
+        self.forget()
+        if self._trees is not None:
+            self._trees.close()
+            self._trees = None
+
     def forget(self) -> None:
         """Forget what was worked out."""
         if self._program is not None:
@@ -65,42 +70,39 @@ class Project:
             self._program = None
 
     def consulted(self, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on, so far as the project stands.
+        """The files that what was found in a file may rest on, so far as the project stands.
 
         Beside their texts it may rest on which files there are, and what each of them imports.
         """
-        found = set(self.index.programs(file))
-        waiting = [file, *found]
+        found: set[Path] = set()
+        waiting = [file]
         while waiting:
             new = self._edges.get(waiting.pop(), set()) - found
             found |= new
             waiting += new
-        return frozenset(found - {file})
+        # It may be one of them: most files of a large project rest on the same ones, remembered once.
+        return frozenset(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of the programs that a file is part of."""
-        vocabulary = own.vocabulary
-        return JoinedWords([own, *(self._words_of(each, vocabulary) for each in self.index.companions(file))])
+        others = self.index.companions(file)
+        self._edges.setdefault(file, set()).update(others)
+        return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in others)])
 
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
         found = self._words.get(file)
         if found is None or found.vocabulary is not vocabulary:
-            try:
-                text = self.index.source(file).text
-            except SourceError:
-                text = ""
-            found = self._words[file] = Words(text, vocabulary)
+            found = self._words[file] = Words(self.index.text(file), vocabulary)
         return found
 
     def holds(self, source: Source) -> bool:
         """Whether a file is to be checked together with others; its text is taken for that of the file.
 
-        A file that no other has to do with is not, nor is a test, or one of a program of very many files.
+        A file that no other has to do with is not, nor is a test.
         """
         if source.path not in self.index.files or is_test(source.path, self.index.folders.root):
             return False
         if self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
-        files = self.index.programs(source.path)
-        return len(files) > 1 and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
+        return self.index.is_connected(source.path)

@@ -34,7 +34,7 @@ class Surroundings:
             return None
         if self._present is None or self._present[0] != root:
             if self._present is not None:
-                self._present[1].forget()
+                self._present[1].close()
             self._present = root, self._made(self._layouts[root])
         return self._present[1]
 
@@ -43,7 +43,7 @@ class Surroundings:
         return None if root is None else self._layouts[root]
 
     def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
-        """The other files that what was found in a file may rest on; to be asked once it is checked."""
+        """The files that what was found in a file may rest on; to be asked once it is checked."""
         project = self.project(root)
         return frozenset() if project is None else project.consulted(file)
 

@@ -29,9 +29,13 @@ _LARGEST_METADATA = 1_000_000
 
 
 class Trace(NamedTuple):
-    """The other files that a result rests on: their places in the order of the files, and a digest of all."""
+    """The files that a result rests on, and a digest of all.
 
-    ranks: tuple[int, ...]
+    They are named by their places in the order of the files: where each run of neighbours begins, and how
+    long it is, one after the other. In a large project a result may rest on most files.
+    """
+
+    runs: tuple[int, ...]
     digest: str
 
 
@@ -51,6 +55,7 @@ class Contents:
         self._given = dict(given or {})
         self._known: dict[Path, Content | None] = {}
         self._shapes: dict[Path, bytes] = {}
+        self._digests: dict[tuple[Path, tuple[int, ...]], str | None] = {}
 
     def of(self, file: Path) -> Content | None:
         """What a file holds; None if it cannot be read."""
@@ -94,21 +99,44 @@ class Contents:
 
     def trace(self, layout: Layout, files: Iterable[Path]) -> Trace:
         """The trace of a result that rests on these files."""
-        ranks = sorted(layout.ranks[file] for file in files if file in layout.ranks)
-        return Trace(tuple(ranks), self._digest(layout, ranks))
+        runs = _runs(sorted(layout.ranks[file] for file in files if file in layout.ranks))
+        digest = self._digest(layout, runs)
+        assert digest is not None
+        return Trace(runs, digest)
 
     def holds(self, layout: Layout, trace: Trace) -> bool:
         """Whether all files of a trace, which is of a project of the same shape, are as they were."""
-        return max(trace.ranks, default=0) < max(len(layout.files), 1) and (
-            self._digest(layout, trace.ranks) == trace.digest
-        )
+        return self._digest(layout, trace.runs) == trace.digest
 
-    def _digest(self, layout: Layout, ranks: Sequence[int]) -> str:
+    def _digest(self, layout: Layout, runs: tuple[int, ...]) -> str | None:
+        """The digest of the files that some runs name; None if these are none of this project."""
+        key = layout.root, runs
+        if key not in self._digests:
+            self._digests[key] = self._work_out_digest(layout.files, runs)
+        return self._digests[key]
+
+    def _work_out_digest(self, files: Sequence[Path], runs: tuple[int, ...]) -> str | None:
+        if len(runs) % 2:
+            return None
         digest = sha256()
-        for rank in ranks:
-            content = self.of(layout.files[rank])
-            digest.update(b"\0" if content is None else content.digest)
+        for first, count in zip(runs[::2], runs[1::2], strict=True):
+            if first + count > len(files):
+                return None
+            for file in files[first : first + count]:
+                content = self.of(file)
+                digest.update(b"\0" if content is None else content.digest)
         return digest.hexdigest()[:40]
+
+
+def _runs(ranks: Iterable[int]) -> tuple[int, ...]:
+    """Numbers in ascending order as the first and the length of each run of neighbours."""
+    runs: list[int] = []
+    for rank in ranks:
+        if runs and runs[-2] + runs[-1] == rank:
+            runs[-1] += 1
+        else:
+            runs += rank, 1
+    return tuple(runs)
 
 
 def _named(file: Path) -> bytes:
