@@ -28,7 +28,7 @@ from torchlint.options import LintSettings
 from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError
 from torchlint.target import Target
 
-FORMAT = 2
+FORMAT = 3
 """To be raised when what is stored of a diagnostic changes."""
 
 _LARGEST_SHARE = MAX_DOCUMENT // 2
@@ -67,7 +67,7 @@ class Cache:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
-        ``holds`` says whether a trace still does: the numbers of files, and up to three digests.
+        ``holds`` says whether a trace still does: numbers that name files, and up to three digests.
         """
         entry = self._entries.get(key)
         try:

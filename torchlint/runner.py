@@ -28,7 +28,7 @@ from torchlint.diagnostics import UNTREATED, Diagnostic, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import NOTHING, Consulted, Contents, Trace
+from torchlint.project.traces import NOTHING, Consulted, Contents, Trace, numbers
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import (
@@ -460,9 +460,9 @@ def _known(
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
-            layout, ranks = layouts[item.root], list[int]()
-            diagnostics = _recalled(known, item.salt, item.path, layout, contents, ranks)
-            consulted = Consulted(frozenset(layout.every[rank] for rank in ranks))
+            files: list[Path] = []
+            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents, files)
+            consulted = Consulted(frozenset(files))
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
@@ -490,20 +490,21 @@ def _recalled(
     path: Path,
     layout: Layout,
     contents: Contents,
-    consulted: list[int] | None = None,
+    consulted: list[Path] | None = None,
 ) -> tuple[Diagnostic, ...] | None:
     """What is known to be found in a file of a project, if all that it rests on is as it was.
 
-    The ranks of the files that it rests on are added to ``consulted``.
+    The files that it rests on are added to ``consulted``.
     """
     own = contents.of(path)
     if own is None:
         return None
 
-    def holds(ranks: tuple[int, ...], digests: Sequence[str]) -> bool:
-        if consulted is not None:
-            consulted.extend(ranks)
-        return contents.holds(layout, Trace(ranks, *digests))
+    def holds(runs: tuple[int, ...], digests: Sequence[str]) -> bool:
+        same = contents.holds(layout, Trace(runs, *digests))
+        if same and consulted is not None:
+            consulted.extend(layout.every[rank] for rank in numbers(runs))
+        return same
 
     return known.get(cache.key(salt, path, own.digest), path, own.size, holds)
 

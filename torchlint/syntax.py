@@ -143,28 +143,26 @@ class Forest:
         self.trees[rank] = tree
         first = rank << RANK_SHIFT
         self.parents.update(tree.parents)
-        self.order.update(zip(tree.order, range(first, first + len(tree.order)), strict=True))
+        self.order.update((node, first + number) for node, number in tree.order.items())
         tree.parents, tree.order = self.parents, self.order
         tree.forest, tree.rank, tree.first = self, rank, first
         for known in (tree._lasts, tree._positions, tree._climbs):
             known.clear()
 
     def uproot(self, rank: int) -> None:
-        """Forget the tree of the file with this rank, if there is one."""
+        """Let go of the tree of the file with this rank, if there is one: it stands alone again."""
         tree = self.trees.pop(rank, None)
-        if tree is not None:
-            for nodes in tree._by_type.values():
-                for node in nodes:
-                    self.order.pop(node, None)
-                    self.parents.pop(node, None)
-            vars(tree).clear()
+        if tree is None:
+            return
+        nodes = [node for same in tree._by_type.values() for node in same]
+        nodes.sort(key=self.order.__getitem__)
+        tree.order = {node: self.order.pop(node) - tree.first for node in nodes}
+        tree.parents = {node: self.parents.pop(node) for node in nodes if node in self.parents}
+        tree.forest, tree.rank, tree.first = None, 0, 0
 
-    def clear(self) -> None:
-        """Forget all trees, which hold the forest that holds them."""
-        for tree in self.trees.values():
-            vars(tree).clear()
-        for known in (self.parents, self.order, self.trees):
-            known.clear()
+    def fell(self, rank: int) -> None:
+        """Forget the tree of the file with this rank, which nobody may ask any more."""
+        vars(self.trees.pop(rank)).clear()
 
     def rank(self, node: cst.CSTNode) -> int:
         """The rank of the file that a node belongs to."""

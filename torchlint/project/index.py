@@ -18,7 +18,7 @@ from torchlint.reading import read
 from torchlint.source import Source, SourceError
 
 MOST_COMPANIONS = 60
-"""Files of programs of more than these are checked alone."""
+"""What holds for a program as a whole is asked of programs of so many files; names lead anywhere."""
 
 _LIBRARIES = frozenset(
     {
@@ -76,7 +76,6 @@ class Index:
         self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
-        self._programs: dict[Path, frozenset[Path]] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
@@ -144,7 +143,7 @@ class Index:
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._programs, self._companions):
+            for links in (self._links, self._reached, self._companions):
                 links.clear()
             for name in ("_importers", "_steps", "unreadable"):
                 vars(self).pop(name, None)
@@ -237,20 +236,21 @@ class Index:
         handing = [user for user in found if user.name == INIT]
         return found.union(*map(self.importers, handing)) - {file}
 
-    def programs(self, file: Path) -> frozenset[Path]:
-        """The files that may run in one process with ``file``: what imports it, and what that imports.
-
-        Tests are no users of what they import, and part of no program but their own. No file at all if there
-        are more of them than `MOST_COMPANIONS`.
-        """
-        if file not in self._programs:
-            self._programs[file] = self._find_programs(file)
-        return self._programs[file]
+    def is_connected(self, file: Path) -> bool:
+        """Whether a file imports another one, or another one that is no test imports it."""
+        rank = self.rank(file)
+        return bool(rank and (self._steps[True][rank] | self._steps[False][rank]))
 
     def companions(self, file: Path) -> tuple[Path, ...]:
-        """The other files of the programs of ``file``, in order."""
+        """The other files that may run in one process with ``file``, in order.
+
+        That is what imports it, and what that imports; tests are left out. None of them if the program has
+        more than `MOST_COMPANIONS` files: it is a library, of which each program uses a part.
+        """
         if file not in self._companions:
-            self._companions[file] = tuple(sorted(self.programs(file) - {file}))
+            rank = self.rank(file)
+            found = self._program(rank) & ~(1 << rank) if rank else 0
+            self._companions[file] = tuple(self._ordered[each - 1] for each in _ranks_in(found))
         return self._companions[file]
 
     def grounds(self, files: Iterable[Path]) -> frozenset[Path]:
@@ -267,16 +267,15 @@ class Index:
         """The files that are no programs, and might import anything once they are."""
         return frozenset(file for file in self.files if not self.record(file).readable)
 
-    def _find_programs(self, file: Path) -> frozenset[Path]:
-        if file not in self.files:
-            return frozenset({file})
+    def _program(self, rank: int) -> int:
+        """The files of the programs that a file is part of; none if there are too many."""
         found = 0
-        for above in _ranks_in(self._reach(self.rank(file), up=True)):
+        for above in _ranks_in(self._reach(rank, up=True)):
             if not found >> above & 1:
                 found |= self._reach(above, up=False)
-        if found.bit_count() > MOST_COMPANIONS:
-            return frozenset()
-        return frozenset(self._ordered[rank - 1] for rank in _ranks_in(found))
+            if found.bit_count() > MOST_COMPANIONS:
+                return 0
+        return found
 
     def _reach(self, rank: int, *, up: bool) -> int:
         """The files that import a file, or with ``up`` False those that it imports, and so on, and itself.

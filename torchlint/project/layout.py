@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MOST_FOLDERS = 10_000
 """A project of more folders than these is not looked at: more likely it is somebody's home."""
-MOST_FILES = 1_000
-"""A project of more files than these is not looked at: to find who imports what would take too long."""
+MOST_FILES = 10_000
+"""The same for files, which are all read to find who imports what."""
 MOST_FOLDERS_UNMARKED = 200
 """The same for a folder in which nothing says that it is the root of a project."""
 

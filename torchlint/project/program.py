@@ -32,6 +32,8 @@ from torchlint.syntax import Forest, SyntaxTree
 
 _MOST_USERS = 24
 """Of what more files than these may use only the calls in its own file are looked for."""
+_MOST_USERS_IN_LIBRARY = 3
+"""The same where the programs of a file are not looked at as a whole: each user has users of its own."""
 
 
 class Trees:
@@ -60,9 +62,14 @@ class Trees:
             self.forest.plant(tree, self.index.rank(file))
 
     def close(self) -> None:
-        """Forget all trees."""
+        """Forget all trees; one that was planted by somebody else stands alone again."""
+        for _, tree in self._kept.values():
+            if tree is not None and tree.forest is self.forest and self.forest.trees.get(tree.rank) is tree:
+                self.forest.fell(tree.rank)
         self._kept.clear()
-        self.forest.clear()
+        for rank in list(self.forest.trees):
+            self.forest.uproot(rank)
+        vars(self.forest).clear()
 
     def __len__(self) -> int:
         return self._size
@@ -367,7 +374,8 @@ class Program:
         if heirs:
             bases = re.compile(rf"^[ \t]*class\b[^:]*\b(?:{'|'.join(words)})\b", re.MULTILINE)
             found = [user for user in found if bases.search(self.index.text(user))]
-        if len(found) > _MOST_USERS:
+        most = _MOST_USERS if self.index.companions(file) else _MOST_USERS_IN_LIBRARY
+        if len(found) > most:
             return ()
         if not instances:
             return tuple(sorted(found))
@@ -376,7 +384,7 @@ class Program:
         handed = {place.file for link in links for place in link.places} & self.index.files - {file}
         self._note(file, *handed)
         every = {*found, *self._speaking_of(handed, words)}
-        return tuple(sorted(every if len(every) <= _MOST_USERS else found))
+        return tuple(sorted(every if len(every) <= most else found))
 
 
 def name_of(place: Place) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint.project.index import Index
 from torchlint.project.roots import is_test
 from torchlint.project.traces import Consulted
-from torchlint.source import Source, SourceError
+from torchlint.source import Source
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
 # Most files say nothing that a rule is about, and are read without any model.
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_TEXT = 2_500_000
 """Characters of the files whose trees are kept: some seventy bytes of memory for each."""
-_MOST_TOGETHER = 600_000
-"""Characters of a program: the files of a longer one are checked alone."""
 _MOST_ANSWERS = 150_000
 """Answers that are kept from one checked file to the next."""
 
@@ -63,6 +61,13 @@ class Project:
         """Whether a model is the one that is kept from one checked file to the next."""
         return program is not None and program is self._program
 
+    def close(self) -> None:
+        """Forget everything about other files but their texts."""
+        self.forget()
+        if self._trees is not None:
+            self._trees.close()
+            self._trees = None
+
     def forget(self) -> None:
         """Forget what was worked out."""
         if self._program is not None:
@@ -74,22 +79,23 @@ class Project:
 
         Beside that it may rest on which files there are, and what each of them imports.
         """
-        found = set(self.index.programs(file))
-        given_up = not found
-        waiting = [file, *found]
+        found: set[Path] = set()
+        waiting = [file]
         while waiting:
             new = self._edges.get(waiting.pop(), set()) - found
             found |= new
             waiting += new
-        configs = self.index.configs
+        index, configs = self.index, self.index.configs
+        given_up = index.is_connected(file) and not index.companions(file)
         if file in configs.files:
             for program in configs.readers(file):
                 rests = self.consulted(program)
                 found |= {program, *rests.files}
                 given_up = given_up or rests.names
-        found |= self.index.grounds({*found, file}) | self.index.unreadable
+        found |= index.grounds({*found, file}) | index.unreadable
         found.update(path for other in (file, *found) for path in configs.named(other))
-        return Consulted(frozenset(found - {file}), given_up)
+        # It may be one of them: most files of a large project rest on the same ones, remembered once.
+        return Consulted(frozenset(found), given_up)
 
     def configured_by(self, file: Path) -> list[Path]:
         """The files in which something may be found at a place in a configuration file, in order.
@@ -99,24 +105,22 @@ class Project:
         found: set[Path] = set()
         for reader in self.index.configs.readers(file):
             if not is_test(reader, self.index.folders.root):
-                found |= {reader, *self.index.programs(reader)}
+                found |= {reader, *self.index.companions(reader)}
         return sorted(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of the programs that a file is part of, and of the configurations that these name."""
-        vocabulary = own.vocabulary
         others = self.index.companions(file)
+        self._edges.setdefault(file, set()).update(others)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
-        return JoinedWords([own, *(self._words_of(each, vocabulary) for each in (*others, *sorted(configs)))])
+        every = (*others, *sorted(configs))
+        return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in every)])
 
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
         found = self._words.get(file)
         if found is None or found.vocabulary is not vocabulary:
             document = self.index.configs.document(file)
-            try:
-                text = self.index.source(file).text if document is None else document.source.text
-            except SourceError:
-                text = ""
+            text = self.index.text(file) if document is None else document.source.text
             found = self._words[file] = Words(text, vocabulary)
         return found
 
@@ -135,8 +139,7 @@ class Project:
     def holds(self, source: Source) -> bool:
         """Whether a file is to be checked together with others; its text is taken for that of the file.
 
-        A file that no other has to do with is not, nor is one of a program of very many files; a program that
-        reads a configuration file is.
+        A file that no other has to do with is not, unless it reads a configuration file.
         """
         configs = self.index.configs
         if source.path in configs.files:
@@ -147,6 +150,4 @@ class Project:
         if source.path not in self.index.files:
             return False
         self.overlay(source)
-        files = self.index.programs(source.path)
-        alone = len(files) < 2 and not configs.named(source.path)
-        return not alone and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
+        return self.index.is_connected(source.path) or bool(configs.named(source.path))

@@ -47,7 +47,7 @@ class Surroundings:
             return None
         if self._present is None or self._present[0] != root:
             if self._present is not None:
-                self._present[1].forget()
+                self._present[1].close()
             self._present = root, self._made(self._layouts[root])
         return self._present[1]
 

@@ -10,7 +10,7 @@ la Carte" (2018), on verifying traces.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -43,12 +43,15 @@ NOTHING = Consulted()
 
 
 class Trace(NamedTuple):
-    """The other files that a result rests on: their places in the order of the files, and a digest of all.
+    """The files that a result rests on, and a digest of all.
 
     If it rests on the names of all files, there are digests of the project and of these names as well.
+
+    They are named by their places in the order of the files: where each run of neighbours begins, and how
+    long it is, one after the other. In a large project a result may rest on most files.
     """
 
-    ranks: tuple[int, ...]
+    runs: tuple[int, ...]
     digest: str
     whole: str = ""
     names: str = ""
@@ -71,6 +74,7 @@ class Contents:
         self._known: dict[Path, Content | None] = {}
         self._shapes: dict[Path, bytes] = {}
         self._names: dict[Path, str] = {}
+        self._digests: dict[tuple[Path, tuple[int, ...]], str | None] = {}
 
     def of(self, file: Path) -> Content | None:
         """What a file holds; None if it cannot be read."""
@@ -117,23 +121,23 @@ class Contents:
 
     def trace(self, layout: Layout, consulted: Consulted) -> Trace:
         """The trace of a result that rests on what was consulted."""
-        ranks = sorted(layout.ranks[file] for file in consulted.files if file in layout.ranks)
-        trace = Trace(tuple(ranks), self._digest(layout, ranks))
+        ranks = layout.ranks
+        runs = _runs(sorted(ranks[file] for file in consulted.files if file in ranks))
+        digest = self._digest(layout, runs)
+        assert digest is not None
         if consulted.names:
-            return trace._replace(whole=self._whole(layout), names=self._top_level(layout))
-        return trace
+            return Trace(runs, digest, self._whole(layout), self._top_level(layout))
+        return Trace(runs, digest)
 
     def holds(self, layout: Layout, trace: Trace) -> bool:
         """Whether all files of a trace, which is of a project of the same shape, are as they were."""
-        if max(trace.ranks, default=0) >= max(len(layout.every), 1):
-            return False
-        if self._digest(layout, trace.ranks) != trace.digest:
+        if self._digest(layout, trace.runs) != trace.digest:
             return False
         # Where no file has changed, none has other names.
         return trace.whole in ("", self._whole(layout)) or trace.names == self._top_level(layout)
 
     def _whole(self, layout: Layout) -> str:
-        return self._digest(layout, range(len(layout.files)))
+        return self._digest(layout, (0, len(layout.files))) or ""
 
     def _top_level(self, layout: Layout) -> str:
         """A digest of all that stands at the left margin of the files, and below anything but definitions."""
@@ -150,12 +154,41 @@ class Contents:
             self._names[layout.root] = digest.hexdigest()[:40]
         return self._names[layout.root]
 
-    def _digest(self, layout: Layout, ranks: Sequence[int]) -> str:
+    def _digest(self, layout: Layout, runs: tuple[int, ...]) -> str | None:
+        """The digest of the files that some runs name; None if these are none of this project."""
+        key = layout.root, runs
+        if key not in self._digests:
+            self._digests[key] = self._work_out_digest(layout.every, runs)
+        return self._digests[key]
+
+    def _work_out_digest(self, files: Sequence[Path], runs: tuple[int, ...]) -> str | None:
+        if len(runs) % 2:
+            return None
         digest = sha256()
-        for rank in ranks:
-            content = self.of(layout.every[rank])
-            digest.update(b"\0" if content is None else content.digest)
+        for first, count in zip(runs[::2], runs[1::2], strict=True):
+            if first + count > len(files):
+                return None
+            for file in files[first : first + count]:
+                content = self.of(file)
+                digest.update(b"\0" if content is None else content.digest)
         return digest.hexdigest()[:40]
+
+
+def numbers(runs: Sequence[int]) -> Iterator[int]:
+    """The numbers in some runs of neighbours, each told by its first and its length."""
+    for first, count in zip(runs[::2], runs[1::2], strict=True):
+        yield from range(first, first + count)
+
+
+def _runs(ranks: Iterable[int]) -> tuple[int, ...]:
+    """Numbers in ascending order as the first and the length of each run of neighbours."""
+    runs: list[int] = []
+    for rank in ranks:
+        if runs and runs[-2] + runs[-1] == rank:
+            runs[-1] += 1
+        else:
+            runs += rank, 1
+    return tuple(runs)
 
 
 def _named(file: Path) -> bytes:

@@ -42,12 +42,12 @@ def is_noise_level(attribute: str, owner: str) -> bool:
     return begins(attribute, Role.NOISE_LEVEL) and ends(owner, Role.SCHEDULER)
 
 
-_ACCELERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "xla", "musa", "mlu"})
+ACCELERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "xla", "musa", "mlu"})
 
 
 def names_accelerator(text: str) -> bool:
     """Whether a string names an accelerator, as ``torch.device`` takes it: ``cuda:0``."""
-    return text.partition(":")[0] in _ACCELERATORS
+    return text.partition(":")[0] in ACCELERATORS
 
 
 def uses_model(name: str) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.api.families import TEST_LIBRARIES
 from torchlint.semantics.compilation import compiled
-from torchlint.semantics.conventions import names_accelerator
+from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
@@ -38,6 +38,12 @@ _FRAMEWORKS = (
     "torch.xpu",
     "torch.mps",
     "torch.accelerator",
+)
+# One of these stands in the text of every file that shows an accelerator.
+_PLACING = (
+    *sorted(ACCELERATORS),
+    *("device", ".to", "distributed", "parallel", "Trainer", "TrainingArguments"),
+    *(name for name in _FRAMEWORKS if "." not in name),
 )
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
@@ -78,7 +84,7 @@ def evidence(module: Module) -> Evidence:
 
 @remembered
 def _companion_accelerated(module: Module) -> bool:
-    companions = () if module.link is None else module.link.companions(module)
+    companions = module.companions(*_PLACING)
     return any(_Shown.of(other).evidence is Evidence.ACCELERATOR for other in companions)
 
 

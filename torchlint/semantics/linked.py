@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
@@ -134,6 +135,7 @@ def _handing_on(kind: type[Any]) -> Any:
     return type(f"Linked{kind.__name__}", (kind,), {**methods, "alone": kind})
 
 
+_TAKES_MORE = CO_VARARGS | CO_VARKEYWORDS
 # What no question is about, as parameters are annotated.
 _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
 
@@ -146,6 +148,20 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
     place = next(told, None)
     if place is None:
         return function
+
+    if code.co_argcount == 2 and not code.co_kwonlyargcount and not code.co_flags & _TAKES_MORE:
+        # Most questions are of this form, and are asked a million times.
+        @wraps(function)
+        def asked_of(self: Any, argument: Any, /) -> Any:
+            way = _WAYS[argument.__class__]
+            if way is not None:
+                node = argument.node if way else argument
+                tree = self.tree
+                if tree.order.get(node, tree.first) >> RANK_SHIFT != tree.rank:
+                    return getattr(self.counterpart(self.link.home(node)), name)(argument)
+            return function(self, argument)
+
+        return asked_of
 
     @wraps(function)
     def asked(self: Any, *arguments: Any, **options: Any) -> Any:
