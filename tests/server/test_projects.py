@@ -213,9 +213,7 @@ async def test_all_fixes_are_made_in_view_of_the_project(editor: Editor, project
 
     export = open_file(editor, project / "export.py")
     await editor.told(export)
-    editor.replace(
-        export, "import torch, fit\ntorch.save(fit.model.state_dict(), 'model.pt')\n"
-    )
+    editor.replace(export, "import torch, fit\ntorch.save(fit.model.state_dict(), 'model.pt')\n")
     (found,) = await editor.told(fit, after=1)
     assert found.data is not None and found.data["fix"]["applicability"] == "unsafe"
     assert await editor.actions(fit, whole, "source.fixAll") == []

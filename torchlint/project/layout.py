@@ -75,6 +75,11 @@ class Layouts:
         layout = self.around(file)
         return layout if file in layout.members else None
 
+    @property
+    def found(self) -> tuple[Layout, ...]:
+        """The projects that were asked for so far."""
+        return tuple(self._found.values())
+
     def around(self, file: Path) -> Layout:
         """The project that a file lies in, whether or not it is one of its files."""
         if file.parent not in self._roots:
