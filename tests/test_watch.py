@@ -131,6 +131,28 @@ def test_changed_added_and_removed_files_are_checked_again(
     assert checked == [["a.py", "b.py"], ["a.py", "b.py"], ["a.py", "b.py", "c.py"], *[["b.py", "c.py"]] * 2]
 
 
+HELPER = "def report(loss):\n    print(loss.item())\n"
+CALLER = BAD.replace("import torch\n", "import torch\nfrom b import report\n").replace(
+    "torch.cuda.empty_cache()", "report(loss)"
+)
+
+
+@pytest.mark.parametrize("asked", [(), ("src/b.py",)])
+def test_what_another_file_says_is_followed(monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]) -> None:
+    """Also if the other file is none of those that are watched."""
+    write("src/a.py", CALLER)()
+    write("src/b.py", HELPER)()
+    result = watch(
+        monkeypatch,
+        write("src/a.py", CALLER.replace("report(loss)", "pass")),
+        write("src/a.py", CALLER),
+        (Path.cwd() / "src/a.py").unlink,
+        write("src/c.py", CALLER),
+        args=("--select", "TL202", "--output-format", "concise", *asked),
+    )
+    assert reports(result) == [["src/b.py"], [], ["src/b.py"], [], ["src/b.py"]]
+
+
 def test_what_is_of_no_concern_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, checked: list[list[str]]
 ) -> None:

@@ -192,6 +192,49 @@ def test_standard_input_without_a_name_is_judged_alone(work: Path) -> None:
     assert not found("-", stdin=text)
 
 
+def test_verbose_names_what_is_not_found_in_the_project(work: Path) -> None:
+    lay(
+        work,
+        {
+            "pyproject.toml": "",
+            **TRAINING,
+            "shop/__init__.py": "",
+            "shop/main.py": "from .missing import step\nfrom . import other\nimport torch, yaml\n",
+            "broken.py": "from journal import report\ndef f(:\n",
+        },
+    )
+    told = _told("--verbose", "--no-cache", "--isolated", "shop/main.py", "train.py")
+    assert (
+        f"debug: {work / 'shop' / 'main.py'}:1: not found in the project: from .missing import step\n" in told
+    )
+    assert f"debug: {work / 'shop' / 'main.py'}:2: not found in the project: from . import other\n" in told
+    assert "yaml" not in told
+    assert f"debug: {work / 'broken.py'} is no program that can be read" in told
+    assert "not found" not in _told("--verbose", "--no-cache", "--isolated", "train.py")
+    assert "not found" not in _told("--no-cache", "--isolated", "shop/main.py")
+
+
+def _told(*arguments: str | Path) -> str:
+    """What a run says on standard error."""
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    return CliRunner().invoke(command, list(map(str, arguments)), prog_name="torchlint").stderr
+
+
+@pytest.mark.parametrize("damaged", ["", "def f(:\n", "\0"])
+def test_what_a_file_that_cannot_be_read_would_show_is_not_found(work: Path, damaged: str) -> None:
+    """Neither what it would call, nor what it would hand on; what else there is is found all the same."""
+    lay(work, TRAINING)
+    whole = found("--no-cache", work)
+    assert any("journal.py" in item and "TL202" in item for item in whole)
+    train = work / "train.py"
+    train.write_text(damaged + train.read_text() if damaged else "")
+    left = found("--no-cache", work)
+    assert not [item for item in left if "journal.py" in item]
+    assert {json.loads(item)["code"] for item in left} - {"TL001"} == {
+        json.loads(item)["code"] for item in whole if "network.py" in json.loads(item)["filename"]
+    }
+
+
 @pytest.mark.parametrize("config", ["project = false", "exclude = ['journal.py']"])
 def test_a_file_that_its_settings_keep_out_is_judged_alone(work: Path, config: str) -> None:
     lay(work, TRAINING)

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -368,7 +368,7 @@ def _check_files(
         for result in _runner()(files, settings, mode, chosen.jobs, progress, known, layouts.of):
             outcome.add(result)
             tell(result.diagnostics)
-    _debug_projects(terminal, layouts)
+    _debug_projects(terminal, layouts, files)
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
 
@@ -382,11 +382,25 @@ def _layouts(resolver: Resolver, chosen: Options, about: Adoption) -> Layouts:
     )
 
 
-def _debug_projects(terminal: Terminal, layouts: Layouts) -> None:
+def _debug_projects(terminal: Terminal, layouts: Layouts, files: Collection[Path]) -> None:
+    """Tell what of the projects around some files was not looked at."""
+    if not terminal.verbose:
+        return
+    from torchlint.project import graph
+
     for root in layouts.given_up:
         terminal.debug(
             f"{root} has too many files or folders to be looked at as a project; its files are judged alone"
         )
+    for layout in layouts.found:
+        index = layout.index()
+        for file in sorted(index.unreadable):
+            terminal.debug(
+                f"{file} is no program that can be read; what it would tell of others is not known"
+            )
+        for file in sorted(layout.members.intersection(files) - index.unreadable):
+            for each in graph.unresolved(index, file):
+                terminal.debug(f"{file}:{each.row}: not found in the project: {each.statement}")
 
 
 def _runner() -> Callable[..., Iterator[Result]]:
@@ -471,7 +485,7 @@ def _check_stdin(
     layout = layouts.of(path) if chosen.stdin_filename else None
     with stopwatch.recording() as outcome.seconds:
         result, source = runner.run_text(data, path, settings, mode, known, layout)
-    _debug_projects(terminal, layouts)
+    _debug_projects(terminal, layouts, (path,))
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:

@@ -100,11 +100,15 @@ class Memory:
             return True
         if path in self._kept:
             return self._kept[path][0] != state_of(path)
+        for states in self._projects.values():
+            if path in states:
+                return states[path] != state_of(path)
         holds = any(path in known.parents for known in self._kept)
         if path.is_dir() or not path.exists():
             # A directory that came or went; what torchlint writes beside a file is gone by now.
             return path.is_dir() is not holds
-        below = [path.relative_to(place) for place in self._places if path.is_relative_to(place)]
+        around = (*self._places, *self._projects)
+        below = [path.relative_to(place) for place in around if path.is_relative_to(place)]
         if path not in self._places and all(_USUALLY_LEFT_OUT & set(inside.parts) for inside in below):
             return False
         suffixes = {Path(pattern).suffix for pattern in INCLUDED} | {known.suffix for known in self._kept}

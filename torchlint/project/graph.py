@@ -70,9 +70,7 @@ def node(index: Index, file: Path) -> Node:
         file=file,
         kind=kind_of(index, file),
         imports=tuple(Edge(target, tuple(names), standing) for target, (names, standing) in edges.items()),
-        unresolved=tuple(
-            dict.fromkeys(Unresolved(_spelt(link), link.statement.row) for link in links if link.missing)
-        ),
+        unresolved=unresolved(index, file),
         libraries=tuple(
             sorted(
                 {
@@ -83,6 +81,12 @@ def node(index: Index, file: Path) -> Node:
             )
         ),
     )
+
+
+def unresolved(index: Index, file: Path) -> tuple[Unresolved, ...]:
+    """The imports of a file that should lead to a file of the project and do not, each once."""
+    missing = (link for link in index.links(file) if link.missing)
+    return tuple(dict.fromkeys(Unresolved(_spelt(link), link.statement.row) for link in missing))
 
 
 def kind_of(index: Index, file: Path) -> FileKind:

@@ -115,6 +115,11 @@ class Layouts:
         documents = {path for layout in layouts.values() for path in layout.documents}
         return tuple(sorted(path for path in documents if any(folder in path.parents for folder in folders)))
 
+    @property
+    def found(self) -> tuple[Layout, ...]:
+        """The projects that were asked for so far."""
+        return tuple(self._found.values())
+
     def around(self, file: Path) -> Layout:
         """The project that a file lies in, whether or not it is one of its files."""
         key = file.parent, is_document(file)
