@@ -712,7 +712,8 @@ command = _Command(
     callback=_run,
     help="Find problems in the Python files and notebooks at PATH, a file or a directory, and in the "
     "configuration files that they read; the working directory without one, standard input with `-`.\n\n"
-    "Exits with 0 if nothing is found or all was fixed, with 1 if warnings or errors remain (--fail-on), with 2 on misuse or an internal error.",
+    "Exits with 0 if nothing is found or all was fixed, with 1 if warnings or errors remain (--fail-on), "
+    "with 2 on misuse or an internal error.",
     params=[
         click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
         *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),
