@@ -88,9 +88,10 @@ class Code:
         """The code of torchlint and of the packages that hold these modules."""
         roots = [PACKAGE, f"{PACKAGE}.rules", *(name.partition(".")[0] for name in modules)]
         files = {(f"{root}/{name}", path) for root in roots for name, path in _files(root)}
-        parser = importlib.util.find_spec("libcst")
-        if parser is not None and parser.origin is not None:
-            files.add(("libcst", Path(parser.origin).with_name("_version.py")))
+        for name, version in (("libcst", "_version.py"), ("yaml", "__init__.py")):
+            parser = importlib.util.find_spec(name)
+            if parser is not None and parser.origin is not None:
+                files.add((name, Path(parser.origin).with_name(version)))
         return cls(tuple(sorted(files)))
 
     @property

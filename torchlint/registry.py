@@ -160,7 +160,7 @@ def _remembered(document: Any, places: str) -> Known | None:
 
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
-    facts += [rule.follows, rule.measured]
+    facts += [rule.follows, rule.measured, rule.configured]
     return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
@@ -174,6 +174,7 @@ def _restored(
     remedy: str | None,
     follows: list[str],
     measured: bool,
+    configured: bool,
     function: str,
     module: str,
     page: str | None,
@@ -182,6 +183,7 @@ def _restored(
     return Rule(
         *(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy, tuple(follows)),
         measured=measured,
+        configured=configured,
     )
 
 
