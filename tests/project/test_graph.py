@@ -75,7 +75,7 @@ def test_a_script_that_another_file_imports_is_no_program(project: Path) -> None
 
 def test_text_tells_what_each_file_imports_and_what_was_not_found(project: Path) -> None:
     assert run("train.py", "engine.py", "models", "utils") == (
-        f"{project}: 5 files, 6 imports between them\n"
+        f"{project} (library): 5 files, 6 imports between them\n"
         "\n"
         "engine.py (library)\n"
         "  imports config.py\n"
@@ -99,7 +99,7 @@ def test_text_tells_what_each_file_imports_and_what_was_not_found(project: Path)
 def test_json_holds_all_of_it(project: Path) -> None:
     document = json.loads(run("--output-format", "json", "engine.py", "models/net.py"))
     engine, net = document["files"]
-    assert document["root"] == str(project)
+    assert (document["root"], document["kind"]) == (str(project), "library")
     assert (engine["path"], engine["kind"]) == ("engine.py", "library")
     assert engine["imports"] == [
         {"path": "config.py", "names": [], "when": "always"},
@@ -132,9 +132,9 @@ def test_two_projects_of_one_run_are_shown_apart(tmp_path: Path, monkeypatch: py
         (tmp_path / name).with_name("pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     assert run() == (
-        f"{tmp_path / 'one'}: 2 files, 1 import between them\n"
-        "\na.py (library)\n  imports b.py\n\nb.py (library)\n"
-        f"{tmp_path / 'two'}: 1 file, 0 imports between them\n\na.py (library)\n"
+        f"{tmp_path / 'one'} (application): 2 files, 1 import between them\n"
+        "\na.py (library)\n  imports b.py\n\nb.py (library)\n\n"
+        f"{tmp_path / 'two'} (application): 1 file, 0 imports between them\n\na.py (library)\n"
     )
 
 
@@ -143,3 +143,17 @@ def test_a_folder_without_python_files_is_told(tmp_path: Path, capsys: pytest.Ca
         main(["graph", str(tmp_path)])
     assert end.value.code == 0
     assert "No Python files found" in capsys.readouterr().err
+
+
+def test_what_a_star_brings_from_elsewhere_is_no_import_of_its_own(project: Path) -> None:
+    (project / "all.py").write_text("from engine import *")
+    (project / "star.py").write_text("from all import *")
+    assert "star.py (library)\n  imports all.py\n" in run("star.py")
+    assert "all.py (library)\n  imports engine.py\n" in run("all.py")
+
+
+def test_files_that_are_left_out_of_the_project_are_not_shown(project: Path) -> None:
+    (project / "torchlint.toml").write_text("exclude = ['engine.py']")
+    result = CliRunner().invoke(command, ["engine.py", "train.py"])
+    assert "engine.py (" not in result.stdout
+    assert "1 file left out: excluded from the project around" in result.stderr

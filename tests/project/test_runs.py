@@ -325,3 +325,66 @@ def test_only_what_a_change_may_concern_is_checked_again(
         del checked[:]
         _checked(files, settings, Cache(Store(tmp_path / "store"), work, "code"))
         assert checked == expected
+
+
+# --- what others may import --------------------------------------------------------------------------------
+
+
+ENGINE = """\
+import torch
+from torch.autograd import Variable
+
+
+def validate(model, loader):
+    model.eval()
+    total = 0
+    for batch in loader:
+        total = total + model(Variable(batch.cuda())).mean()
+    return total
+"""
+MAIN = """\
+import torch
+from app.engine import validate
+
+
+def main(loader):
+    print(validate(torch.nn.Linear(4, 4).cuda(), loader).item())
+"""
+METADATA = "[build-system]\nrequires = ['setuptools']\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "others"),
+    [
+        ({}, False),
+        ({"pyproject.toml": "[tool.ruff]\n"}, False),
+        ({"pyproject.toml": METADATA}, True),
+        ({"setup.py": "from setuptools import setup\nsetup()\n"}, True),
+        ({"setup.cfg": "[metadata]\nname = app\n"}, True),
+        ({"pyproject.toml": METADATA + "[tool.uv]\npackage = false\n"}, False),
+        ({"pyproject.toml": METADATA, "torchlint.toml": "project-kind = 'application'\n"}, False),
+        ({"torchlint.toml": "project-kind = 'library'\n"}, True),
+        ({"pyproject.toml": "[tool.x]\ny = 'app.engine:validate'\nz = 'app.engine:Variable'\n"}, True),
+        ({"use.py": "from app.engine import validate, Variable\nvalidate.__name__\n"}, True),
+        ({"use.py": "import app.engine as e\nw = 'Variable'\ngetattr(e, w)(e)\n"}, True),
+        ({"use.py": "from app.engine import *\nprint(Variable, validate)\n"}, True),
+        ({"use.py": "from app import engine\nprint(engine.Variable, engine.validate)\n"}, True),
+        ({"use.py": "import sys\nm = sys.modules['app.engine']\n"}, True),
+        ({"use.py": "exec('from app.engine import *')\n"}, True),
+        ({"use.py": "import importlib\nm = importlib.import_module('app.' + str(3))\n"}, True),
+        ({"use.py": "from hydra.utils import instantiate\n"}, True),
+        ({"lib/use.py": "from engine import validate\n"}, True),
+        ({"use.py": "import json\nprint(json)\n"}, False),
+    ],
+)
+def test_what_code_out_of_sight_may_use_is_not_changed_without_being_asked(
+    work: Path, files: dict[str, str], others: bool
+) -> None:
+    """A decorator on a public function, and an import that a fix leaves without a use."""
+    lay(work, {"app/__init__.py": "", "app/engine.py": ENGINE, "app/main.py": MAIN, **files})
+    engine = work / "app" / "engine.py"
+    lint("--fix", "--select", "TL301,TL310", work)
+    after = engine.read_text()
+    assert "Variable(" not in after
+    assert ("@torch.no_grad()" not in after) is others
+    assert ("import Variable" in after) is others

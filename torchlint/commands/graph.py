@@ -15,6 +15,7 @@ from torchlint.options import Options
 from torchlint.project.graph import node
 from torchlint.project.layout import Layout, Layouts
 from torchlint.render.graph import FORMATS
+from torchlint.render.report import plural
 
 
 def _run(
@@ -37,14 +38,24 @@ def _run(
         terminal.warn(warning)
     layouts = Layouts(options_for)
     wanted: dict[Path, tuple[Layout, list[Path]]] = {}
+    alone = 0
     for file in discovery.files:
         layout = layouts.around(file)
-        wanted.setdefault(layout.root, (layout, []))[1].append(file)
-    if not wanted:
+        if file in layout.members:
+            wanted.setdefault(layout.root, (layout, []))[1].append(file)
+        else:
+            alone += 1
+    if alone:
+        terminal.warn(
+            f"{plural(alone, 'file')} left out: excluded from the project around, or too many to be looked at"
+        )
+    elif not wanted:
         terminal.warn("No Python files found under the given path(s)")
+    graphs = []
     for root, (layout, files) in wanted.items():
         index = layout.index()
-        terminal.out(FORMATS[output_format](root, [node(index, file) for file in files]))
+        graphs.append(FORMATS[output_format](root, [node(index, file) for file in files], index.library))
+    terminal.out(("\n" if output_format == "text" else "").join(graphs))
 
 
 command = click.Command(

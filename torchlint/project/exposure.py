@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from torchlint.project.roots import INIT, entry_points, is_in_package, is_test
 
 _LOADERS = frozenset({"hydra", "pkgutil", "runpy", "pydoc", "stevedore", "pluggy", "fire"})
 """Modules by which programs find code under names that their own text need not have."""
+
+
+_LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
+"""What asks a module for names that it works out, or has a module without giving it a name."""
 
 
 class Exposure:
@@ -26,6 +31,11 @@ class Exposure:
     def is_open(self, file: Path, name: str) -> bool:
         """Whether code out of sight may use a name of the top level of a file."""
         if self._loads_by_name or self._names_nowhere & {file.stem, file.parent.name}:
+            return True
+        if any(
+            _LOOKING.search(self._index.text(user)) and self._has_as_object(user, file)
+            for user in self._index.users(file)
+        ):
             return True
         if any(entry.rpartition(":")[2] == name for entry in self._entry_points):
             return True
@@ -73,7 +83,7 @@ class Exposure:
 
     def _may_use(self, user: Path, file: Path, name: str) -> bool:
         if name not in self._index.text(user):
-            return self._index.text(user).find("getattr") >= 0 and self._has_as_object(user, file)
+            return False
         for link in self._index.links(user):
             if link.statement.name in (name, STAR) and any(place.file == file for place in link.places):
                 return True

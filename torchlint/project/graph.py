@@ -9,7 +9,7 @@ from pathlib import Path
 from torchlint.parsing import breaks
 from torchlint.project.index import Index, Link
 from torchlint.project.records import STAR, DefinitionKind, Record, Standing
-from torchlint.project.roots import is_in_package, is_test
+from torchlint.project.roots import INIT, is_in_package, is_test
 from torchlint.source import NOTEBOOK
 
 _CONFIGURING = frozenset({"setup.py", "conf.py", "noxfile.py", "hubconf.py", "tasks.py"})
@@ -59,11 +59,12 @@ def node(index: Index, file: Path) -> Node:
     links = index.links(file)
     edges: dict[Path, tuple[dict[str, None], Standing]] = {}
     for link in links:
-        for place in link.places:
+        # What a star brings from further files is imported by the file that has it.
+        for place in link.places[:1] if link.statement.name == STAR else link.places:
             if place.file == file:
                 continue
             names, standing = edges.get(place.file, ({}, link.statement.standing))
-            if place.definition is not None and link.statement.name != STAR:
+            if place.definition is not None:
                 names[place.definition.name] = None
             edges[place.file] = names, min(standing, link.statement.standing)
     return Node(
@@ -99,7 +100,7 @@ def kind_of(index: Index, file: Path) -> FileKind:
     if is_test(file, index.folders.root):
         return FileKind.TEST
     if file.name in _CONFIGURING or (
-        _only_sets(record) and not any(link.places for link in index.links(file))
+        file.name != INIT and _only_sets(record) and not any(link.places for link in index.links(file))
     ):
         return FileKind.CONFIG
     started = record.acts and not is_in_package(file) and not index.importers(file)

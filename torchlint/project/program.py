@@ -185,6 +185,7 @@ class Program:
     def shows_users(self, part: Any, name: str) -> bool:
         """Whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
+        self._note(file, *self.index.users(file))
         return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:

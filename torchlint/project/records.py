@@ -11,7 +11,7 @@ import enum
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchlint.source import Source, with_line_feeds
 
@@ -70,8 +70,8 @@ class Record:
 
     ``exported`` is its ``__all__``, None if it has none or one that is worked out. A file ``guards_main`` if
     it compares ``__name__``; it ``acts`` if importing it does more than define and set up: it loops, or calls
-    what it defines or imports. It ``loads_by_name`` if it imports modules whose names it works out. It is not
-    ``readable`` if it is no program.
+    what it defines or imports. It ``loads_by_name`` if it imports modules, or runs code, that it has as a
+    text. It is not ``readable`` if it is no program.
     """
 
     imports: tuple[Import, ...] = ()
@@ -107,9 +107,10 @@ def record(source: Source) -> Record:
         warnings.simplefilter("ignore")
         for code in (skeleton(text), text):
             try:
-                return _Reader(_INNER.search(code) is not None).record(ast.parse(code))
+                made = _Reader(_INNER.search(code) is not None).record(ast.parse(code))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
+            return replace(made, loads_by_name=True) if _BY_NAME.search(text) else made
     return Record(readable=False)
 
 
@@ -312,6 +313,8 @@ _COMMENT_OR_STRING = re.compile(
 )
 # A line that begins at the left margin, with what it defines. A closing bracket belongs to the line before.
 _MARGIN = re.compile(r"\n(?![\s)\]}\\])(?:(class|async[ \t]+def|def)[ \t]+(\w+))?")
+# What runs code, or finds modules, by texts.
+_BY_NAME = re.compile(r"\bsys\.modules\b|(?<![\w.])(?:exec|eval)[ \t]*\(")
 # ``ast.TryStar`` is new in Python 3.11.
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"})

@@ -21,7 +21,8 @@ from torchlint.project.layout import Layout
 from torchlint.project.roots import INIT, METADATA
 from torchlint.source import SourceError, is_file, read_bytes
 
-_IMPORT = re.compile(rb"import")
+# What a record of a file has beside the names that it defines.
+_IMPORT = re.compile(rb"import|\bsys\.modules\b|(?<![\w.])(?:exec|eval)[ \t]*\(")
 # Codecs in which the words of Python have the bytes of ASCII, as in all others that programs are written in.
 _PLAIN_CODEC = re.compile(rb"utf-?8|latin|iso-?8859|ascii|cp125|windows-125", re.IGNORECASE)
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")

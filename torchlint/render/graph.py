@@ -18,10 +18,11 @@ _WHEN = {
 }
 
 
-def text(root: Path, nodes: Sequence[Node]) -> str:
+def text(root: Path, nodes: Sequence[Node], library: bool) -> str:
     """A paragraph for each file: what it is, what it imports from which file, and what was not found."""
     imports = sum(len(node.imports) for node in nodes)
-    lines = [f"{root}: {plural(len(nodes), 'file')}, {plural(imports, 'import')} between them"]
+    counts = f"{plural(len(nodes), 'file')}, {plural(imports, 'import')} between them"
+    lines = [f"{root} ({_kind(library)}): {counts}"]
     for node in nodes:
         lines += ["", f"{_shown(node.file, root)} ({node.kind.value})"]
         lines += [f"  imports {_shown(edge.target, root)}{_details(edge)}" for edge in node.imports]
@@ -29,10 +30,15 @@ def text(root: Path, nodes: Sequence[Node]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(root: Path, nodes: Sequence[Node]) -> str:
-    """An object for each project: its root, and its files with what they import."""
+def _kind(library: bool) -> str:
+    return "library" if library else "application"
+
+
+def as_json(root: Path, nodes: Sequence[Node], library: bool) -> str:
+    """An object for each project: its root, what it is, and its files with what they import."""
     document = {
         "root": str(root),
+        "kind": _kind(library),
         "files": [
             {
                 "path": _shown(node.file, root),
@@ -54,7 +60,7 @@ def as_json(root: Path, nodes: Sequence[Node]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def dot(root: Path, nodes: Sequence[Node]) -> str:
+def dot(root: Path, nodes: Sequence[Node], library: bool) -> str:
     """A graph for Graphviz; imports that may not run are dashed."""
     lines = [f"digraph {json.dumps(root.name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for node in nodes:
@@ -68,7 +74,7 @@ def dot(root: Path, nodes: Sequence[Node]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def mermaid(root: Path, nodes: Sequence[Node]) -> str:
+def mermaid(root: Path, nodes: Sequence[Node], library: bool) -> str:
     """A flowchart for Markdown; imports that may not run are dotted."""
     numbers = {node.file: f"f{number}" for number, node in enumerate(nodes)}
     for node in nodes:
@@ -86,7 +92,7 @@ def mermaid(root: Path, nodes: Sequence[Node]) -> str:
     return "\n".join(lines) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Path, Sequence[Node]], str]] = {
+FORMATS: Mapping[str, Callable[[Path, Sequence[Node], bool], str]] = {
     "text": text,
     "json": as_json,
     "dot": dot,
