@@ -194,12 +194,17 @@ class _Search(Part):
 
     def _called(self, call: cst.Call, index: int | None) -> Ending | None:
         """What the output, or one part of it, of a model or function of the file ends in."""
-        function = self.module.callee(call)
-        if isinstance(function, cst.FunctionDef):
-            returned = self._returned(function, index)
-            if returned is None:
-                return None
-            return _away(_agreed(self.expression(node, False) for node in returned))
+        functions = self.module.callees(call)
+        if functions and all(isinstance(function, cst.FunctionDef) for function in functions):
+            returned = [
+                self._returned(each, index) for each in functions if isinstance(each, cst.FunctionDef)
+            ]
+            ends = (
+                self.expression(node, False) if node else None
+                for nodes in returned
+                for node in nodes or [None]
+            )
+            return _away(_agreed(ends))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
         return _away(self._last_layer(call.func))
