@@ -195,16 +195,13 @@ class _Search(Part):
     def _called(self, call: cst.Call, index: int | None) -> Ending | None:
         """What the output, or one part of it, of a model or function of the file ends in."""
         functions = self.module.callees(call)
-        if functions and all(isinstance(function, cst.FunctionDef) for function in functions):
-            returned = [
-                self._returned(each, index) for each in functions if isinstance(each, cst.FunctionDef)
-            ]
-            ends = (
-                self.expression(node, False) if node else None
-                for nodes in returned
-                for node in nodes or [None]
-            )
-            return _away(_agreed(ends))
+        if functions and all(isinstance(each, cst.FunctionDef) for each in functions):
+            found: list[Ending | None] = []
+            for each in functions:
+                assert isinstance(each, cst.FunctionDef)
+                returned = self._returned(each, index)
+                found += [None] if returned is None else [self.expression(node, False) for node in returned]
+            return _away(_agreed(found))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
         return _away(self._last_layer(call.func))
