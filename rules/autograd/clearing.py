@@ -75,11 +75,11 @@ def uncleared(module: Module, call: cst.Call) -> Uncleared | None:
     if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
     for iteration in Iterations.of(module).running(call) if may_repeat(module, call) else ():
-        found = _Search(module, iteration).uncleared(call)
+        found = _Search(module.home(iteration.loop), iteration).uncleared(call)
         if found is not None:
             return found
     for iteration in Iterations.of(module).entered(call):
-        search = _Search(module, iteration)
+        search = _Search(module.home(iteration.loop), iteration)
         found = search.uncleared(call)
         if found is not None and search.is_whole(call):
             return found
@@ -117,13 +117,15 @@ class _Search:
         """Whether a function that is called from outside is a training step that leaves nothing to others.
 
         It computes the loss itself, no method that it overrides does a part of it, and nothing else in the
-        file clears these gradients.
+        program clears these gradients.
         """
         iteration = self.iteration
         if not iteration.of(Act.FORWARD) or any(_is_super(call.func) for call, _ in iteration.foreign):
             return False
         steps = [event.subject for event in iteration.at(call, Act.STEP)]
-        elsewhere = Iterations.of(self.module).clearings - {event.node for event in iteration.of(Act.CLEAR)}
+        files = (self.module, *self.module.companions("grad"))
+        clearings = set().union(*(Iterations.of(each).clearings for each in files))
+        elsewhere = clearings - {event.node for event in iteration.of(Act.CLEAR)}
         return all(
             self._clears_another(node, step) for node in elsewhere for step in steps if step is not None
         )

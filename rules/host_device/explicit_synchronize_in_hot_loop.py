@@ -154,17 +154,17 @@ def _awaits_copy(module: Module, function: cst.FunctionDef | cst.Lambda | None) 
         callee = module.callee(call)
         if isinstance(callee, cst.FunctionDef):
             places[callee] = None
-    if any(tree.holds(place, _copies(module)) for place in places):
+    homes = ((module.home(place), place) for place in places)
+    if any(home.tree.holds(place, _copies(home)) for home, place in homes):
         return True
     owner = module.classes.owner(function)
     if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
         return False
-    moved = tree.calls_by_name.get("to", ())
     # An optimizer that steps on the host.
     return any(
-        isinstance(call.func, cst.Attribute) and to_host(module, call)
-        for place in places
-        for call in tree.within(place, moved)
+        isinstance(call.func, cst.Attribute) and to_host(home, call)
+        for home, place in ((module.home(place), place) for place in places)
+        for call in home.tree.within(place, home.tree.calls_by_name.get("to", ()))
     )
 
 

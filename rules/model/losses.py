@@ -194,12 +194,14 @@ class _Search(Part):
 
     def _called(self, call: cst.Call, index: int | None) -> Ending | None:
         """What the output, or one part of it, of a model or function of the file ends in."""
-        function = self.module.callee(call)
-        if isinstance(function, cst.FunctionDef):
-            returned = self._returned(function, index)
-            if returned is None:
-                return None
-            return _away(_agreed(self.expression(node, False) for node in returned))
+        functions = self.module.callees(call)
+        if functions and all(isinstance(each, cst.FunctionDef) for each in functions):
+            found: list[Ending | None] = []
+            for each in functions:
+                assert isinstance(each, cst.FunctionDef)
+                returned = self._returned(each, index)
+                found += [None] if returned is None else [self.expression(node, False) for node in returned]
+            return _away(_agreed(found))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
         return _away(self._last_layer(call.func))

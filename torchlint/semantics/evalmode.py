@@ -68,7 +68,7 @@ def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
     for iteration in Iterations.of(module).around(call):
         for event in iteration.at(call, Act.EVAL):
             if event.subject is not None:
-                step = _Search(module, iteration).trained_on(event, event.subject)
+                step = _Search(module.home(iteration.loop), iteration).trained_on(event, event.subject)
                 if step is not None:
                     return LeftEvaluating(step, iteration)
     return None
@@ -120,7 +120,10 @@ class _Search:
         if one is None or one.place is None or one.place == other.place:
             return False
         origins = one.value.origin, other.value.origin
-        return None not in origins and origins[0] is not origins[1]
+        if None not in origins:
+            return origins[0] is not origins[1]
+        classes = one.value.definitions, other.value.definitions
+        return all(classes) and classes[0].isdisjoint(classes[1])
 
     # ------------------------------------------------------------------ what is trained
 
@@ -131,29 +134,11 @@ class _Search:
         if isinstance(origin, cst.Call) and origin.args:
             owners = [
                 Iterations.of(self.module).subject(node.value, ())
-                for node in self._parts(origin.args[0].value)
+                for node in _parts(self.module, origin.args[0].value)
             ]
             if owners:
                 return any(self._is_same(owner, model) for owner in owners)
         return self._is_only_model(model)
-
-    @remembered
-    def _parts(self, node: cst.BaseExpression) -> list[cst.Attribute]:
-        """The ``model.parameters`` in what an optimizer is given."""
-        found: list[cst.Attribute] = []
-        waiting, seen = [node], {node}
-        while waiting:
-            for inner in self.tree.descendants(waiting.pop()):
-                if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
-                    found.append(inner)
-                elif isinstance(inner, cst.Name) and self.module.names.is_read(inner):
-                    for binding in self.module.bindings(inner):
-                        value = binding.value
-                        if isinstance(value, (cst.Call, cst.List, cst.Tuple, cst.ListComp)):
-                            if value not in seen:
-                                seen.add(value)
-                                waiting.append(value)
-        return found
 
     def _is_only_model(self, model: Subject) -> bool:
         """Whether the losses of the iteration come from this model, and no other takes part."""
@@ -268,10 +253,14 @@ class _Search:
         loop = self.iteration.loop
         function = self.module.function(loop)
         inside = {event.node for event in self.iteration.of(Act.EVAL)}
-        for call in self.tree.nodes(cst.Call):
-            if last_name(call.func) not in ("eval", "train") or call in inside:
-                continue
-            if not isinstance(call.func, cst.Attribute) or not self._turns_off(call):
+        switches = (
+            call
+            for module in (self.module, *self.module.companions("eval", "train"))
+            for name in ("eval", "train")
+            for call in module.tree.calls_by_name.get(name, ())
+        )
+        for call in switches:
+            if call in inside or not isinstance(call.func, cst.Attribute) or not self._turns_off(call):
                 continue
             holder = self.module.function(call)
             if holder is function:
@@ -366,3 +355,22 @@ class _Search:
             return False
         handed = [*(argument.value for argument in call.args), *([owner] if owner is not None else [])]
         return any(holds_model(self.module, node) for node in handed)
+
+
+@remembered
+def _parts(module: Module, node: cst.BaseExpression) -> list[cst.Attribute]:
+    """The ``model.parameters`` in what an optimizer is given."""
+    found: list[cst.Attribute] = []
+    waiting, seen = [node], {node}
+    while waiting:
+        for inner in module.tree.descendants(waiting.pop()):
+            if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
+                found.append(inner)
+            elif isinstance(inner, cst.Name) and module.names.is_read(inner):
+                for binding in module.bindings(inner):
+                    value = binding.value
+                    if isinstance(value, (cst.Call, cst.List, cst.Tuple, cst.ListComp)):
+                        if value not in seen:
+                            seen.add(value)
+                            waiting.append(value)
+    return found

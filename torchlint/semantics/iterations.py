@@ -21,7 +21,7 @@ from torchlint.semantics.gradients import gradient_owner
 from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind, Value
 
@@ -276,9 +276,9 @@ class Iterations(Part):
         act = self._act(call)
         if act is not None:
             self._add(iteration, act[0], call, act[1], path, around)
-        callee = self.module.callee(call)
-        bodies: list[Function] = [] if callee is None else [callee, *self._entered(call)]
-        if callee is None:
+        callees = self.module.callees(call)
+        bodies: list[Function] = [*callees, *self._entered(call)] if callees else []
+        if not callees:
             iteration.foreign.append((call, path))
         # Calls that look at the function they are given do not run it.
         keeps = has(last_name(call.func), Role.SAVING, Role.LOGGING) or self._looks(call)
@@ -288,11 +288,11 @@ class Iterations(Part):
             if given is not None and not self.tree.contains(iteration.loop, given):
                 bodies.append(given)
         for function in bodies:
-            if function not in self._of_interest:
+            if not self._is_of_interest(function):
                 continue
             if self._visits >= MANY:
                 iteration.complete = False
-            elif all(self.module.callee(step) is not function for step in path):
+            elif all(function not in self.module.callees(step) for step in path):
                 self._visits += 1
                 iteration.functions.add(function)
                 loops = (*self._loops_within(iteration, call, path), *around)
@@ -337,6 +337,17 @@ class Iterations(Part):
             if loop is iteration.loop:
                 return
             yield loop
+
+    @solved(False)
+    def _is_of_interest(self, function: Function) -> bool:
+        """Whether a function contains anything of interest, or calls one that does, in whichever file."""
+        if function in self._of_interest:
+            return True
+        return self.link is not None and any(
+            self._is_of_interest(callee)
+            for call in self.module.calls_in(function)
+            for callee in self.module.callees(call)
+        )
 
     @cached_property
     def _of_interest(self) -> set[cst.CSTNode]:
@@ -520,7 +531,7 @@ class Iterations(Part):
     def _path_to(self, scope: Scope, path: Path) -> Path:
         """The part of a path that leads to the function of a scope."""
         for length in range(len(path), -1, -1):
-            if length == 0 or self.module.callee(path[length - 1]) is scope.node:
+            if length == 0 or scope.node in self.module.callees(path[length - 1]):
                 return path[:length]
         return ()
 

@@ -259,6 +259,9 @@ class Library:
         """The result of calling a library function or class by its dotted name."""
         if dotted == "torch.accelerator.current_accelerator":
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
+        if dotted in ("os.environ.get", "os.getenv") and len(node.args) == 2:
+            meant = self._value(node.args[1].value)
+            return STRING.on(Device.ACCELERATOR) if meant.device is Device.ACCELERATOR else STRING
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)

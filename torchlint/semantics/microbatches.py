@@ -108,11 +108,11 @@ def _first(
 ) -> _Found | None:
     """What is found first: in an iteration that runs ``call``, or else in one around it."""
     for iteration in Iterations.of(module).running(call):
-        found = running(_Search(module, iteration), call)
+        found = running(_Search(module.home(iteration.loop), iteration), call)
         if found is not None:
             return found
     for iteration in Iterations.of(module).around(call):
-        found = within(_Search(module, iteration), call)
+        found = within(_Search(module.home(iteration.loop), iteration), call)
         if found is not None:
             return found
     return None
@@ -320,18 +320,25 @@ class _Search:
     # ------------------------------------------------------------------ divided by other means
 
     def _divided_elsewhere(self, count: cst.BaseExpression) -> bool:
-        """Whether anything in the file is divided by the number of batches: a rate, the loss of a helper."""
+        """Whether anything is divided by the number of batches: a rate, the loss of a helper.
+
+        That is in the file of the loop, or in that of a function that the iteration calls.
+        """
         name = last_name(count)
         if name is None:
             return False
+        files = dict.fromkeys([self.module, *map(self.module.home, self.iteration.functions)])
+        trees = [each.tree for each in files]
         divisions = [
             (node.left, node.right)
-            for node in self.tree.nodes(cst.BinaryOperation)
+            for tree in trees
+            for node in tree.nodes(cst.BinaryOperation)
             if isinstance(node.operator, cst.Divide)
         ]
         divisions += [
             (node.target, node.value)
-            for node in self.tree.nodes(cst.AugAssign)
+            for tree in trees
+            for node in tree.nodes(cst.AugAssign)
             if isinstance(node.operator, cst.DivideAssign)
         ]
         return any(

@@ -373,11 +373,18 @@ class Phases(Part):
 
         With each: whether it does so whatever the mode is (False below ``if training:``).
         """
-        return self._steps.get(holder, [])
+        holder = holder if holder is not None else self.tree.root
+        return [step for phases in self._of_trainers for step in phases._steps.get(holder, ())]
 
     @cached_property
-    def _steps(self) -> dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]]:
-        flow, found = self.module.flow, dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]]()
+    def _of_trainers(self) -> list[Phases]:
+        """What is known of the files whose steps of training may be called from this one, and of itself."""
+        return [self, *map(Phases.of, self.module.companions("backward", ".step("))]
+
+    @cached_property
+    def _steps(self) -> dict[cst.CSTNode, list[tuple[cst.Call, bool]]]:
+        """By loop, function or root of a file: the steps of this file that it comes to."""
+        flow, found = self.module.flow, dict[cst.CSTNode, list[tuple[cst.Call, bool]]]()
         waiting: list[tuple[cst.Call, bool]] = [
             (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.module, call)
         ]
@@ -391,7 +398,8 @@ class Phases(Part):
                 found.setdefault(loop, []).append((call, sure))
             function = self.module.function(call)
             certain = certain and not modal
-            found.setdefault(function, []).append((call, certain))
+            holder = function if function is not None else self.module.home(call).tree.root
+            found.setdefault(holder, []).append((call, certain))
             if function is not None and (function, certain) not in seen and not self._is_forward(function):
                 seen.add((function, certain))
                 waiting.extend((caller, certain) for caller in self.module.callers(function))
@@ -600,7 +608,7 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
         return module.names.qualified(func) == "torch.autograd.backward"
     method = func.attr.value
     if method in ("backward", "manual_backward"):
-        return module.callee(call) is None
+        return not module.callees(call)
     if method == "step":
         stepped = module.value(func.value)
         if stepped.kind in (Kind.OPTIMIZER, Kind.SCALER):

@@ -118,12 +118,13 @@ def _made_by(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source
 
 
 def _trains(module: Module, wrapper: Wrapper | None) -> bool:
-    """Whether the file trains the model, so that whoever reads it can try without: a library cannot."""
+    """Whether the program trains the model, so that whoever reads it can try without: a library cannot."""
     if wrapper is not None:
         if wrapper.model is None or not some(_is_made(module, wrapper.model)):
             return False
         forwards = Parallelism.of(module).forwards(wrapper)
-        return Backpropagation.of(module).happens and any(
+        files = (module, *module.companions("backward"))
+        return any(Backpropagation.of(each).happens for each in files) and any(
             grad(module, call) is not Grad.OFF for call in forwards
         )
     return _runs(module)
