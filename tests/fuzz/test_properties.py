@@ -50,6 +50,8 @@ def use(use_rules: UseRules) -> Iterator[UseRules]:
     [
         ("torch.ones(2) * 1", None),
         ("torch.full((2,), 1.0)", None),
+        ("torch.ones(2, requires_grad=True)", None),
+        ("torch.ones(2, requires_grad=True) * 1", None),
         ("torch.full((2,), 1.5)", "after the fixes of XX101: results['sum']: Tensor tensor(2.) became"),
         ("torch.full((2,), 1.0 + 1e-6)", "it prints"),
         ("torch.ones(2, dtype=torch.float64)", "dtype torch.float32 became torch.float64"),

@@ -55,7 +55,7 @@ class Topic(Enum):
     SYSTEM = "windows, win32, macos, darwin, mac, nccl"
     """What some machines lack, and others have."""
 
-    PRETRAINED = "pretrained, pre trained, glove, word2vec, fasttext, word vectors"
+    PRETRAINED = "pretrained, pre trained, glove, word2vec, fasttext"
     """Weights that somebody else has trained."""
 
     SPARSE = "sparse"
