@@ -369,9 +369,12 @@ class _Search:
                 backward
             ):
                 continue
-            if self.module.callee(call) is None and has(last_name(call.func), *_MAY_BACKPROPAGATE):
-                if any(self._carried(argument.value) for argument in call.args):
-                    return True
+            if self.module.callee(call) is None:
+                may_go = has(last_name(call.func), *_MAY_BACKPROPAGATE)
+            else:
+                may_go = Backpropagation.of(self.module).computes_gradients(call)
+            if may_go and any(self._carried(argument.value) for argument in call.args):
+                return True
         return any(
             isinstance(assign.targets[0].target, cst.Attribute)
             and self.tree.contains(self.region, assign)
