@@ -102,7 +102,7 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
-    answers_for_all = frozenset({"home", "value", "linked"})
+    answers_for_all = frozenset({"home", "value"})
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class Module:
         self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
 
-    def linked(self, kind: type[AnyPart]) -> type[AnyPart]:
+    def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
     @remembered
     def part(self, kind: type[Part]) -> Part:
         """The part of a class, the same each time; as `Part.of`."""
-        return self.linked(kind)(self)
+        return self._linked(kind)(self)
 
     @staticmethod
     def counterpart(module: Any) -> Module:
@@ -170,7 +170,7 @@ class Module:
     @cached_property
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
-        return self.linked(Names)(self.tree, self.flow, _is_library_name, self.link)
+        return self._linked(Names)(self.tree, self.flow, _is_library_name, self.link)
 
     @cached_property
     def flow(self) -> ControlFlow:
@@ -180,12 +180,12 @@ class Module:
     @cached_property
     def classes(self) -> Classes:
         """The classes of the file."""
-        return self.linked(Classes)(self.tree, self.names)
+        return self._linked(Classes)(self.tree, self.names)
 
     @cached_property
     def inference(self) -> Inference:
         """The evaluator of expressions."""
-        inference = self.linked(Inference)(self.tree, self.names, self.flow, self.classes)
+        inference = self._linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
