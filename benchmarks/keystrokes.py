@@ -6,7 +6,11 @@ A client types into a file of 1000 lines, over the pipes of a real server, and w
 until the findings of that version are shown. Of two files:
 
 * ``mixed``: torchvision's ``resnet.py`` and, below it, the training program ``image_classifier.py``;
-* ``dense``: training programs only, one below the other, with a finding on every twelfth line.
+* ``dense``: training programs only, one below the other, with a finding on every twelfth line;
+
+and of a ``project``: the training program in a file of its own, beside torchvision's models in some fifteen
+others, of which it imports one. What is typed is the program; the model is open as well. The same program is
+typed ``without_project``, as a file that is part of none.
 
 Reported are the milliseconds from a change to its findings, less the pause that the server waits for in case
 more is typed, and those from asking for the actions at a finding to the answer. Written as JSON.
@@ -19,6 +23,7 @@ import asyncio
 import json
 import platform
 import re
+import shutil
 import statistics
 import sys
 import time
@@ -26,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import metadata, util
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -46,11 +52,15 @@ TYPED = "accuracy_of_the_batch"
 
 def mixed() -> str:
     """Models and a training program, as they stand in one file of many projects."""
-    spec = util.find_spec("torchvision")
-    assert spec is not None and spec.submodule_search_locations, "torchvision is not installed"
-    resnet = Path(spec.submodule_search_locations[0], "models", "resnet.py").read_text(encoding="utf-8")
+    resnet = (_models() / "resnet.py").read_text(encoding="utf-8")
     program = (PROGRAMS / "image_classifier.py").read_text(encoding="utf-8")
     return f"{_beginning(resnet, LINES - program.count(chr(10)))}{program}"
+
+
+def _models() -> Path:
+    spec = util.find_spec("torchvision")
+    assert spec is not None and spec.submodule_search_locations, "torchvision is not installed"
+    return Path(spec.submodule_search_locations[0], "models")
 
 
 def _beginning(text: str, lines: int) -> str:
@@ -70,6 +80,20 @@ def dense() -> str:
     return text
 
 
+def laid(folder: Path) -> tuple[Path, Path]:
+    """Lay the project in a folder; the program that is typed, and the model that it trains."""
+    models = _models()
+    (folder / "pyproject.toml").touch()
+    (folder / "zoo").mkdir()
+    for path in models.glob("*.py"):
+        shutil.copy(path, folder / "zoo")
+    text = (PROGRAMS / "image_classifier.py").read_text(encoding="utf-8")
+    text = text.replace("import torch\n", "import torch\nfrom zoo.resnet import resnet18\n", 1)
+    text = text.replace("model = Net()", "model = resnet18(num_classes=NUM_CLASSES)", 1)
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    return folder / "train.py", folder / "zoo" / "resnet.py"
+
+
 def _renamed(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     for node in ast.parse(text).body:
@@ -79,12 +103,12 @@ def _renamed(path: Path) -> str:
 
 
 class Editor:
-    """A client with one open text."""
+    """A client into whose text is typed; what else is open in it are ``others``."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, path: Path, others: Sequence[Path] = ()) -> None:
         self.client = LanguageClient("benchmark", "1")
-        self.uri = (ROOT / "typed.py").as_uri()
-        self.text = text
+        self.uri, self.folder = path.as_uri(), path.parent
+        self.text, self.others = text, others
         self.version = 1
         self.shown: dict[int, tuple[float, Sequence[types.Diagnostic]]] = {}
         self.news = asyncio.Event()
@@ -99,13 +123,17 @@ class Editor:
         capabilities = types.ClientCapabilities(
             text_document=types.TextDocumentClientCapabilities(code_action=actions)
         )
-        await self.client.initialize_async(types.InitializeParams(capabilities, root_uri=ROOT.as_uri()))
+        await self.client.initialize_async(
+            types.InitializeParams(capabilities, root_uri=self.folder.as_uri())
+        )
         self.client.initialized(types.InitializedParams())
-        item = types.TextDocumentItem(self.uri, "python", self.version, self.text)
-        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        texts = {path.as_uri(): path.read_text(encoding="utf-8") for path in self.others}
+        for uri, text in {**texts, self.uri: self.text}.items():
+            item = types.TextDocumentItem(uri, "python", self.version, text)
+            self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def _published(self, params: types.PublishDiagnosticsParams) -> None:
-        if params.version is not None:
+        if params.uri == self.uri and params.version is not None:
             self.shown[params.version] = time.perf_counter(), params.diagnostics
             self.news.set()
 
@@ -154,9 +182,11 @@ def keys(text: str, count: int) -> Iterator[tuple[int, int, str]]:
         done += len(TYPED)
 
 
-async def measure(text: str, count: int) -> dict[str, Any]:
+async def measure(
+    text: str, count: int, path: Path = ROOT / "typed.py", others: Sequence[Path] = ()
+) -> dict[str, Any]:
     """Type into a text; the milliseconds that each keystroke and each question took."""
-    editor = Editor(text)
+    editor = Editor(text, path, others)
     await editor.start()
     _, found = await editor.findings()
     opened = len(found)
@@ -202,8 +232,16 @@ def main(keystrokes: int) -> None:
         "debounce_ms": round(1000 * DEBOUNCE),
         "limit_ms": LIMIT,
     }
-    for name, text in texts.items():
-        results[name] = measured = asyncio.run(measure(text, keystrokes))
+    with TemporaryDirectory() as folder:
+        program, model = laid(Path(folder).resolve())
+        runs = {name: measure(text, keystrokes) for name, text in texts.items()}
+        text = program.read_text(encoding="utf-8")
+        runs["project"] = measure(text, keystrokes, program, [model])
+        runs["without_project"] = measure(text, keystrokes)
+        for name, run in runs.items():
+            results[name] = asyncio.run(run)
+    for name in runs:
+        measured = results[name]
         for what in ("keystroke_ms", "code_action_ms"):
             print(f"{name}: {what} median {measured[what]['median']}, p95 {measured[what]['p95']}")
     results["met"] = results["mixed"]["keystroke_ms"]["median"] < LIMIT
