@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -46,7 +47,9 @@ class Cache:
     def __init__(self, store: Store, project: Path, code: str) -> None:
         self._store = store
         self._code = code
-        self._name = "results-" + sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        named = sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._name, self._facts_name = f"results-{named}", f"facts-{named}"
+        self.new_facts: dict[str, Any] = {}
         self._today = int(time.time() // DAY)
         self._entries = self._load()
         self._new: dict[str, Any] = {}
@@ -105,8 +108,39 @@ class Cache:
         self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
 
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What is known of files by what they hold, apart from what was found in them; to be validated.
+
+        `save` adds what was put into ``new_facts``.
+        """
+        document = self._store.load(self._facts_name)
+        if not isinstance(document, dict) or document.get("code") != self._code_of_facts:
+            return {}
+        known = document.get("facts")
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def _code_of_facts(self) -> list[Any]:
+        return [FORMAT, __version__, self._code, sys.implementation.name, *sys.version_info[:3]]
+
+    def _save_facts(self) -> None:
+        if not self.new_facts:
+            return
+        kept: dict[str, Any] = {}
+        size = 0
+        # Those that were learnt last come first.
+        for name, fact in {**self.new_facts, **self.facts}.items():
+            size += len(name) + len(json.dumps(fact)) + 8
+            if size > _LARGEST_SHARE:
+                break
+            kept[name] = fact
+        self._store.save(self._facts_name, {"code": self._code_of_facts, "facts": kept})
+        self.new_facts.clear()
+
     def save(self) -> None:
         """Write what was learnt, together with what another run may have written meanwhile."""
+        self._save_facts()
         if not self._stale:
             return
         entries = {**self._load(), **self._new}

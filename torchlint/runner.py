@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from torchlint.project.layout import Layout
     from torchlint.project.project import Project
+    from torchlint.project.records import Records
 
 
 class PoolError(Exception):
@@ -188,7 +190,7 @@ def run(
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)
     results = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, result in zip(work, results, strict=True) if result is None]
-    outcomes = _outcomes(missing, mode, jobs, layouts)
+    outcomes = _outcomes(missing, mode, jobs, layouts, known)
     # What the files that are written by now held before.
     before: dict[Path, bytes] = {}
     if mode.writes:
@@ -570,16 +572,23 @@ def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnos
 
 
 def _outcomes(
-    work: _Work, mode: Mode, jobs: int, layouts: Mapping[Path, Layout]
+    work: _Work, mode: Mode, jobs: int, layouts: Mapping[Path, Layout], known: Cache | None
 ) -> Generator[_Outcome, None, None]:
     """What comes of each file, checked here or by workers."""
     sizes = [_size(item.path) for item in work]
-    around = Surroundings(layouts, mode.contents)
     jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
     if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
-        yield from _in_pool(work, sizes, mode, jobs, around)
+        yield from _in_pool(work, sizes, mode, jobs, Surroundings(layouts, mode.contents))
     else:
-        yield from _in_process(work, sizes, mode, around)
+        records = None if known is None else partial(_records, known)
+        yield from _in_process(work, sizes, mode, Surroundings(layouts, mode.contents, records))
+
+
+def _records(known: Cache) -> Records:
+    """What earlier runs know of the files of projects."""
+    from torchlint.project.records import Records
+
+    return Records(known.facts, known.new_facts)
 
 
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode, around: Surroundings) -> Iterator[_Outcome]:

@@ -18,6 +18,7 @@ from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.index import Index
+    from torchlint.project.records import Records
 
 MOST_FOLDERS = 10_000
 """A project of more folders than these is not looked at: more likely it is somebody's home."""
@@ -44,12 +45,13 @@ class Layout:
         """The place of each file in the order of the files."""
         return {file: rank for rank, file in enumerate(self.files)}
 
-    def index(self) -> Index:
-        """The records of the files; none of them is read before it is asked for."""
+    def index(self, known: Records | None = None) -> Index:
+        """The records of the files, those of earlier runs ``known``; none is read before it is asked for."""
         from torchlint.project.index import Index
+        from torchlint.project.records import record
         from torchlint.project.roots import source_folders
 
-        return Index(source_folders(self.root), self.files)
+        return Index(source_folders(self.root), self.files, record if known is None else known.of)
 
 
 class Layouts:

@@ -10,10 +10,12 @@ import ast
 import enum
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
 
-from torchlint.source import Source, with_line_feeds
+from torchlint.source import NOTEBOOK, Source, with_line_feeds
 
 STAR = "*"
 
@@ -95,6 +97,77 @@ class Record:
         return next((made for made in reversed(self.definitions) if made.name == name), None)
 
 
+def stored(record: Record) -> list[Any]:
+    """A record as JSON can hold it."""
+    return [
+        [[e.module, e.level, e.name, e.bound, e.row, int(e.standing)] for e in record.imports],
+        [[made.name, int(made.kind), made.row] for made in record.definitions],
+        None if record.exported is None else list(record.exported),
+        *map(int, (record.guards_main, record.acts, record.readable)),
+    ]
+
+
+def restored(document: Any) -> Record:
+    """What `stored` was given.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    imports, definitions, exported, guards_main, acts, readable = document
+    for each in (guards_main, acts, readable):
+        if each not in (0, 1):
+            raise ValueError("expected a flag")
+    return Record(
+        tuple(_restored_import(*each) for each in imports),
+        tuple(Definition(_text(name), DefinitionKind(kind), _number(row)) for name, kind, row in definitions),
+        None if exported is None else tuple(map(_text, exported)),
+        *map(bool, (guards_main, acts, readable)),
+    )
+
+
+def _restored_import(module: Any, level: Any, name: Any, bound: Any, row: Any, standing: Any) -> Import:
+    return Import(
+        _text(module),
+        _number(level),
+        None if name is None else _text(name),
+        None if bound is None else _text(bound),
+        _number(row),
+        Standing(standing),
+    )
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("expected a string")
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError("expected a whole number")
+    return value
+
+
+class Records:
+    """The records of earlier runs, ``known`` as they were `stored`; those made since are added to ``new``."""
+
+    def __init__(self, known: Mapping[str, Any], new: dict[str, Any]) -> None:
+        self._known, self._new = known, new
+
+    def of(self, source: Source) -> Record:
+        """The record of a file."""
+        kind = source.path.suffix == NOTEBOOK
+        key = sha256(b"%d" % kind + source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        if key in self._known:
+            try:
+                return restored(self._known[key])
+            except (TypeError, ValueError):
+                pass
+        found = record(source)
+        self._new[key] = stored(found)
+        return found
+
+
 def record(source: Source) -> Record:
     """The record of a file; of one that the interpreter refuses, that it is not readable.
 
@@ -120,7 +193,7 @@ def skeleton(text: str) -> str:
     if "\f" in text:
         return text  # which begins a line at the left margin, and looks like the indentation of one
     without = "\n" + _COMMENT_OR_STRING.sub(_emptied, text)
-    kept = []
+    kept: list[str] = []
     done = 0
     opened: re.Match[str] | None = None
     for line in _MARGIN.finditer(without):
