@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +26,7 @@ from torchlint import __version__
 from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.files import repository
 from torchlint.options import LintSettings
-from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError
+from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError, number_of, text_of
 from torchlint.target import Target
 
 FORMAT = 3
@@ -46,7 +47,9 @@ class Cache:
     def __init__(self, store: Store, project: Path, code: str) -> None:
         self._store = store
         self._code = code
-        self._name = "results-" + sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        named = sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._name, self._facts_name = f"results-{named}", f"facts-{named}"
+        self.new_facts: dict[str, Any] = {}
         self._today = int(time.time() // DAY)
         self._entries = self._load()
         self._new: dict[str, Any] = {}
@@ -79,7 +82,7 @@ class Cache:
                 ((digests, *ranks),) = trace
                 if type(digests) is not list or len(digests) not in (1, 3):
                     return None
-                if not holds(tuple(map(_number, ranks)), tuple(map(_text, digests))):
+                if not holds(tuple(map(number_of, ranks)), tuple(map(text_of, digests))):
                     return None
             if type(day) is not int or type(found) is not list:
                 return None
@@ -107,8 +110,39 @@ class Cache:
         self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
 
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What is known of files by what they hold, apart from what was found in them; to be validated.
+
+        `save` adds what was put into ``new_facts``.
+        """
+        document = self._store.load(self._facts_name)
+        if not isinstance(document, dict) or document.get("code") != self._code_of_facts:
+            return {}
+        known = document.get("facts")
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def _code_of_facts(self) -> list[Any]:
+        return [FORMAT, __version__, self._code, sys.implementation.name, *sys.version_info[:3]]
+
+    def _save_facts(self) -> None:
+        if not self.new_facts:
+            return
+        kept: dict[str, Any] = {}
+        size = 0
+        # Those that were learnt last come first.
+        for name, fact in {**self.new_facts, **self.facts}.items():
+            size += len(name) + len(json.dumps(fact)) + 8
+            if size > _LARGEST_SHARE:
+                break
+            kept[name] = fact
+        self._store.save(self._facts_name, {"code": self._code_of_facts, "facts": kept})
+        self.new_facts.clear()
+
     def save(self) -> None:
         """Write what was learnt, together with what another run may have written meanwhile."""
+        self._save_facts()
         if not self._stale:
             return
         entries = {**self._load(), **self._new}
@@ -221,11 +255,11 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         TypeError, ValueError: it is something else.
     """
     code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, remedy = stored
-    cell = None if cell is None else _number(cell)
+    cell = None if cell is None else number_of(cell)
     return Diagnostic(
         code=_word(code, _CODE),
         name=_word(name, _NAME),
-        message=_text(message),
+        message=text_of(message),
         severity=Severity(severity),
         path=path,
         span=_span(*span),
@@ -233,19 +267,19 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         end=_position(*[*end, cell]),
         fix=None if fix is None else _fix(*fix),
         url=None if url is None else _word(url, _ADDRESS),
-        noqa_row=_number(noqa_row),
+        noqa_row=number_of(noqa_row),
         cell=cell,
-        related=tuple((_position(*place), _text(remark)) for *place, remark in related),
-        remedy=None if remedy is None else _text(remedy),
+        related=tuple((_position(*place), text_of(remark)) for *place, remark in related),
+        remedy=None if remedy is None else text_of(remedy),
     )
 
 
 def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
     made = tuple(
-        Edit(_span(start, end), _text(content), Path(_text(path[0])) if path else None)
+        Edit(_span(start, end), text_of(content), Path(text_of(path[0])) if path else None)
         for start, end, content, *path in edits
     )
-    fix = Fix(_text(message), made, Applicability(_number(applicability)))
+    fix = Fix(text_of(message), made, Applicability(number_of(applicability)))
     for group in (fix.own, *fix.elsewhere.values()):
         if any(first.span.end > second.span.start for first, second in pairwise(group)):
             raise ValueError("two edits overlap")
@@ -253,16 +287,16 @@ def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
 
 
 def _span(start: Any, end: Any) -> Span:
-    if _number(start) > _number(end):
+    if number_of(start) > number_of(end):
         raise ValueError("a span ends before it starts")
     return Span(start, end)
 
 
 def _position(row: Any, column: Any, cell: Any, path: Any = None) -> Position:
-    if _number(row) < 1 or _number(column) < 1:
+    if number_of(row) < 1 or number_of(column) < 1:
         raise ValueError("rows and columns start at 1")
-    file = None if path is None else Path(_text(path))
-    return Position(row, column, None if cell is None else _number(cell), file)
+    file = None if path is None else Path(text_of(path))
+    return Position(row, column, None if cell is None else number_of(cell), file)
 
 
 def _within(item: Diagnostic, size: int) -> bool:
@@ -280,18 +314,6 @@ _ADDRESS = re.compile(r"https?://[!-~]+")
 
 
 def _word(value: Any, form: re.Pattern[str]) -> str:
-    if not form.fullmatch(_text(value)):
+    if not form.fullmatch(text_of(value)):
         raise ValueError("expected a word of another form")
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError("expected a string")
-    return value
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise TypeError("expected a whole number")
-    return value
+    return text_of(value)

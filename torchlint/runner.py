@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from torchlint.fixer import Course
     from torchlint.project.layout import Layout
     from torchlint.project.project import Project
+    from torchlint.project.records import Records
 
 
 class PoolError(Exception):
@@ -208,7 +210,7 @@ def run(
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)
     recalled = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, outcome in zip(work, recalled, strict=True) if outcome is None]
-    around = Surroundings(layouts, mode.contents)
+    around = Surroundings(layouts, mode.contents, None if known is None else partial(_records, known))
     outcomes = _outcomes(missing, mode, jobs, around)
     if not mode.only_looks:
         outcomes = _at_once(outcomes, len(missing), len(work), progress)
@@ -835,6 +837,13 @@ def _outcomes(work: _Work, mode: Mode, jobs: int, around: Surroundings) -> Gener
         yield from _in_pool(work, sizes, mode, jobs, around)
     else:
         yield from _in_process(work, sizes, mode, around)
+
+
+def _records(known: Cache) -> Records:
+    """What earlier runs know of the files of projects."""
+    from torchlint.project.records import Records
+
+    return Records(known.facts, known.new_facts)
 
 
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode, around: Surroundings) -> Iterator[_Outcome]:

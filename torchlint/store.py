@@ -260,3 +260,25 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _digest(body: bytes) -> bytes:
     return sha256(body).hexdigest().encode()
+
+
+def text_of(value: Any) -> str:
+    """The value, which a document is to have as a string.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if type(value) is not str:
+        raise TypeError("expected a string")
+    return value
+
+
+def number_of(value: Any) -> int:
+    """The value, which a document is to have as a whole number that is not negative.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if type(value) is not int or value < 0:
+        raise TypeError("expected a whole number")
+    return value

@@ -62,21 +62,22 @@ class Words:
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
         self.vocabulary = vocabulary
-        self._held = vocabulary.held(text)
+        self.held = vocabulary.held(text)
+        """Which parts of the words of the vocabulary its identifiers hold."""
         self._known: dict[str, bool] = {}
 
     def __contains__(self, word: str) -> bool:
         found = self._known.get(word)
         if found is None:
             needed = parts(word)
-            found = self._known[word] = self._held.issuperset(needed) and (
+            found = self._known[word] = self.held.issuperset(needed) and (
                 word in needed or word in self._text or _loosely(word).search(self._text) is not None
             )
         return found
 
     def lack(self, signs: frozenset[str]) -> bool:
         """Whether none of some words can be there, of each of which a part is among ``signs``."""
-        return self._held.isdisjoint(signs)
+        return self.held.isdisjoint(signs)
 
 
 class JoinedWords:
@@ -84,13 +85,14 @@ class JoinedWords:
 
     def __init__(self, texts: Sequence[Words]) -> None:
         self._texts = texts
+        self._held = frozenset[str]().union(*(text.held for text in texts))
 
     def __contains__(self, word: str) -> bool:
-        return any(word in text for text in self._texts)
+        return self._held.issuperset(parts(word)) and any(word in text for text in self._texts)
 
     def lack(self, signs: frozenset[str]) -> bool:
         """Whether none of some words can be there, of each of which a part is among ``signs``."""
-        return all(text.lack(signs) for text in self._texts)
+        return self._held.isdisjoint(signs)
 
 
 @cache

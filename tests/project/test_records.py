@@ -1,5 +1,6 @@
 """What a file tells of itself."""
 
+import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -154,3 +155,70 @@ def _same_record(text: str) -> None:
         patch.setattr(records, "skeleton", lambda code: code)
         whole = record(Source(Path("train.py"), code))
     assert record(Source(Path("train.py"), text)) == whole
+
+
+# --- what is kept of them ----------------------------------------------------------------------------------
+
+PROGRAM = """
+from __future__ import annotations
+import a.b as c
+from ..d import *
+try:
+    from e import f as g
+except ImportError:
+    g = None
+__all__ = ["h"]
+def h(): import i
+class K: ...
+if __name__ == "__main__":
+    h()
+"""
+
+
+def test_a_record_is_restored_as_it_was_stored() -> None:
+    for text in (PROGRAM, "", "def f(:", "__all__ = []"):
+        made = of(text)
+        assert records.restored(json.loads(json.dumps(records.stored(made)))) == made
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        [[], [], None, 0, 0],
+        [[], [], None, 0, 0, 2],
+        [[], [], None, 0, 0, "1"],
+        [[["a", -1, None, "a", 1, 0]], [], None, 0, 0, 1],
+        [[["a", 0, None, "a", 1, 9]], [], None, 0, 0, 1],
+        [[["a", 0, None, 5, 1, 0]], [], None, 0, 0, 1],
+        [[["a", 0]], [], None, 0, 0, 1],
+        [[], [["f", 7, 1]], None, 0, 0, 1],
+        [[], [[None, 0, 1]], None, 0, 0, 1],
+        [[], [["f", 0, True]], None, 0, 0, 1],
+        [[], [], [1], 0, 0, 1],
+        [[], [], 5, 0, 0, 1],
+        [7, [], None, 0, 0, 1],
+        "records",
+    ],
+)
+def test_what_was_never_stored_is_not_restored(wrong: object) -> None:
+    source = Source(Path("train.py"), PROGRAM)
+    new: dict[str, object] = {}
+    right = records.Records({}, new).of(source)
+    (key,) = new
+    with pytest.raises((TypeError, ValueError)):
+        records.restored(wrong)
+    again: dict[str, object] = {}
+    assert records.Records({key: wrong}, again).of(source) == right
+    assert again == new
+
+
+def test_a_known_file_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(Path("train.py"), PROGRAM)
+    known: dict[str, object] = {}
+    made = records.Records({}, known).of(source)
+    monkeypatch.setattr(records, "record", lambda _: pytest.fail("it is parsed"))
+    new: dict[str, object] = {}
+    assert records.Records(known, new).of(source) == made
+    assert not new

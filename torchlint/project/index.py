@@ -6,7 +6,8 @@ in whichever order the questions come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,15 +65,17 @@ class Index:
         configs: Configs | None = None,
         *,
         library: bool = False,
+        record: Callable[[Source], Record] = record,
     ) -> None:
         self.folders = folders
         self.configs = configs or Configs(folders.root)
         self.library = library
+        self._record = record
         self.files = frozenset(files)
         self._sources: dict[Path, Source] = {}
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
-        self._modules: dict[tuple[Path, str], Path | None] = {}
+        self._modules: dict[str, Path | None] = {}
         self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
@@ -152,7 +155,7 @@ class Index:
         """What a file tells of itself; an unreadable record for one that cannot be read."""
         if file not in self._records:
             try:
-                self._records[file] = record(self.source(file))
+                self._records[file] = self._record(self.source(file))
             except SourceError:
                 self._records[file] = Record(readable=False)
         return self._records[file]
@@ -328,22 +331,21 @@ class Index:
     # ------------------------------------------------------------------ modules
 
     def _at(self, folder: Path, name: str) -> Path | None:
-        key = folder, name
-        if key not in self._modules:
-            found = module_at(folder, name)
-            self._modules[key] = found if found in self.files or self._holds_files(found) else None
-        return self._modules[key]
-
-    def _holds_files(self, folder: Path | None) -> bool:
-        return folder is not None and folder in self._packages
+        place = f"{folder}{os.sep}{name.replace('.', os.sep)}" if name else str(folder)
+        if place not in self._modules:
+            # Most names are those of libraries: to look among the files takes less than to ask the disk.
+            mine = self._members
+            among = (f"{place}{os.sep}{INIT}", f"{place}.py" if name else "", place)
+            found = module_at(folder, name) if any(each in mine for each in among) else None
+            self._modules[place] = found if found is not None and str(found) in mine else None
+        return self._modules[place]
 
     @cached_property
-    def _packages(self) -> frozenset[Path]:
-        """The folders with a file of the project in them, or in a folder below."""
+    def _members(self) -> frozenset[str]:
+        """The files of the project, and the folders with one in them, or in a folder below."""
         root = self.folders.root
-        return frozenset(
-            folder for file in self.files for folder in file.parents if folder.is_relative_to(root)
-        )
+        folders = {parent for file in self.files for parent in file.parents if parent.is_relative_to(root)}
+        return frozenset(map(str, self.files | folders))
 
     # ------------------------------------------------------------------ names
 

@@ -20,6 +20,7 @@ from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.index import Index
+    from torchlint.project.records import Records
 
 MOST_FOLDERS = 10_000
 """A project of more folders than these is not looked at: more likely it is somebody's home."""
@@ -60,14 +61,16 @@ class Layout:
         """The place of each in their order."""
         return {file: rank for rank, file in enumerate(self.every)}
 
-    def index(self) -> Index:
-        """The records of the files; none of them is read before it is asked for."""
+    def index(self, known: Records | None = None) -> Index:
+        """The records of the files, those of earlier runs ``known``; none is read before it is asked for."""
         from torchlint.project.configs import Configs
         from torchlint.project.index import Index
+        from torchlint.project.records import record
         from torchlint.project.roots import source_folders
 
         configs = Configs(self.root, self.configs)
-        return Index(source_folders(self.root), self.files, configs, library=self.library)
+        made = record if known is None else known.of
+        return Index(source_folders(self.root), self.files, configs, library=self.library, record=made)
 
 
 class Layouts:

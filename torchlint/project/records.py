@@ -10,10 +10,13 @@ import ast
 import enum
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
 
-from torchlint.source import Source, with_line_feeds
+from torchlint.source import NOTEBOOK, Source, with_line_feeds
+from torchlint.store import number_of, text_of
 
 STAR = "*"
 
@@ -95,6 +98,68 @@ class Record:
     def definition(self, name: str) -> Definition | None:
         """The last definition of a name at the top level."""
         return next((made for made in reversed(self.definitions) if made.name == name), None)
+
+
+def stored(record: Record) -> list[Any]:
+    """A record as JSON can hold it."""
+    return [
+        [[e.module, e.level, e.name, e.bound, e.row, int(e.standing)] for e in record.imports],
+        [[made.name, int(made.kind), made.row] for made in record.definitions],
+        None if record.exported is None else list(record.exported),
+        *map(int, (record.guards_main, record.acts, record.loads_by_name, record.readable)),
+    ]
+
+
+def restored(document: Any) -> Record:
+    """What `stored` was given.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    imports, definitions, exported, *flags = document
+    guards_main, acts, loads_by_name, readable = flags
+    for each in flags:
+        if each not in (0, 1):
+            raise ValueError("expected a flag")
+    return Record(
+        tuple(_restored_import(*each) for each in imports),
+        tuple(
+            Definition(text_of(name), DefinitionKind(kind), number_of(row)) for name, kind, row in definitions
+        ),
+        None if exported is None else tuple(map(text_of, exported)),
+        *map(bool, (guards_main, acts, loads_by_name, readable)),
+    )
+
+
+def _restored_import(module: Any, level: Any, name: Any, bound: Any, row: Any, standing: Any) -> Import:
+    return Import(
+        text_of(module),
+        number_of(level),
+        None if name is None else text_of(name),
+        None if bound is None else text_of(bound),
+        number_of(row),
+        Standing(standing),
+    )
+
+
+class Records:
+    """The records of earlier runs, ``known`` as they were `stored`; those made since are added to ``new``."""
+
+    def __init__(self, known: Mapping[str, Any], new: dict[str, Any]) -> None:
+        self._known, self._new = known, new
+
+    def of(self, source: Source) -> Record:
+        """The record of a file."""
+        kind = source.path.suffix == NOTEBOOK
+        key = sha256(b"%d" % kind + source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        if key in self._known:
+            try:
+                return restored(self._known[key])
+            except (TypeError, ValueError):
+                pass
+        found = record(source)
+        self._new[key] = stored(found)
+        return found
 
 
 def record(source: Source) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,26 +13,32 @@ from torchlint.source import Source, SourceError
 
 if TYPE_CHECKING:
     from torchlint.project.project import Project
+    from torchlint.project.records import Records
 
 
 class Surroundings:
     """Makes the project of a layout when a file of it is checked, and keeps the last one.
 
     ``layouts`` are those of the run, by root. ``contents`` are the bytes of those files that count as
-    something else than the disk has: what is staged, or what an editor sends.
+    something else than the disk has: what is staged, or what an editor sends. ``records`` gives what earlier
+    runs know of files.
     """
 
     def __init__(
-        self, layouts: Mapping[Path, Layout] | None = None, contents: Mapping[Path, bytes] | None = None
+        self,
+        layouts: Mapping[Path, Layout] | None = None,
+        contents: Mapping[Path, bytes] | None = None,
+        records: Callable[[], Records] | None = None,
     ) -> None:
+        self._records = records
         self._layouts = dict(layouts or {})
         self._contents = dict(contents or {})
         self._texts: dict[Path, Source] = {}
         self._present: tuple[Path, Project] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process is told: everything but what was worked out."""
-        return {**vars(self), "_present": None}
+        """What another process is told: everything but what was worked out, by now or in earlier runs."""
+        return {**vars(self), "_present": None, "_records": None}
 
     def take(self, texts: Mapping[Path, Source]) -> None:
         """Have files count as these texts from now on."""
@@ -63,7 +69,7 @@ class Surroundings:
     def _made(self, layout: Layout) -> Project:
         from torchlint.project.project import Project
 
-        project = Project(layout.index())
+        project = Project(layout.index(self._records() if self._records is not None else None))
         for path, content in self._contents.items():
             if path in layout.members:
                 try:
