@@ -126,5 +126,6 @@ class Project:
             self._words.pop(source.path, None)
             self.forget()
         files = self.index.programs(source.path)
-        alone = len(files) < 2 and not configs.named(source.path)
-        return not alone and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
+        # Of a program of too many files there are none.
+        least = 1 if configs.named(source.path) else 2
+        return len(files) >= least and sum(len(self.index.text(file)) for file in files) <= _MOST_TOGETHER
