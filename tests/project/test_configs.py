@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +14,13 @@ from click.testing import CliRunner
 
 from torchlint import cli
 from torchlint.commands import build
-from torchlint.documents import OPAQUE, Row, Scalar, Table, is_document
+from torchlint.documents import OPAQUE, Document, Row, Scalar, Table, is_document
 from torchlint.options import Options
 from torchlint.project.configs import Configs, named_by
 from torchlint.project.layout import Layouts
+from torchlint.reading import read
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "projects" / "configs"
 
 PROGRAM = """\
     import json, os, sys, yaml
@@ -356,6 +360,25 @@ def test_a_fix_keeps_all_other_bytes(work: Path, newline: str, mark: bytes) -> N
     lint("--no-cache", "--fix", "--unsafe-fixes", ".")
     assert (work / "config.yaml").read_bytes() == mark + text.replace(":   0", ":   4").encode()
     assert found("--no-cache") == []
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.glob("bad_*")))
+def test_fixes_end_their_findings(work: Path, name: str) -> None:
+    shutil.copytree(FIXTURES / name, work, dirs_exist_ok=True)
+    before = {path: Document(read(path)) for path in work.rglob("*") if is_document(path)}
+    assert [item for item in found("--no-cache") if "unsafe" in item or "safe" in item]
+    # What a fix brings up in another file is for the next run.
+    for _ in range(2):
+        lint("--no-cache", "--fix", "--unsafe-fixes")
+    assert [item for item in found("--no-cache") if not item.endswith("none")] == []
+    after = {path: path.read_text() for path in before}
+    assert any(text != before[path].source.text for path, text in after.items())
+    for path, text in after.items():
+        # Every line that was there still is, but for one value.
+        left = [line.partition(":")[0] for line in text.splitlines()]
+        assert all(line.partition(":")[0] in left for line in before[path].source.text.splitlines())
+    lint("--no-cache", "--fix", "--unsafe-fixes")
+    assert after == {path: path.read_text() for path in before}
 
 
 def test_what_two_programs_read_or_one_uses_twice_is_unsafe_to_change(work: Path) -> None:
