@@ -69,6 +69,7 @@ class Contents:
         self._given = dict(given or {})
         self._known: dict[Path, Content | None] = {}
         self._shapes: dict[Path, bytes] = {}
+        self._wholes: dict[Path, str] = {}
         self._names: dict[Path, str] = {}
 
     def of(self, file: Path) -> Content | None:
@@ -129,7 +130,10 @@ class Contents:
         return trace.whole in ("", self._whole(layout)) or trace.names == self._top_level(layout)
 
     def _whole(self, layout: Layout) -> str:
-        return self._digest(layout, range(len(layout.files)))
+        """A digest of all files."""
+        if layout.root not in self._wholes:
+            self._wholes[layout.root] = self._digest(layout, range(len(layout.files)))
+        return self._wholes[layout.root]
 
     def _top_level(self, layout: Layout) -> str:
         """A digest of all that stands at the left margin of the files, and below anything but definitions."""
