@@ -84,8 +84,8 @@ class Project:
         return frozenset(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
-        """The words of the programs that a file is part of."""
-        others = self.index.companions(file)
+        """The words of a file, and those of the files that may lend it theirs."""
+        others = self.index.around(file)
         self._edges.setdefault(file, set()).update(others)
         return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in others)])
 
