@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import checker, reading, registry
+from torchlint import checker, reading
 from torchlint.options import LintSettings, Options
 from torchlint.project import project as projects
 from torchlint.project.layout import Layouts
@@ -40,7 +40,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[SyntaxTre
 
 
 def check_all(project: Project, files: list[Path]) -> None:
-    settings = LintSettings(rules=tuple(registry.catalogue()))
+    settings = LintSettings(rules=("TL101", "TL202", "TL303"))
     for file in files:
         checker.check(reading.read(file), settings, project=project)
 
