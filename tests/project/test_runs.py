@@ -14,8 +14,10 @@ from torchlint.cache import Cache
 from torchlint.commands import build
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings, Options
+from torchlint.project import index, records
 from torchlint.project.layout import Layouts
 from torchlint.runner import Mode
+from torchlint.source import Source
 from torchlint.store import Store
 
 TRAINING = {
@@ -175,6 +177,20 @@ def test_a_finding_is_the_same_whichever_way_its_file_is_asked_for(work: Path, n
     assert whole == found("--no-cache", "--staged")
 
 
+def test_names_are_followed_in_programs_of_any_size(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = lay(work, TRAINING)
+    # That the program runs on an accelerator is not looked for in other files of one that is so large.
+    journal = work / "journal.py"
+    journal.write_text(f'import torch\n\nDEVICE = torch.device("cuda")\n\n\n{journal.read_text()}')
+    monkeypatch.setattr(index, "MOST_COMPANIONS", 1)
+    whole = found("--no-cache", work)
+    assert [item for item in whole if "journal.py" in item]
+    assert not [item for item in found("--no-cache", "--no-project", work) if "journal.py" in item]
+    assert whole == sorted(item for file in files for item in found("--no-cache", file))
+    assert whole == found("--no-cache", *reversed(files))
+    assert whole == found(work) == found(work)
+
+
 def test_what_is_staged_counts_for_the_other_files(work: Path) -> None:
     files = lay(work, TRAINING)
     for command in (["init", "-q"], ["add", "."]):
@@ -300,6 +316,33 @@ def _checked(
     layouts = Layouts(lambda _: Options())
     results = runner.run(files, lambda _: settings, Mode(), 1, None, known, layouts.of)
     return {result.path: result.diagnostics for result in results}
+
+
+def test_only_files_that_changed_are_read_for_what_they_say_of_themselves(
+    work: Path, tmp_path: Path, settings: LintSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = lay(work, TRAINING)
+    read: list[str] = []
+    made = records.record
+
+    def watched(source: Source) -> records.Record:
+        read.append(source.path.name)
+        return made(source)
+
+    monkeypatch.setattr(records, "record", watched)
+    for edited, expected in (
+        ("", [file.name for file in files]),
+        ("journal.py", ["journal.py"]),
+        ("", []),
+    ):
+        if edited:
+            (work / edited).write_text(f"{(work / edited).read_text()}# more\n")
+        del read[:]
+        _checked(files, settings, Cache(Store(tmp_path / "store"), work, "code"))
+        assert sorted(read) == expected
+    # Nor is what another version of the code has kept.
+    _checked(files, settings, Cache(Store(tmp_path / "store"), work, "other"))
+    assert sorted(read) == [file.name for file in files]
 
 
 def test_only_what_a_change_may_concern_is_checked_again(

@@ -241,8 +241,25 @@ class Index:
 
     def is_connected(self, file: Path) -> bool:
         """Whether a file imports another one, or another one that is no test imports it."""
+        return bool(self._neighbours(file))
+
+    def around(self, file: Path) -> tuple[Path, ...]:
+        """The other files that may lend a file their words, in order.
+
+        Those of its programs, or where these are too many those that it imports and that import it.
+        """
+        found = self.companions(file)
+        if found:
+            return found
+        neighbours = self._neighbours(file)
+        return self._files_in(neighbours) if neighbours.bit_count() <= MOST_COMPANIONS else ()
+
+    def _neighbours(self, file: Path) -> int:
         rank = self.rank(file)
-        return bool(rank and (self._steps[True][rank] | self._steps[False][rank]))
+        return self._steps[True][rank] | self._steps[False][rank] if rank else 0
+
+    def _files_in(self, ranks: int) -> tuple[Path, ...]:
+        return tuple(self._ordered[each - 1] for each in _ranks_in(ranks))
 
     def companions(self, file: Path) -> tuple[Path, ...]:
         """The other files that may run in one process with ``file``, in order.
@@ -253,7 +270,7 @@ class Index:
         if file not in self._companions:
             rank = self.rank(file)
             found = self._program(rank) & ~(1 << rank) if rank else 0
-            self._companions[file] = tuple(self._ordered[each - 1] for each in _ranks_in(found))
+            self._companions[file] = self._files_in(found)
         return self._companions[file]
 
     def grounds(self, files: Iterable[Path]) -> frozenset[Path]:

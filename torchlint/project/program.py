@@ -32,7 +32,7 @@ from torchlint.syntax import Forest, SyntaxTree
 
 _MOST_USERS = 24
 """Of what more files than these may use only the calls in its own file are looked for."""
-_MOST_USERS_IN_LIBRARY = 3
+_MOST_USERS_IN_LIBRARY = 1
 """The same where the programs of a file are not looked at as a whole: each user has users of its own."""
 
 

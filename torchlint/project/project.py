@@ -109,8 +109,8 @@ class Project:
         return sorted(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
-        """The words of the programs that a file is part of, and of the configurations that these name."""
-        others = self.index.companions(file)
+        """The words of a file, of those that may lend it theirs, and of configurations that these name."""
+        others = self.index.around(file)
         self._edges.setdefault(file, set()).update(others)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
         every = (*others, *sorted(configs))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from torchlint.source import NOTEBOOK, Source, with_line_feeds
+from torchlint.source import Source, with_line_feeds
 from torchlint.store import number_of, text_of
 
 STAR = "*"
@@ -150,8 +150,7 @@ class Records:
 
     def of(self, source: Source) -> Record:
         """The record of a file."""
-        kind = source.path.suffix == NOTEBOOK
-        key = sha256(b"%d" % kind + source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        key = sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if key in self._known:
             try:
                 return restored(self._known[key])

@@ -149,7 +149,8 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
     if place is None:
         return function
 
-    if code.co_argcount == 2 and not code.co_kwonlyargcount and not code.co_flags & _TAKES_MORE:
+    more = function.__defaults__ or code.co_kwonlyargcount or code.co_flags & _TAKES_MORE
+    if code.co_argcount == 2 and not more:
         # Most questions are of this form, and are asked a million times.
         @wraps(function)
         def asked_of(self: Any, argument: Any, /) -> Any:
