@@ -33,13 +33,18 @@ class Layout:
 
     root: Path
     files: tuple[Path, ...] = ()
-    library: bool = False
-    """Whether others may import what it exports, where nobody sees it."""
+    kind: str = AUTO
+    """What the configuration says of who may import what the project exports."""
 
     @cached_property
     def members(self) -> frozenset[Path]:
         """The files, to look one up."""
         return frozenset(self.files)
+
+    @cached_property
+    def library(self) -> bool:
+        """Whether others may import what the project exports, where nobody sees it."""
+        return is_built(self.root) if self.kind == AUTO else self.kind == "library"
 
     @cached_property
     def ranks(self) -> dict[Path, int]:
@@ -97,8 +102,7 @@ class Layouts:
         if len(files) > MOST_FILES:
             self.given_up.append(root)
             return Layout(root)
-        kind = self._options_for(root).project_kind
-        return Layout(root, files, library=is_built(root) if kind == AUTO else kind == "library")
+        return Layout(root, files, self._options_for(root).project_kind)
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""
