@@ -199,7 +199,7 @@ def run(
     """Check, and if asked fix, the files at ``paths``; one result each, in that order.
 
     ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
-    whatever it says. a ``course`` is called with the number of files done and of all. What is ``known``
+    whatever it says. ``progress`` is called with the number of files done and of all. What is ``known``
     already is not checked again, and what is found is added to it. ``layout_for`` gives the project that a
     file is part of; without it each file is judged alone.
     """
@@ -220,9 +220,10 @@ def run(
     before: dict[Path, bytes] = {}
     written: dict[Path, Result] = {}
     try:
-        for item, outcome in zip(work, recalled, strict=True) if mode.fixes else ():
-            files.take(item, outcome or _remembered(next(outcomes), item, known, layouts, contents))
-        files.come_to_rest()
+        if mode.fixes:
+            for item, outcome in zip(work, recalled, strict=True):
+                files.take(item, outcome or _remembered(next(outcomes), item, known, layouts, contents))
+            files.come_to_rest()
         for done, (item, outcome) in enumerate(zip(work, recalled, strict=True), start=1):
             if not mode.fixes:
                 outcome = outcome or _remembered(next(outcomes), item, known, layouts, contents)

@@ -72,7 +72,7 @@ def logits_instead(
     ``stable`` has what takes the place of the loss, if it does not take logits itself.
     """
     ending = found.ending.node
-    if not isinstance(ending, cst.BaseExpression):
+    if found.ending.operation is not None or not isinstance(ending, cst.BaseExpression):
         return None
     losses = _Outputs(module, function, layer).losses(ending)
     if losses is None or found.call not in losses:

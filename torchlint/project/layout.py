@@ -36,8 +36,8 @@ class Layout:
 
     root: Path
     files: tuple[Path, ...] = ()
-    library: bool = False
-    """Whether others may import what it exports, where nobody sees it."""
+    kind: str = AUTO
+    """What the configuration says of who may import what the project exports."""
     configs: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     """The configuration files that each of the files names."""
 
@@ -55,6 +55,11 @@ class Layout:
     def members(self) -> frozenset[Path]:
         """All of them, to look one up."""
         return frozenset(self.every)
+
+    @cached_property
+    def library(self) -> bool:
+        """Whether others may import what the project exports, where nobody sees it."""
+        return is_built(self.root) if self.kind == AUTO else self.kind == "library"
 
     @cached_property
     def ranks(self) -> dict[Path, int]:
@@ -154,8 +159,7 @@ class Layouts:
             self.given_up.append(root)
             return Layout(root)
         kind = self._options_for(root).project_kind
-        library = is_built(root) if kind == AUTO else kind == "library"
-        return Layout(root, files, library, named_by(files, root, documents, self._content))
+        return Layout(root, files, kind, named_by(files, root, documents, self._content))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -101,7 +101,7 @@ class Contents:
         return self._shapes[layout.root]
 
     def _shape(self, layout: Layout) -> bytes:
-        digest = sha256(_named(layout.root) + bytes([layout.library]))
+        digest = sha256(_named(layout.root) + layout.kind.encode() + b"\0")
         for name in _METADATA:
             try:
                 digest.update(read_bytes(layout.root / name, _LARGEST_METADATA))
