@@ -628,7 +628,7 @@ class Library:
         if isinstance(spelt, str) and names_criterion(spelt):
             if begins(spelt, *MAKER_NAME):
                 return MODULE
-            return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
+            return self._tensor_result([self._value(a.value) for a in node.args], node)
         if self._is_made_to_learn(node):
             return Value(Kind.OPTIMIZER, origin=node)
         for arg in node.args[:_WRAPPED]:
@@ -934,19 +934,17 @@ class Library:
             if module.cls == "torch.nn.Sequential":
                 fact = "tensor"
             if fact is not None and fact != "unknown":
-                tensors = [self._tensor_result(args, node, attached=True, module=module)]
+                tensors = [self._tensor_result(args, node, module)]
                 return self.from_fact(fact, tensors, node=node)
             if module.cls.startswith("torchvision.models."):
-                return self._tensor_result(args, node, attached=True, module=module)
+                return self._tensor_result(args, node, module)
         spelt = dotted_text(node.func) or ""
         if names_criterion(spelt.rpartition(".")[2]):
-            return self._tensor_result(args, node, attached=True)
-        tensor = self._tensor_result(args, node, attached=True, module=module)
+            return self._tensor_result(args, node)
+        tensor = self._tensor_result(args, node, module)
         return tensor._replace(kind=Kind.BATCH)
 
-    def _tensor_result(
-        self, args: Sequence[Value], node: cst.CSTNode, *, attached: bool, module: Value | None = None
-    ) -> Value:
+    def _tensor_result(self, args: Sequence[Value], node: cst.CSTNode, module: Value | None = None) -> Value:
         """A tensor that a module computes from its arguments and its parameters."""
         tensors: list[Value] = []
         for value in args:
@@ -961,7 +959,7 @@ class Library:
         if module is not None and not placed and device is Device.CPU and module in (MODULE, UNKNOWN):
             # A model of which nothing is known may move its input by itself.
             device = Device.UNKNOWN
-        graph = Graph.ATTACHED if attached else join_graphs(v.graph for v in tensors)
+        graph = Graph.ATTACHED
         if module is None or (module.cls or "") in results.NN_LOSSES:
             known = [v.graph for v in tensors]
             # What is not known, such as what a scaler or a data set turns an output into, may have a graph.
@@ -976,7 +974,7 @@ class Library:
         """What a forward of this file returns, seen at the place where this file calls it."""
         device = result.device
         if result.tensorlike:
-            outside = self._tensor_result(args, node, attached=True, module=module)
+            outside = self._tensor_result(args, node, module)
             if device is Device.UNKNOWN:
                 device = outside.device
             graph = Graph.DETACHED if self.evaluator.grad_off(node) else result.graph
@@ -990,7 +988,7 @@ class Library:
         if result.item is not None and result.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
             return result._replace(item=self._placed(result.item, module, args, node))
         if result.kind is Kind.UNKNOWN:
-            outside = self._tensor_result(args, node, attached=True, module=module)
+            outside = self._tensor_result(args, node, module)
             return outside._replace(kind=Kind.BATCH)
         return result
 

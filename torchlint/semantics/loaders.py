@@ -395,7 +395,7 @@ class Loaders(Part):
         if batches is None:
             return
         if shuffled:
-            inner = self._argument_of(batches, "sampler")
+            inner = self._sampler_of(batches)
             yield Conflict(
                 "shuffle", Refusal.BATCH_SAMPLER, idle=inner is not None and self._is_random(inner)
             )
@@ -456,8 +456,9 @@ class Loaders(Part):
             for value in values
         )
 
-    def _argument_of(self, sampler: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
-        node = self.module.argument(sampler, name).node if isinstance(sampler, cst.Call) else None
+    def _sampler_of(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The sampler that a batch sampler draws from."""
+        node = self.module.argument(batches, "sampler").node if isinstance(batches, cst.Call) else None
         return self.data.made(node) if node is not None else None
 
     def _is_random(self, sampler: cst.BaseExpression) -> bool:
