@@ -196,6 +196,20 @@ PROGRAMS = {
             def score(self, x):
                 return use(x)  #: use(x) => grad=unknown
     """,
+    "code that settles what it tests for": """
+        class Net(nn.Module):
+            def forward(self, x):
+                self.rescale()
+                if self.mode == x.mode:
+                    return x
+                return use(1)  #: use(1) => throttled=no
+
+            def rescale(self):
+                if self.scaled == (not self.training):
+                    return
+                use(2)  #: use(2) => throttled=yes
+                self.scaled = not self.training
+    """,
     "code behind a check that raises": """
         def f(loader, model):
             for i, x in enumerate(loader):

@@ -176,7 +176,9 @@ class SelfAttributes(Part):
         """All that is ever set as attribute ``name`` of ``self``; empty if some of it is out of sight."""
         owner = self.enclosing_class(at)
         found: list[cst.BaseExpression] = []
-        for binding, value in self.assigned(owner, name) or () if owner is not None else ():
+        if owner is None or self.set_outside(owner, name):
+            return found
+        for binding, value in self.assigned(owner, name) or ():
             if binding is not None:
                 part = part_of(value, binding.path) if binding.kind is BindingKind.ASSIGN else None
                 if part is None:
@@ -188,7 +190,7 @@ class SelfAttributes(Part):
     def assigned(
         self, owner: cst.ClassDef, name: str
     ) -> list[tuple[AttributeBinding | None, cst.BaseExpression]] | None:
-        """What is ever set as attribute ``name`` of the instances of a class; None if some is out of sight.
+        """What the class itself sets as attribute ``name`` of its instances; None if some is out of sight.
 
         Each value with its assignment, which may take a part of it; without one for ``setattr`` and its like.
         """
@@ -199,8 +201,6 @@ class SelfAttributes(Part):
             names = filter(name_pattern(name).fullmatch, self.names.attributes)
         for attribute in names:
             bound = self._bindings(attribute)
-            if "*" not in name and any(self.may_belong(b.target, family) for b in bound.get(None, ())):
-                return None
             bindings = [binding for member in family for binding in bound.get(member, ())]
             for binding in sorted(bindings, key=lambda b: self.tree.order[b.target]):
                 if binding.value is None:
@@ -208,6 +208,11 @@ class SelfAttributes(Part):
                 found.append((binding, binding.value))
         registered = [item for member in family for item in self._set_by_name.get(member, ())]
         return [*found, *((None, value) for other, value in registered if may_be_same(other, name))]
+
+    def set_outside(self, owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
+        """The targets of assignments to an attribute ``name`` that may be one of the instances of a class."""
+        family = self.family(owner)
+        return [b.target for b in self._bindings(name).get(None, ()) if self.may_belong(b.target, family)]
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
         """Whether ``net.conv``, written outside of every class, may mean an attribute of these classes."""

@@ -339,7 +339,8 @@ def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) ->
     assigned = attributes.assigned(owner, field.name)
     if not assigned:
         return None
-    found: list[Source] = []
+    # These are ways of their own, which lead nowhere else.
+    found = [Source(target, rest) for target in attributes.set_outside(owner, field.name)]
     for binding, value in assigned:
         given = _given(module, binding, rest, through) if binding is not None else [Source(value, rest)]
         if given is None:

@@ -25,6 +25,7 @@ from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.syntax import alike
 
 _FEW = 100
 """``i < N`` picks out a few iterations up to this N."""
@@ -127,7 +128,7 @@ class Throttling(Part):
     def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
         """What a branch says that ends by itself what it tests for."""
         taken = decision == Decision.of(branch.test, True, branch)
-        if self._renews(branch, decision, taken):
+        if self._renews(branch, decision, taken) or (not taken and self._settles(branch, decision)):
             return _ALWAYS
         return self._filled(branch) if taken else None
 
@@ -346,6 +347,27 @@ class Throttling(Part):
         counted = {dotted_text(each.target) for each in small if isinstance(each, cst.AugAssign)}
         order, renewed = self.tree.order, self._renewed(self.tree.parents[branch])
         return any(renewed.get(name, -1) > order[branch] for name in compared & counted)
+
+    def _settles(self, branch: cst.If, decision: Decision) -> bool:
+        """``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it: once a change."""
+        match decision.test:
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]):
+                assigned = self._assigned(self.tree.parents[branch]).get(dotted_text(left) or "", [])
+            case _:
+                return False
+        return any(
+            self.tree.order[each] > self.tree.order[branch] and alike(each.value, right) for each in assigned
+        )
+
+    @remembered
+    def _assigned(self, suite: cst.CSTNode) -> dict[str, list[cst.Assign]]:
+        """The assignments of a block itself, by their first targets."""
+        found: dict[str, list[cst.Assign]] = {}
+        for line in self.tree.parts(suite):
+            for each in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                if isinstance(each, cst.Assign):
+                    found.setdefault(dotted_text(each.targets[0].target) or "", []).append(each)
+        return found
 
     def _compared_names(self, decision: Decision) -> Iterator[str]:
         """The variables that the comparisons of a test depend on."""
