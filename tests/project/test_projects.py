@@ -151,7 +151,9 @@ def test_bad_projects_expect_something(name: str) -> None:
     kind = project.name.partition("_")[0]
     assert kind in ("bad", "good")
     assert kind == "good" or wanted(project)
-    assert 2 <= len([path for path in files_of(project) if path.stat().st_size]) <= 8
+    # What is there for one thing is small; the programs are as large as people write them.
+    most = 16 if project.parent.name == "programs" else 8
+    assert 2 <= len([path for path in files_of(project) if path.stat().st_size]) <= most
 
 
 def test_every_topic_has_both_kinds() -> None:

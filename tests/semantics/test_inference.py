@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.options import LintSettings
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
 
 
@@ -129,3 +129,79 @@ def test_where_of_three_arguments_gives_a_tensor_whatever_they_are() -> None:
     module = _model("import torch\ndef choose(mask, scores):\n    return torch.where(mask, scores, 0.0)\n")
     (read,) = [node for node in module.tree.nodes(cst.Call) if len(node.args) == 3]
     assert module.value(read).kind is Kind.TENSOR
+
+
+def test_a_dict_has_its_own_value_under_each_key() -> None:
+    module = _model(
+        "import torch\n"
+        "def step(x, short):\n"
+        "    if short:\n"
+        "        return {'loss': x.sum(), 'count': 1}\n"
+        "    return {'loss': x.mean(), 'count': 2, 'rate': 0.1}\n"
+        "out = step(torch.ones(2), True)\n"
+        "loss, count, rate = out['loss'], out['count'], out['rate']\n"
+        "print(loss, count, rate)\n"
+    )
+    kinds = [module.value(module.names.reads[name][0]).kind for name in ("loss", "count", "rate")]
+    assert kinds == [Kind.TENSOR, Kind.NUMBER, Kind.NUMBER]
+
+
+def test_keywords_of_the_callers_choice_are_what_the_calls_pass() -> None:
+    module = _model(
+        "import torch\n"
+        "def log(**values):\n"
+        "    for name, value in values.items():\n"
+        "        if isinstance(value, torch.Tensor):\n"
+        "            show(value)\n"
+        "        else:\n"
+        "            keep(value)\n"
+        "log(loss=torch.ones(2).cuda(), rate=0.1)\n"
+    )
+    shown, kept = (module.value(read) for read in module.names.reads["value"][1:])
+    assert shown.kind is Kind.TENSOR and shown.device is Device.ACCELERATOR
+    assert kept.kind is not Kind.TENSOR
+
+
+def test_a_call_of_what_a_table_has_runs_one_of_several_functions() -> None:
+    module = _model(
+        "class Base:\n"
+        "    def run(self):\n"
+        "        return self.step()\n"
+        "    def step(self):\n"
+        "        raise NotImplementedError\n"
+        "class One(Base):\n"
+        "    def step(self):\n"
+        "        return 1\n"
+        "class Two(Base):\n"
+        "    def step(self):\n"
+        "        return 2\n"
+        "def use(name):\n"
+        "    made = {'one': One, 'two': Two}[name]()\n"
+        "    return made.step(), made.run()\n"
+    )
+    (base, one, two) = (f for f in module.tree.nodes(cst.FunctionDef) if f.name.value == "step")
+    calls = {module.source(call): call for call in module.tree.nodes(cst.Call)}
+    assert module.callees(calls["made.step()"]) == (one, two)
+    assert module.callees(calls["self.step()"]) == (one, two)
+    assert module.callee(calls["made.step()"]) is None
+    assert module.value(calls["made.run()"]).kind is Kind.NUMBER
+    assert calls["made.step()"] in module.callers(one)
+    assert not any(call is calls["made.step()"] for call in module.callers(base))
+
+
+def test_a_helper_that_calls_itself_gives_back_a_structure_of_tensors() -> None:
+    module = _model(
+        "import torch\n"
+        "def move(batch):\n"
+        "    if isinstance(batch, torch.Tensor):\n"
+        "        return batch.cuda()\n"
+        "    if isinstance(batch, dict):\n"
+        "        return {name: move(part) for name, part in batch.items()}\n"
+        "    return type(batch)(move(part) for part in batch)\n"
+        "for batch in torch.utils.data.DataLoader(data):\n"
+        "    moved = move(batch)\n"
+        "    print(moved)\n"
+    )
+    (read,) = module.names.reads["moved"]
+    assert module.value(read).kind is Kind.BATCH
+    assert module.value(read).device is Device.ACCELERATOR

@@ -219,7 +219,8 @@ class Program(Part):
             holder = self.tree.parent(holder)
         match holder:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as named)]):
-                return Trained(named, model.value)
+                # What a model is given to may be a trainer.
+                return Trained(named, model.value) if self.module.value(named).kind is Kind.MODULE else None
             case _:
                 return None
 
@@ -246,7 +247,10 @@ class Program(Part):
     @cached_property
     def inference(self) -> Trained | None:
         """A model of its own that a program which trains none runs again and again on an accelerator."""
-        if not self._on_gpu or Backpropagation.of(self.module).happens:
+        if not self._on_gpu:
+            return None
+        files = (self.module, *self.module.companions("backward"))
+        if any(Backpropagation.of(each).happens for each in files):
             return None
         repeated = [
             call
