@@ -142,7 +142,7 @@ def test_a_dict_has_its_own_value_under_each_key() -> None:
         "loss, count, rate = out['loss'], out['count'], out['rate']\n"
         "print(loss, count, rate)\n"
     )
-    kinds = [module.value(module.names.reads[name][0]).kind for name in ("loss", "count", "rate")]
+    kinds = [module.value(module.names.reads(name)[0]).kind for name in ("loss", "count", "rate")]
     assert kinds == [Kind.TENSOR, Kind.NUMBER, Kind.NUMBER]
 
 
@@ -157,7 +157,7 @@ def test_keywords_of_the_callers_choice_are_what_the_calls_pass() -> None:
         "            keep(value)\n"
         "log(loss=torch.ones(2).cuda(), rate=0.1)\n"
     )
-    shown, kept = (module.value(read) for read in module.names.reads["value"][1:])
+    shown, kept = (module.value(read) for read in module.names.reads("value")[1:])
     assert shown.kind is Kind.TENSOR and shown.device is Device.ACCELERATOR
     assert kept.kind is not Kind.TENSOR
 
@@ -202,6 +202,6 @@ def test_a_helper_that_calls_itself_gives_back_a_structure_of_tensors() -> None:
         "    moved = move(batch)\n"
         "    print(moved)\n"
     )
-    (read,) = module.names.reads["moved"]
+    (read,) = module.names.reads("moved")
     assert module.value(read).kind is Kind.BATCH
     assert module.value(read).device is Device.ACCELERATOR
