@@ -82,6 +82,7 @@ class Index:
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
+        self._grounds: dict[Path, int] = {}
         self._spoken: dict[str, dict[Path, bool]] = {}
 
     @cached_property
@@ -146,7 +147,7 @@ class Index:
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._companions):
+            for links in (self._links, self._reached, self._companions, self._grounds):
                 links.clear()
             for name in ("_importers", "_steps", "unreadable"):
                 vars(self).pop(name, None)
@@ -252,14 +253,11 @@ class Index:
         if found:
             return found
         neighbours = self._neighbours(file)
-        return self._files_in(neighbours) if neighbours.bit_count() <= MOST_COMPANIONS else ()
+        return self.at_ranks(neighbours) if neighbours.bit_count() <= MOST_COMPANIONS else ()
 
     def _neighbours(self, file: Path) -> int:
         rank = self.rank(file)
         return self._steps[True][rank] | self._steps[False][rank] if rank else 0
-
-    def _files_in(self, ranks: int) -> tuple[Path, ...]:
-        return tuple(self._ordered[each - 1] for each in _ranks_in(ranks))
 
     def companions(self, file: Path) -> tuple[Path, ...]:
         """The other files that may run in one process with ``file``, in order.
@@ -270,17 +268,30 @@ class Index:
         if file not in self._companions:
             rank = self.rank(file)
             found = self._program(rank) & ~(1 << rank) if rank else 0
-            self._companions[file] = self._files_in(found)
+            self._companions[file] = self.at_ranks(found)
         return self._companions[file]
 
-    def grounds(self, files: Iterable[Path]) -> frozenset[Path]:
-        """The files that say how these are connected with others: their names may lead elsewhere one day.
+    def grounds(self, file: Path) -> int:
+        """The ranks of the files that say how one is connected with others, as `ranked`.
 
-        That are those that their imports pass, and the packages that they are in.
+        Names may lead elsewhere one day by what its imports pass, and by the packages that it is in.
         """
-        passed = {each for file in files for link in self.links(file) for each in link.through}
-        packages = {folder / INIT for file in files for folder in file.parents}
-        return frozenset((passed | packages) & self.files)
+        if file not in self._grounds:
+            passed = {each for link in self.links(file) for each in link.through}
+            packages = {folder / INIT for folder in file.parents}
+            self._grounds[file] = self.ranked(passed | packages)
+        return self._grounds[file]
+
+    def ranked(self, files: Iterable[Path]) -> int:
+        """A set of files as a number with the bit of each rank, which is joined with others in no time."""
+        found = 0
+        for file in files:
+            found |= 1 << self.rank(file)
+        return found & ~1
+
+    def at_ranks(self, ranks: int) -> tuple[Path, ...]:
+        """The files that were `ranked`, in order."""
+        return tuple(self._ordered[each - 1] for each in ranks_in(ranks))
 
     @cached_property
     def unreadable(self) -> frozenset[Path]:
@@ -290,7 +301,7 @@ class Index:
     def _program(self, rank: int) -> int:
         """The files of the programs that a file is part of; none if there are too many."""
         found = 0
-        for above in _ranks_in(self._reach(rank, up=True)):
+        for above in ranks_in(self._reach(rank, up=True)):
             if not found >> above & 1:
                 found |= self._reach(above, up=False)
             if found.bit_count() > MOST_COMPANIONS:
@@ -309,7 +320,7 @@ class Index:
         found, waiting = 1 << rank, 1 << rank
         while waiting:
             new = 0
-            for each in _ranks_in(waiting):
+            for each in ranks_in(waiting):
                 known = self._reached.get((up, each))
                 if known is not None:
                     found |= known
@@ -454,7 +465,7 @@ class Index:
         )
 
 
-def _ranks_in(files: int) -> Iterator[int]:
+def ranks_in(files: int) -> Iterator[int]:
     """The ranks of the files of a set, lowest first."""
     while files:
         lowest = files & -files

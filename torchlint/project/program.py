@@ -94,7 +94,7 @@ class Program:
     memory, so that nothing is worked out twice, whichever file is checked.
     """
 
-    def __init__(self, trees: Trees, settings: Settings, edges: dict[Path, set[Path]] | None = None) -> None:
+    def __init__(self, trees: Trees, settings: Settings, edges: dict[int, int] | None = None) -> None:
         self.trees, self.index = trees, trees.index
         self.settings = settings
         self.forest = trees.forest
@@ -211,7 +211,8 @@ class Program:
         return self._files[part.tree.rank]
 
     def _note(self, file: Path, *others: Path) -> None:
-        self.edges.setdefault(file, set()).update(other for other in others if other != file)
+        rank = self.index.rank(file)
+        self.edges[rank] = self.edges.get(rank, 0) | self.index.ranked(others) & ~(1 << rank)
 
     def defines(self, names: Names, binding: Binding) -> bool:
         """Whether an import brings a function, a class or a file of the project, which is no other's name."""
@@ -363,8 +364,8 @@ class Program:
         if file not in self._direct:
             root = self.index.folders.root
             self._direct[file] = [user for user in self.index.users(file) if not is_test(user, root)]
-        # Those that do not speak of what is looked for may do so in the next run.
-        self._note(file, *self._direct[file])
+            # Those that do not speak of what is looked for may do so in the next run.
+            self._note(file, *self._direct[file])
         return self._direct[file]
 
     def _find_users(

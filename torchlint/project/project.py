@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.project.index import Index
+from torchlint.project.index import Index, ranks_in
 from torchlint.project.roots import is_test
 from torchlint.project.traces import Consulted
 from torchlint.source import Source
@@ -30,7 +30,8 @@ class Project:
         self._trees: Trees | None = None
         self._program: Program | None = None
         # They stay when a program is made anew: what was found already rests on them.
-        self._edges: dict[Path, set[Path]] = {}
+        self._edges: dict[int, int] = {}
+        self._sets: dict[int, frozenset[Path]] = {}
         self._words: dict[Path, Words] = {}
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
@@ -79,23 +80,33 @@ class Project:
 
         Beside that it may rest on which files there are, and what each of them imports.
         """
-        found: set[Path] = set()
-        waiting = [file]
-        while waiting:
-            new = self._edges.get(waiting.pop(), set()) - found
-            found |= new
-            waiting += new
         index, configs = self.index, self.index.configs
         given_up = index.is_connected(file) and not index.companions(file)
-        if file in configs.files:
-            for program in configs.readers(file):
-                rests = self.consulted(program)
-                found |= {program, *rests.files}
-                given_up = given_up or rests.names
-        found |= index.grounds({*found, file}) | index.unreadable
-        found.update(path for other in (file, *found) for path in configs.named(other))
+        found, waiting = 0, index.ranked([file])
+        while waiting:
+            new = 0
+            for rank in ranks_in(waiting):
+                new |= self._edges.get(rank, 0)
+            waiting = new & ~found
+            found |= waiting
+        read: set[Path] = set(configs.named(file))
+        for program in configs.readers(file) if file in configs.files else ():
+            rests = self.consulted(program)
+            found |= index.ranked([program, *rests.files])
+            read |= rests.files - index.files
+            given_up = given_up or rests.names
+        for other in (file, *self._at_ranks(found)):
+            found |= index.grounds(other) if other in index.files else 0
         # It may be one of them: most files of a large project rest on the same ones, remembered once.
-        return Consulted(frozenset(found), given_up)
+        files = self._at_ranks(found | index.ranked(index.unreadable))
+        if configs.files:
+            read.update(path for other in files for path in configs.named(other))
+        return Consulted(files | read if read else files, given_up)
+
+    def _at_ranks(self, ranks: int) -> frozenset[Path]:
+        if ranks not in self._sets:
+            self._sets[ranks] = frozenset(self.index.at_ranks(ranks))
+        return self._sets[ranks]
 
     def configured_by(self, file: Path) -> list[Path]:
         """The files in which something may be found at a place in a configuration file, in order.
@@ -111,7 +122,8 @@ class Project:
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of a file, of those that may lend it theirs, and of configurations that these name."""
         others = self.index.around(file)
-        self._edges.setdefault(file, set()).update(others)
+        rank = self.index.rank(file)
+        self._edges[rank] = self._edges.get(rank, 0) | self.index.ranked(others)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
         every = (*others, *sorted(configs))
         return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in every)])

@@ -76,6 +76,7 @@ class Contents:
         self._shapes: dict[Path, bytes] = {}
         self._names: dict[Path, str] = {}
         self._digests: dict[tuple[Path, tuple[int, ...]], str | None] = {}
+        self._runs: dict[tuple[Path, frozenset[Path]], tuple[int, ...]] = {}
 
     def of(self, file: Path) -> Content | None:
         """What a file holds; None if it cannot be read."""
@@ -122,13 +123,19 @@ class Contents:
 
     def trace(self, layout: Layout, consulted: Consulted) -> Trace:
         """The trace of a result that rests on what was consulted."""
-        ranks = layout.ranks
-        runs = _runs(sorted(ranks[file] for file in consulted.files if file in ranks))
+        runs = self._runs_of(layout, consulted.files)
         digest = self._digest(layout, runs)
         assert digest is not None
         if consulted.names:
             return Trace(runs, digest, self._whole(layout), self._top_level(layout))
         return Trace(runs, digest)
+
+    def _runs_of(self, layout: Layout, files: frozenset[Path]) -> tuple[int, ...]:
+        key = layout.root, files
+        if key not in self._runs:
+            ranks = layout.ranks
+            self._runs[key] = _runs(sorted(ranks[file] for file in files if file in ranks))
+        return self._runs[key]
 
     def holds(self, layout: Layout, trace: Trace) -> bool:
         """Whether all files of a trace, which is of a project of the same shape, are as they were."""
