@@ -17,7 +17,7 @@ from torchlint import runner
 from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings, Options
-from torchlint.project import index, program, project
+from torchlint.project import index, program
 from torchlint.project.layout import Layouts
 from torchlint.runner import Mode
 from torchlint.store import Store
@@ -166,13 +166,13 @@ class Editing(RuleBasedStateMachine):
         texts=st.sampled_from(PROJECTS),
         users=st.sampled_from([1, 24]),
         companions=st.sampled_from([3, 60]),
-        together=st.sampled_from([1_500, 600_000]),
+        library=st.sampled_from([0, 1]),
     )
-    def begin(self, texts: dict[str, str], users: int, companions: int, together: int) -> None:
+    def begin(self, texts: dict[str, str], users: int, companions: int, library: int) -> None:
         """Lay a project, with limits that can be crossed."""
         self.limits.setattr(program, "_MOST_USERS", users)
         self.limits.setattr(index, "MOST_COMPANIONS", companions)
-        self.limits.setattr(project, "_MOST_TOGETHER", together)
+        self.limits.setattr(program, "_MOST_USERS_IN_LIBRARY", library)
         for name, text in texts.items():
             self.write(name, text)
 
