@@ -362,7 +362,10 @@ def _of_outline(
     pulse: Callable[[], None],
     project: Project | None,
 ) -> tuple[list[Diagnostic], list[str]]:
-    """What the rules find in the outline of the file, and those that need the full tree to tell."""
+    """What the rules find in the outline of the file, and those that need the full tree to tell.
+
+    A project has the full tree of a file that cannot be outlined.
+    """
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
 

@@ -14,7 +14,7 @@ from torchlint.cache import Cache
 from torchlint.commands import build
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings, Options
-from torchlint.project import index, records
+from torchlint.project import index, layout, records
 from torchlint.project.layout import Layouts
 from torchlint.runner import Mode
 from torchlint.source import Source
@@ -431,3 +431,52 @@ def test_what_code_out_of_sight_may_use_is_not_changed_without_being_asked(
     assert "Variable(" not in after
     assert ("@torch.no_grad()" not in after) is others
     assert ("import Variable" in after) is others
+
+
+def test_stray_modules_above_a_project_are_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a folder with modules in it has too many folders, the root is the next one below."""
+    monkeypatch.setattr(layout, "MOST_FOLDERS_UNMARKED", 5)
+    for number in range(6):
+        (tmp_path / f"project{number}" / "utils").mkdir(parents=True)
+    stray = tmp_path / "stray.py"
+    train, helper = tmp_path / "project0" / "train.py", tmp_path / "project0" / "utils" / "helper.py"
+    for path in (stray, train, helper):
+        path.touch()
+    for order in ((stray, helper, train), (train, stray, helper)):
+        layouts = Layouts(lambda _: Options())
+        found = {path: layouts.of(path) for path in order}
+        assert found[stray] is None
+        assert layouts.given_up == [tmp_path]
+        project = found[train]
+        assert project is not None
+        assert project is found[helper]
+        assert (project.root, project.files) == (train.parent, (train, helper))
+
+
+MATCHING = """\
+    import torch
+    from helpers import report
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for batch in loader:
+            loss = model(batch.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            match batch.ndim:
+                case 2:
+                    report(loss)
+    """
+
+
+def test_a_file_that_cannot_be_outlined_knows_the_others(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its full tree stands among the others: nothing is built for it alone."""
+    from torchlint.project.project import Project
+
+    lay(work, {"train.py": MATCHING, "helpers.py": "def report(loss):\n    print(loss.item())\n"})
+    monkeypatch.delattr(Project, "apart")
+    (item,) = map(json.loads, found("helpers.py", "--select", "TL202"))
+    assert item["related"][0]["filename"].endswith("train.py")
+    assert found("train.py", "--select", "TL202") == []

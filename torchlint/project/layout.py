@@ -5,7 +5,7 @@ Every file is part of one project at most. Where one project lies within another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from torchlint.documents import is_document
 from torchlint.files import TooManyError, files_below
 from torchlint.options import AUTO, Options
 from torchlint.project.configs import named_by
-from torchlint.project.roots import is_built, is_marked, is_root, root_around, root_of
+from torchlint.project.roots import is_built, is_marked, is_root, roots_around, roots_of
 from torchlint.source import most_bytes
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Layouts:
         self._respect_gitignore = respect_gitignore
         self._content = content
         self._found: dict[Path, Layout] = {}
+        self._too_large: set[Path] = set()
         self._roots: dict[tuple[Path, bool], Path] = {}
         self._are_roots: dict[Path, bool] = {}
         self.given_up: list[Path] = []
@@ -118,7 +119,7 @@ class Layouts:
         layouts = {id(layout): layout for file in files if (layout := self.of(file)) is not None}
         for folder in folders:
             if self._options_for(folder).project:
-                layout = self._of_root(root_around(folder))
+                layout = self._found[self._first_usable(roots_around(folder))]
                 layouts[id(layout)] = layout
         documents = {path for layout in layouts.values() for path in layout.documents}
         return tuple(sorted(path for path in documents if any(folder in path.parents for folder in folders)))
@@ -132,15 +133,28 @@ class Layouts:
         """The project that a file lies in, whether or not it is one of its files."""
         key = file.parent, is_document(file)
         if key not in self._roots:
-            self._roots[key] = root_around(file.parent) if is_document(file) else root_of(file)
-        return self._of_root(self._roots[key])
+            roots = roots_around(file.parent) if is_document(file) else roots_of(file)
+            self._roots[key] = self._first_usable(roots)
+        return self._found[self._roots[key]]
 
-    def _of_root(self, root: Path) -> Layout:
-        if root not in self._found:
-            self._found[root] = self._layout(root)
-        return self._found[root]
+    def _first_usable(self, roots: Sequence[Path]) -> Path:
+        """The first of some roots whose project is not too large to be looked at, or else the last."""
+        for root in roots:
+            if root in self._too_large:
+                continue
+            layout = self._found.get(root) or self._layout(root)
+            if layout is not None:
+                self._found[root] = layout
+                return root
+            self._too_large.add(root)
+        last = roots[-1]
+        if last not in self._found:
+            self.given_up.append(last)
+            self._found[last] = Layout(last)
+        return last
 
-    def _layout(self, root: Path) -> Layout:
+    def _layout(self, root: Path) -> Layout | None:
+        """The layout of the project with a root; None if it has too many folders or files."""
         most = MOST_FOLDERS if is_marked(root) else MOST_FOLDERS_UNMARKED
         documents: set[Path] = set()
         try:
@@ -152,12 +166,10 @@ class Layouts:
                 documents=documents,
             )
         except TooManyError:
-            self.given_up.append(root)
-            return Layout(root)
+            return None
         files = tuple(file for file in found if self._is_own(file, root))
         if len(files) > MOST_FILES:
-            self.given_up.append(root)
-            return Layout(root)
+            return None
         kind = self._options_for(root).project_kind
         return Layout(root, files, kind, named_by(files, root, documents, self._content))
 

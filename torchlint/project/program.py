@@ -135,16 +135,15 @@ class Program:
         return module
 
     def begin(self, source: Source, effort: Effort) -> Module | None:
-        """The model of a file that is to be checked, if it has an outline; steps are counted for it anew.
+        """The model of a file that is to be checked, None if it cannot be read; its steps are counted anew.
 
         Whatever of other files has to be read for it counts for so much more.
         """
         self.effort.spent, self.effort.most = 0, effort.most
         self.effort.limit = effort.most
         module = self.module(source.path)
-        if module is None or not isinstance(module.tree, Outline):
-            return None
-        module.place_by(source.locate)
+        if module is not None:
+            module.place_by(source.locate)
         return module
 
     def _link(self, file: Path, tree: SyntaxTree, source: Source | None) -> Module:

@@ -24,29 +24,35 @@ _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
 def root_of(file: Path) -> Path:
-    """The root of the project that a file belongs to.
+    """The root of the project that a file belongs to, the first of `roots_of`."""
+    return roots_of(file)[0]
+
+
+def roots_of(file: Path) -> list[Path]:
+    """The folders that may be the root of the project that a file belongs to, the most likely one first.
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
-    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``.
+    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``. The others follow, from the
+    highest to the nearest, as modules may lie about in a folder with many projects.
     """
     marked = next(filter(is_root, file.parents), None)
     if marked is not None:
-        return marked
-    folder = above_package(file.parent)
-    while folder != folder.parent and _has_modules(folder.parent):
-        folder = above_package(folder.parent)
-    return folder
+        return [marked]
+    folders = [above_package(file.parent)]
+    while (folder := folders[0]) != folder.parent and _has_modules(folder.parent):
+        folders.insert(0, above_package(folder.parent))
+    return folders
 
 
-def root_around(folder: Path) -> Path:
-    """The root of the project that the configuration files in a folder belong to.
+def roots_around(folder: Path) -> list[Path]:
+    """The folders that may be the root of the project that the configuration files in a folder belong to.
 
-    That is the one of the nearest programs: those in the folder, or in one not far above it.
+    Those are the ones of the nearest programs: those in the folder, or in one not far above it.
     """
     around = (folder, *folder.parents)[:_NOT_FAR]
     near = next((up for up in around if is_marked(up) or _has_modules(up)), folder)
-    return root_of(near / INIT)
+    return roots_of(near / INIT)
 
 
 def _has_modules(folder: Path) -> bool:
