@@ -1294,10 +1294,15 @@ class Inference:
         if yielded:
             item = join(yielded)
             return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
-        values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
+        given = [e.value for e in exits if isinstance(e, cst.Return) and e.value is not None]
+        values = [self.value(node) for node in given]
         result = join(values) if values else UNKNOWN if is_abstract(function) else NONE
-        if result.kind is Kind.UNKNOWN and (structure := _structure(values)) is not None:
-            return structure
+        if result.kind is Kind.UNKNOWN:
+            # ``if not batch: return {}`` says nothing of what the other ways out return.
+            filled = [value for node, value in zip(given, values, strict=True) if not _is_empty(node)]
+            structure = _structure(filled)
+            if structure is not None:
+                return structure
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
             several = [value for value in values if value.kind is Kind.TUPLE]
@@ -1311,6 +1316,11 @@ class Inference:
 def _item(value: Value) -> Value | None:
     """What each item of a comprehension is; None while that is still being worked out."""
     return None if value is BOTTOM else value
+
+
+def _is_empty(node: cst.BaseExpression) -> bool:
+    """Whether an expression is ``{}``, ``[]`` or ``()``."""
+    return isinstance(node, (cst.Dict, cst.List, cst.Tuple)) and not node.elements
 
 
 def _structure(values: Sequence[Value]) -> Value | None:

@@ -251,6 +251,8 @@ class _Attribute:
                 b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)
             ):
                 return False
+            case cst.Attribute():
+                return False  # ``{"key": self.k_proj}``: the attribute registers it, here or in a base class
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
                 return onward(inner, path=path)
             case cst.Call(args=[cst.Arg(value=inner), *_]) if self.module.qualified(node.func) in WRAPPERS:
