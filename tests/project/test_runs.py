@@ -118,6 +118,53 @@ CONFIGURED = {
     "conf/train.yaml": "defaults:\n  - data: images\n  - _self_\n",
     "conf/data/images.yaml": "loader:\n  batch_size: 64\n",
 }
+# Two programs with a library that moves batches and backpropagates for them.
+LIBRARY = {
+    "engine.py": """\
+        class Engine:
+            def __init__(self, device, scaler=None):
+                self.device = device
+                self.scaler = scaler
+
+            def move(self, batch):
+                for name, tensor in batch.items():
+                    batch[name] = tensor.to(self.device)
+
+            def backward(self, loss):
+                if self.scaler is not None:
+                    loss = self.scaler.scale(loss)
+                loss.backward()
+        """,
+    "train.py": """\
+        import torch
+        import torch.nn.functional as F
+        from torch.utils.data import DataLoader
+
+        from engine import Engine
+
+        def train(dataset):
+            engine = Engine(torch.device("cuda"))
+            model = torch.nn.Linear(8, 8).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for batch in DataLoader(dataset, batch_size=64, num_workers=4):
+                engine.move(batch)
+                optimizer.zero_grad()
+                output = model(batch["x"])
+                loss = F.mse_loss(output, batch["y"])
+                engine.backward(loss)
+                optimizer.step()
+        """,
+    "other.py": """\
+        from engine import Engine
+        from helper import scaled
+
+        def tune(model, batch, device):
+            engine = Engine(device)
+            engine.move(batch)
+            engine.backward(scaled(model(batch)))
+        """,
+    "helper.py": "def scaled(loss):\n    return loss.mean() * 2\n",
+}
 PROJECTS = {"training": TRAINING, "package": PACKAGE, "configured": CONFIGURED}
 
 
@@ -189,6 +236,20 @@ def test_names_are_followed_in_programs_of_any_size(work: Path, monkeypatch: pyt
     assert whole == sorted(item for file in files for item in found("--no-cache", file))
     assert whole == found("--no-cache", *reversed(files))
     assert whole == found(work) == found(work)
+
+
+def test_a_library_of_many_programs_is_as_if_it_was_not_seen(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(work, LIBRARY)
+    alone = {
+        name: found("--no-cache", "--no-project", "--select", "TL102,TL301", work / name) for name in LIBRARY
+    }
+    monkeypatch.setattr(index, "MOST_COMPANIONS", 2)
+    together = {name: found("--no-cache", "--select", "TL102,TL301", work / name) for name in LIBRARY}
+    assert together == alone
+    assert any("TL102" in item for item in alone["train.py"])
+    assert not any("TL301" in item for item in alone["train.py"])
 
 
 def test_what_is_staged_counts_for_the_other_files(work: Path) -> None:

@@ -352,6 +352,10 @@ class Program:
             self._companions[key] = self._modules_of(self._speaking_of(self._companions_of(file), words))
         return self._companions[key]
 
+    def is_companion(self, part: Any, other: Any) -> bool:
+        """Whether another module is among the `companions` of a module."""
+        return self.file(other) in self._companions_of(self.file(part))
+
     def _companions_of(self, file: Path) -> Collection[Path]:
         """The other files of the programs that a file is part of."""
         others = self.index.companions(file)

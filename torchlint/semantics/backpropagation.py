@@ -121,9 +121,11 @@ class Backpropagation(Part):
             return Backward(call, arguments[:1], (), self._retains(call))
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value in _BACKWARD:
-            if module.callee(call) is not None:
+            callee = module.callee(call)
+            if callee is not None and not module.leads_outside(call):
                 return None
-            hands_on = func.attr.value != "backward" or module.value(func.value).kind is Kind.ACCELERATOR
+            kind = module.value(func.value).kind
+            hands_on = func.attr.value != "backward" or callee is not None or kind is Kind.ACCELERATOR
             losses = arguments if hands_on else () if arguments else (func.value,)
             return Backward(call, (func.value, *arguments), losses, self._retains(call))
         if arguments and "scaler" in _last_word(func).lower() and module.callee(call) is None:

@@ -195,12 +195,12 @@ class Datasets(Part):
 
     def _asks_dataset(self, node: cst.Subscript) -> bool:
         """``self.dataset[i]``: an item of another dataset, which makes it in its own way."""
-        match node.value:
-            case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)) if ends(name, Role.DATASET):
-                kind = self.module.value(node.value).kind
-                return kind is Kind.DATASET or kind is Kind.UNKNOWN
-            case _:
-                return False
+        owner = node.value
+        if isinstance(owner, cst.Subscript):
+            named = has(last_name(owner.value), Role.DATASET)  # One of several: ``self.datasets[k][i]``.
+        else:
+            named = ends(last_name(owner), Role.DATASET)
+        return named and self.module.value(owner).kind in (Kind.DATASET, Kind.UNKNOWN)
 
     def _is_cheap(self, call: cst.Call) -> bool:
         name = self.module.qualified(call.func)

@@ -77,6 +77,9 @@ class Link(Protocol):
         With ``words``, those that have one of them in their text.
         """
 
+    def is_companion(self, module: Any, other: Any) -> bool:
+        """Whether another module is among the `companions` of a module."""
+
     def users(
         self, module: Any, words: tuple[str, ...], *, instances: bool = False, heirs: bool = False
     ) -> Sequence[Any]:

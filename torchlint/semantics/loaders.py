@@ -768,7 +768,7 @@ class Loaders(Part):
         if dotted is not None:
             return not dotted.startswith(("builtins.", "torch.", "numpy.")) or dotted.startswith("torch.cuda")
         if self.module.callee(call) is not None:
-            return False
+            return self.module.leads_outside(call)
         callee = self.module.value(call.func)
         if callee.kind is Kind.MODULE:
             # A parallel wrapper sends its inputs to the devices by itself, and so may the model of another

@@ -149,6 +149,16 @@ class Module:
         """Those other files of its programs that have one of some words in their text."""
         return () if self.link is None else self.link.companions(self, words)
 
+    def leads_outside(self, call: cst.Call) -> bool:
+        """Whether a call runs a function of another file that is not judged together with this one.
+
+        Such a file is part of too many programs: what it does with its arguments is not looked at.
+        """
+        callee = self.callee(call)
+        if self.link is None or callee is None or not self.tree.is_elsewhere(callee):
+            return False
+        return not self.link.is_companion(self.link.home(callee), self)
+
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
 

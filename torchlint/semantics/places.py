@@ -638,7 +638,14 @@ class Places(Part):
         work = self._work_of(function)
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
-        return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
+        return work.trains and not (work.starts or work.batches or tests or self._is_called(function))
+
+    def _is_called(self, function: Function) -> bool:
+        """Whether anything runs a function that is known to be run: no lambda that goes to others."""
+        callers = map(self.module.function, self.module.callers(function))
+        return any(
+            not isinstance(caller, cst.Lambda) or any(self._run_from(caller, False)) for caller in callers
+        )
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:
