@@ -675,6 +675,14 @@ PROGRAMS = {
             device = next(model.parameters()).device  #: next(model.parameters()) => accelerated=yes
             for x in loader:
                 yield model(x.to(device))
+
+        class Net(torch.nn.Module):
+            @property
+            def device(self):
+                return next(self.parameters()).device  #: next(self.parameters()).device => device=accelerator
+
+            def start(self):
+                return torch.zeros(3, device=self.device)  #: self.device => device=accelerator
     """,
     "devices that are handed on": """
         from agents import Agent

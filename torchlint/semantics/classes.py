@@ -177,11 +177,12 @@ class Classes:
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
         handles_data = any(dotted.endswith(_NO_MODULE_BASE) for dotted in bases)
-        modular = opaque and "forward" in methods and not handles_data
+        modular = opaque and not handles_data
         modular = modular and not self.of_other_framework and not any(map(other_module, bases))
-        if kind is Kind.OBJECT and modular and self._calls_base(methods):
+        if kind is Kind.OBJECT and modular:
             # A base of another file, and it has a forward: a module by every convention.
-            kind = Kind.MODULE
+            forward = "forward" in methods and self._calls_base(methods)
+            kind = Kind.MODULE if forward or self._asks_itself_as_module(methods) else kind
         heir = any(parent.heir_of_lightning for parent in parents)
         if not heir and kind in (Kind.OBJECT, Kind.MODULE) and opaque:
             heir = not handles_data and self._takes_lightning_steps(methods)
@@ -201,6 +202,16 @@ class Classes:
             return False
         bindings = (found for bound in self.names.module_scope.bindings.values() for found in bound)
         return any((binding.imported or "").partition(".")[0] in _LIGHTNING_PACKAGES for binding in bindings)
+
+    def _asks_itself_as_module(self, methods: dict[str, cst.FunctionDef]) -> bool:
+        """Whether a method asks where the parameters of its own instance are: ``next(self.parameters())``."""
+        if "parameters" in methods or not self.tree.mentions("next(self.parameters())"):
+            return False
+        return any(
+            isinstance(node, cst.Call) and _is_first_parameter(node)
+            for method in methods.values()
+            for node in self.tree.descendants(method)
+        )
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Whether the constructor hands on to a base class, as modules must."""
@@ -317,3 +328,18 @@ def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
         elif isinstance(statement, cst.Try):
             found.extend(_statements(statement.body))
     return found
+
+
+def _is_first_parameter(call: cst.Call) -> bool:
+    match call:
+        case cst.Call(
+            func=cst.Name("next"),
+            args=[
+                cst.Arg(
+                    value=cst.Call(func=cst.Attribute(value=cst.Name("self"), attr=cst.Name("parameters")))
+                )
+            ],
+        ):
+            return True
+        case _:
+            return False

@@ -15,7 +15,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
 
@@ -131,21 +131,9 @@ def _weighed(module: Module) -> Evidence:
     tree, names, inference = module.tree, module.names, module.inference
     if named_accelerators(module) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    if tree.mentions("parameters") and any(map(_is_place_of_model, tree.nodes(cst.Attribute))):
+    if tree.mentions("parameters") and any(map(is_place_of_model, tree.nodes(cst.Attribute))):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if _defined_for_others(tree, names, inference) else Evidence.CPU
-
-
-def _is_place_of_model(attribute: cst.Attribute) -> bool:
-    """``next(model.parameters()).device``: who asks where a model is, does not expect it in host memory."""
-    match attribute:
-        case cst.Attribute(
-            value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")
-        ):
-            if isinstance(asked, cst.Call) and last_name(asked) == "iter" and len(asked.args) == 1:
-                asked = asked.args[0].value
-            return isinstance(asked, cst.Call) and (last_name(asked) or "").endswith("parameters")
-    return False
 
 
 def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:

@@ -44,7 +44,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -831,6 +831,8 @@ class Inference:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
             return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
+        if result.kind is Kind.DEVICE and result.device is Device.UNKNOWN and is_place_of_model(node):
+            return result.on(Device.ACCELERATOR)
         if result is BOTTOM or result.known:
             return result
         if is_noise_level(attr, dotted_text(node.value) or ""):

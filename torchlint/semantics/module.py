@@ -249,16 +249,19 @@ class Module:
     # ------------------------------------------------------------------ calls
 
     @remembered
-    def call(self, call: cst.Call) -> calls.BoundCall:
-        """The arguments of a call laid against the signature of what it calls."""
-        signature, presets = self._signature(call)
+    def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
+        """The arguments of a call laid against the signature of what it calls, or of an override of that."""
+        signature, presets = self._signature(call, override)
         return calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
 
-    def argument(self, call: cst.Call, name: str) -> Argument:
-        """What a call passes for the parameter ``name``."""
-        return Argument(self.call(call).get(name), self.value)
+    def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
+        """What a call passes for the parameter ``name`` of what it calls, or of an override of that."""
+        bound = self.call(call) if override is None else self.call(call, override)
+        return Argument(bound.get(name), self.value)
 
-    def _signature(self, call: cst.Call) -> tuple[calls.Signature | None, Sequence[cst.Call]]:
+    def _signature(
+        self, call: cst.Call, override: cst.FunctionDef | None
+    ) -> tuple[calls.Signature | None, Sequence[cst.Call]]:
         dotted = self.qualified(call.func)
         if dotted is not None:
             return SIGNATURES.get(dotted), ()
@@ -269,7 +272,7 @@ class Module:
         definition = callee.definition
         if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
             bound = isinstance(definition, cst.FunctionDef) and callee.receiver is not None
-            return calls.signature_of_function(definition, bound=bound), callee.presets
+            return calls.signature_of_function(override or definition, bound=bound), callee.presets
         if isinstance(definition, cst.ClassDef) and callee.kind is Kind.CLASS:
             info = self.classes.info(definition)
             init = info.method("__init__")

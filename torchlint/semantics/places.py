@@ -544,27 +544,41 @@ class Places(Part):
 
     def _excludes(self, call: cst.BaseExpression, function: Function, conditions: _Conditions) -> bool:
         """Whether what a call passes rules out one of the branches."""
-        if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
+        if not isinstance(call, cst.Call):
             return False
+        callee, override = self.module.callee(call), None
+        if callee is not function:
+            override = self._override(function, callee)
+            if override is None:
+                return False
 
         def contradicts(guard: Guard) -> bool | None:
-            return self._contradicts(call, function, guard) or None
+            return self._contradicts(call, function, guard, override) or None
 
         return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
 
-    def _contradicts(self, call: cst.Call, function: Function, guard: Guard) -> bool:
+    def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
+        """A function that a call may run if it is the override of the method that the call names."""
+        if not isinstance(function, cst.FunctionDef) or not isinstance(callee, cst.FunctionDef):
+            return None
+        owned = self.module.classes.owner(function) is not None
+        return function if owned and function.name.value == callee.name.value else None
+
+    def _contradicts(
+        self, call: cst.Call, function: Function, guard: Guard, override: cst.FunctionDef | None
+    ) -> bool:
         """Whether a test of a parameter comes out otherwise for what a call passes.
 
         Or so in few rounds only: ``step(x, log=i % 100 == 0)``.
         """
         match guard.test:
             case cst.Name() as name if self._is_parameter(name, function):
-                passed = self.module.argument(call, name.value)
+                passed = self.module.argument(call, name.value, override)
                 if guard.holds and passed.node is not None and self._throttling.rarely_true(passed.node):
                     return True
                 return passed.constant is not MISSING and bool(passed.constant) is not guard.holds
             case cst.Comparison(left=cst.Name() as name, comparisons=[comparison]):
-                given = self.module.argument(call, name.value).constant
+                given = self.module.argument(call, name.value, override).constant
                 expected = self.module.value(comparison.comparator).constant
                 same = isinstance(comparison.operator, (cst.Is, cst.Equal))
                 differs = isinstance(comparison.operator, (cst.IsNot, cst.NotEqual))

@@ -38,3 +38,15 @@ def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpress
 def last_words(dotted: Iterable[str]) -> frozenset[str]:
     """The last words of some dotted names: what calls of them are spelt with, as a rule."""
     return frozenset(name.rpartition(".")[2] for name in dotted)
+
+
+def is_place_of_model(attribute: cst.Attribute) -> bool:
+    """``next(model.parameters()).device``: who asks where a model is, does not expect it in host memory."""
+    match attribute:
+        case cst.Attribute(
+            value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")
+        ):
+            if isinstance(asked, cst.Call) and last_name(asked) == "iter" and len(asked.args) == 1:
+                asked = asked.args[0].value
+            return isinstance(asked, cst.Call) and (last_name(asked) or "").endswith("parameters")
+    return False
