@@ -177,8 +177,8 @@ class Program:
 
     def is_imported(self, part: Any) -> bool:
         """Whether another file of the project imports a module, or what it defines."""
-        users = self.index.users(self.file(part))
-        self._note(self.file(part), *users)
+        users = sorted(self.index.users(self.file(part)))
+        self._note(self.file(part), *users[:1])
         return bool(users)
 
     def shows_users(self, part: Any, name: str) -> bool:
@@ -316,9 +316,11 @@ class Program:
     def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
         """Whether the text of a module that may use another has a word; with ``instances``, of any module."""
         file = self.file(part)
-        if self._speaking_of(self._direct_users(file), (word,)):
-            return True
-        return instances and bool(self._speaking_of(self._companions_of(file), (word,)))
+        direct = self._direct_users(file)
+        found = self._speaking_of(direct, (word,))
+        # One that has it is witness enough; where none has, each of them may have it in the next run.
+        self._note(file, *(found[:1] or direct))
+        return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
@@ -366,9 +368,7 @@ class Program:
         """The files that may name what a file defines, tests left out."""
         if file not in self._direct:
             root = self.index.folders.root
-            self._direct[file] = [user for user in self.index.users(file) if not is_test(user, root)]
-            # Those that do not speak of what is looked for may do so in the next run.
-            self._note(file, *self._direct[file])
+            self._direct[file] = sorted(user for user in self.index.users(file) if not is_test(user, root))
         return self._direct[file]
 
     def _find_users(
@@ -381,7 +381,11 @@ class Program:
             found = [user for user in found if bases.search(self.index.text(user))]
         most = _MOST_USERS if self.index.companions(file) else _MOST_USERS_IN_LIBRARY
         if len(found) > most:
+            # As long as these are among them there are too many.
+            self._note(file, *found[: most + 1])
             return ()
+        # Those that do not speak of what is looked for may do so in the next run.
+        self._note(file, *direct)
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
