@@ -272,9 +272,9 @@ class Index:
         return self._companions[file]
 
     def grounds(self, file: Path) -> int:
-        """The ranks of the files that say how one is connected with others, as `ranked`.
+        """The files that decide where the imports of one lead, as `ranked`.
 
-        Names may lead elsewhere one day by what its imports pass, and by the packages that it is in.
+        Those are the files that its imports go through, and the ``__init__.py`` of the packages around it.
         """
         if file not in self._grounds:
             passed = {each for link in self.links(file) for each in link.through}
@@ -283,7 +283,7 @@ class Index:
         return self._grounds[file]
 
     def ranked(self, files: Iterable[Path]) -> int:
-        """A set of files as a number with the bit of each rank, which is joined with others in no time."""
+        """A set of files as a number that has the bit of each file's rank: unions of those are fast."""
         found = 0
         for file in files:
             found |= 1 << self.rank(file)
