@@ -33,7 +33,7 @@ lint: $(VENV)/dev
 	$(TORCHLINT) check setup.py torchlint rules tests benchmarks
 
 tests: $(VENV)/dev
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal
 
 generate: $(VENV)/dev
 	$(VENV)/bin/python -m torchlint.dev generate
