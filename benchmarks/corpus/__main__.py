@@ -18,6 +18,7 @@ from benchmarks.corpus import (
     findings,
     fixes,
     packages,
+    readings,
     report,
     reports,
     soundness,
@@ -325,6 +326,27 @@ def compare(
     if output is None:
         click.echo(text, nl=False)
     sys.exit(2 if broken else int(any(done)))
+
+
+@main.command()
+@click.option(
+    "--readings",
+    "where",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=readings.FILE,
+    show_default="benchmarks/corpus/readings.tsv",
+    help="The table that was filled in by hand.",
+)
+def read(where: Path) -> None:
+    """How many findings two people would act on, by rule and in all."""
+    found = readings.readings(where)
+    click.echo(f"{'':7}{'read':>6}{'change':>9}{'true':>7}{'wrong':>8}{'agreed':>9}")
+    for name, row in {**readings.by_rule(found), "all": readings.tally(found)}.items():
+        shares = (f"{part / row.read:.0%}" for part in (row.change, row.true, row.wrong, row.agreed))
+        change, true, wrong, agreed = shares
+        click.echo(f"{name:7}{row.read:6d}{change:>9}{true:>7}{wrong:>8}{agreed:>9}")
+    packages_read = len({each.package for each in found})
+    click.echo(f"{len(found)} findings in {packages_read} packages")
 
 
 @main.command()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.corpus import findings, fixes, packages, reports, tally
+from benchmarks.corpus import findings, fixes, packages, readings, reports, tally
 from benchmarks.corpus.findings import Finding
 from benchmarks.corpus.packages import Package
 
@@ -195,3 +195,35 @@ def test_every_package_is_pinned_once(tmp_path: Path) -> None:
     pinned = packages.pinned(tmp_path)
     assert len({package.name for package in pinned}) == len(pinned) >= 10
     assert all(package.folder == tmp_path / f"{package.name}-{package.version}" for package in pinned)
+
+
+def _readings(folder: Path, *rows: str) -> Path:
+    file = folder / "readings.tsv"
+    lines = ["\t".join(readings.COLUMNS), *(row.replace("|", "\t") for row in rows)]
+    file.write_text("".join(line + "\n" for line in lines))
+    return file
+
+
+def test_readings_are_counted_by_rule_and_by_what_both_readers_settled(tmp_path: Path) -> None:
+    file = _readings(
+        tmp_path,
+        "a|1.0|a/x.py:3|TL202|warning|high|change|change||",
+        "a|1.0|a/x.py:9|TL202|warning|medium|change|true|true|once an epoch",
+        "b|2.0|y.py:1|TL301|warning|high|wrong|wrong||no model",
+    )
+    found = readings.readings(file)
+    assert readings.tally(found) == readings.Tally(change=1, true=1, wrong=1, agreed=2)
+    assert readings.by_rule(found)["TL202"] == readings.Tally(change=1, true=1, wrong=0, agreed=1)
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("a|1.0|x.py:3|TL202|warning|high|change|true||", "a verdict must be"),
+        ("a|1.0|x.py:3|TL202|warning|high|perhaps|perhaps||", "a verdict must be"),
+        ("a|1.0|x.py:3|TL202|warning|high|true|true|change|", "nothing is left to settle"),
+    ],
+)
+def test_readings_that_say_nothing_clear_are_refused(tmp_path: Path, row: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        readings.readings(_readings(tmp_path, row))
