@@ -1,0 +1,67 @@
+"""Hold what was seen at run time against what torchlint says of the same lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus.findings import torchlint
+from torchlint.verify.predictions import predicts_wait
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a library, and how the two sides agree on it.
+
+    ``status`` is ``both``, ``seen`` (it waited, and nothing was said), or ``said`` (it ran and did not wait).
+    """
+
+    library: str
+    file: str
+    row: int
+    status: str
+    codes: tuple[str, ...]
+    text: str
+
+
+def compare(observed: Mapping[str, Any], folder: Path) -> Iterator[Line]:
+    """Every line that waited, and every finding whose lines ran.
+
+    ``folder`` holds the packages, by the names that they are imported by. What did not run is passed over.
+
+    Raises:
+        RuntimeError: torchlint broke.
+    """
+    for library, seen in observed["libraries"].items():
+        said = _said(folder / library)
+        for file, rows in seen["waited"].items():
+            lines = _lines(folder / library / file)
+            for row in rows:
+                codes = tuple(code for start, end, code in said.get(file, ()) if start <= row <= end)
+                yield Line(library, file, row, "both" if codes else "seen", codes, lines[row - 1].strip())
+        for file, findings in said.items():
+            ran, waited = set(seen["ran"].get(file, ())), set(seen["waited"].get(file, ()))
+            lines = _lines(folder / library / file)
+            for start, end, code in findings:
+                rows = set(range(start, end + 1))
+                if rows & ran and not rows & waited:
+                    yield Line(library, file, start, "said", (code,), lines[start - 1].strip())
+
+
+def _said(folder: Path) -> dict[str, list[tuple[int, int, str]]]:
+    """The findings that predict a wait: by file first and last row, and code."""
+    run = torchlint(["--exit-zero", "--output-format", "json", "--select", "TL1,TL2", folder])
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for item in json.loads(run.stdout):
+        if predicts_wait(item["code"]):
+            file = str(Path(item["filename"]).relative_to(folder))
+            row, end = item["location"]["row"], item["end_location"]["row"]
+            found.setdefault(file, []).append((row, end, item["code"]))
+    return found
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").split("\n")
