@@ -44,6 +44,7 @@ from torchlint.rules.model.modules_in_plain_list.registration import hidden_modu
 from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.model import build
@@ -431,6 +432,7 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "batch_of": _batch_of,
     "hot": _hot,
     "via": _via,
+    "frequency": lambda module, node: frequency(module, node).label,
     "throttled": lambda module, node: _flag(places.throttled(module, node)),
     "phase": lambda module, node: phase(module, node).value,
     "grad": lambda module, node: grad(module, node).value,

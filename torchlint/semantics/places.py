@@ -169,6 +169,11 @@ def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
     return Places.of(module).throttled_in(node, loop)
 
 
+def starts_run(module: Module, function: Function) -> bool:
+    """Whether a function makes its own optimizer or loader, so that each call of it is a run of its own."""
+    return Places.of(module).starts_run(function)
+
+
 def main_guarded(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node runs only when the file is run as a script."""
     return Places.of(module).main_guarded(node)
@@ -354,6 +359,10 @@ class Places(Part):
         """Whether ``node`` holds a call that gives the device a whole step of work."""
         done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
+
+    def starts_run(self, function: Function) -> bool:
+        """Whether each call of a function is a run of its own: it makes its own optimizer or loader."""
+        return self._work_of(function).starts
 
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
