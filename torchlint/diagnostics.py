@@ -25,7 +25,7 @@ class Severity(enum.Enum):
 
 
 class Impact(enum.IntEnum):
-    """How much is at stake in a finding; the order is that of ``--impact``. `torchlint.impact` works it out."""
+    """How much is at stake in a finding, as `torchlint.impact` works it out; ordered as ``--impact`` is."""
 
     LOW = 0
     MEDIUM = 1
@@ -179,8 +179,8 @@ class Diagnostic:
     within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and
     the edits of ``fix`` are offsets into the text of the whole notebook.
 
-    ``frequency`` is how often the place runs, None where that plays no part in the ``impact``. ``advice`` says
-    that it is about the program as a whole: an opportunity, and no fault of the line.
+    ``frequency`` is how often the place runs, None where that plays no part in the ``impact``. ``advice``
+    concerns the program as a whole: an opportunity, and no fault of the line.
     """
 
     code: str

@@ -28,6 +28,7 @@ _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mo
     on=cst.Call,
     mentions=("detect_anomaly",),
     remedy="Remove it, or let an option switch it on",
+    lasting=True,
 )
 def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -27,6 +27,7 @@ def _begins_recording(name: str | None) -> bool:
     fix="none",
     on=cst.Call,
     mentions=("_record_memory_history",),
+    lasting=True,
 )
 def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -20,6 +20,7 @@ from .autocasting import makes_scaler, only_bfloat16
     on=cst.Call,
     mentions=("GradScaler", "bfloat16", "autocast"),
     remedy="Pass `enabled=False`",
+    lasting=True,
 )
 def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -23,6 +23,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     on=cst.Call,
     mentions=("import:transformers", "TrainingArguments|use_cache"),
     configured=True,
+    advice=True,
 )
 def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -1,9 +1,9 @@
 """How often a place runs: every decoding step, every training step, every evaluated batch, every epoch, once.
 
-What runs at every step is what `places.hot` says does. Of the rest, the loops around a place, in its function
-and around the calls of that, tell what it runs beside: a place in a loop of steps that is not hot is reached in
-a few of them, and one in a loop whose rounds hold loops of steps once an epoch. Where a function is not seen to
-be called, nobody can tell.
+`places.hot` says what runs at every step. Elsewhere the loops around a place tell how often it runs, those
+around the calls of its function included: in a loop of steps, a place that is not hot is reached in a few of
+them; in a loop whose rounds hold loops of steps, once an epoch. If a function is not seen to be called, that
+cannot be told.
 """
 
 from __future__ import annotations

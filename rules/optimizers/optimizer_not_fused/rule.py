@@ -21,6 +21,8 @@ from .optimizers import MadeOptimizer, made_optimizer
     on=cst.Call,
     mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
     remedy="Pass `fused=True` where the parameters are on an accelerator",
+    advice=True,
+    lasting=True,
 )
 def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
