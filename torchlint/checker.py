@@ -26,6 +26,7 @@ from torchlint.diagnostics import (
 )
 from torchlint.documents import Document, Table, is_document
 from torchlint.effort import Effort, ExhaustedError, is_too_large
+from torchlint.impact import Worth
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source, SourceError
@@ -614,9 +615,10 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     """The impact of a finding, and how often its place runs if that plays a part."""
     from torchlint.semantics.frequency import frequency
 
-    severity, worth = finding.severity or rule.severity, impact.worth(rule.code)
+    severity, worth = finding.severity or rule.severity, impact.worth(rule)
     with stopwatch.of("impact"):
-        matters = rule.measured and not rule.lasting and severity is not Severity.ERROR
+        measured = worth not in (None, Worth.UNMEASURED)
+        matters = measured and not rule.lasting and severity is not Severity.ERROR
         often = frequency(module, finding.node) if matters else None
         stake = impact.impact(worth, severity, often, None)
     return min(stake, finding.impact), often

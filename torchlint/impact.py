@@ -2,21 +2,23 @@
 
 Two things decide: what the rule's advice was measured to be worth (`Worth`), and how often the place runs
 (`Frequency`). What a rule finds that is set up once and felt at every step, such as a loader or a layer, is
-``lasting``: how often its place runs plays no part.
+``lasting``: how often its place runs plays no part. What claims a gain that nobody has measured, as the rules
+of rule packs do, is ``unmeasured``.
 
-| worth   | once | every epoch | in a few steps | unknown | every evaluated batch | every step | every decoding step | lasting |
-|---------|------|-------------|----------------|---------|-----------------------|------------|---------------------|---------|
-| much    | low  | low         | low            | medium  | medium                | high       | high                | high    |
-| some    | low  | low         | low            | low     | medium                | medium     | high                | medium  |
-| nothing | low  | low         | low            | low     | low                   | low        | low                 | low     |
+| worth      | once   | every epoch | in a few steps | unknown | every evaluated batch | every step | every decoding step | lasting |
+|------------|--------|-------------|----------------|---------|-----------------------|------------|---------------------|---------|
+| much       | low    | low         | low            | medium  | medium                | high       | high                | high    |
+| some       | low    | low         | low            | low     | medium                | medium     | high                | medium  |
+| nothing    | low    | low         | low            | low     | low                   | low        | low                 | low     |
+| unmeasured | medium | medium      | medium         | medium  | medium                | medium     | medium              | medium  |
 
 Before that table is asked:
 
 - An error is of high impact: the program breaks, or computes something else than it was written for.
 - In a test, a plot, a notebook that teaches and other contexts in which speed is of no account, everything
   else is of low impact.
-- Of rules that were not measured, since they claim neither speed nor memory or nobody got to it, warnings are of
-  medium impact and notes of low.
+- Of rules that claim neither speed nor memory, such as those about old spellings, warnings are of medium impact
+  and notes of low.
 
 After it, a note is of medium impact at most, and no finding is of a higher one than its rule says of the place.
 """  # noqa: E501
@@ -34,6 +36,7 @@ from torchlint.diagnostics import Frequency, Impact, Severity
 from torchlint.effects import Effect
 
 if TYPE_CHECKING:
+    from torchlint.rule import Rule
     from torchlint.semantics.contexts import Context
 
 MUCH_FASTER = 1.2
@@ -49,13 +52,14 @@ class Worth(enum.IntEnum):
 
     MUCH: a step takes less time by a fifth or more, in a launch-bound (small, medium) or a compute-bound size
     (large), or a fifth less memory. SOME: it is faster beyond the noise, or takes a twentieth less memory; so
-    is much less memory that costs time in some size. NOTHING: neither. Times that the machine did not
-    reproduce, and results that differ, count for nothing.
+    is much less memory that costs time in some size. NOTHING: neither. UNMEASURED: nobody has tried. Times
+    that the machine did not reproduce count for nothing.
     """
 
     NOTHING = 0
     SOME = 1
     MUCH = 2
+    UNMEASURED = 3
 
     @property
     def label(self) -> str:
@@ -75,26 +79,27 @@ TABLE: Mapping[Worth, Mapping[Frequency | None, Impact]] = {
         Frequency.TOKEN: _HIGH,
     },
     Worth.NOTHING: dict.fromkeys((*Frequency, None), _LOW),
+    Worth.UNMEASURED: dict.fromkeys((*Frequency, None), _MEDIUM),
 }
 """The impact by worth and frequency; None stands for what is lasting."""
-UNMEASURED: Mapping[Severity, Impact] = {
+UNCLAIMED: Mapping[Severity, Impact] = {
     Severity.NOTE: _LOW,
     Severity.WARNING: _MEDIUM,
     Severity.ERROR: _HIGH,
 }
-"""The impact where nothing was measured."""
+"""The impact where no gain is claimed, by severity."""
 
 
 def impact(
     worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None
 ) -> Impact:
-    """How much is at stake: the rule above. ``worth`` is None for what was not measured."""
+    """How much is at stake: the rule above. ``worth`` is None for rules that claim no gain."""
     if severity is Severity.ERROR:
         return _HIGH
     if context is not None:
         return _LOW
     if worth is None:
-        return UNMEASURED[severity]
+        return UNCLAIMED[severity]
     found = TABLE[worth][frequency]
     return min(found, _MEDIUM) if severity is Severity.NOTE else found
 
@@ -128,26 +133,68 @@ class Gain:
 @cache
 def gain(code: str) -> Gain:
     """The most that the advice of a rule was measured to gain; no gain if it was not measured."""
-    return _gained(effects.of(code))
+    return gained(effects.of(code))
+
+
+def worth(rule: Rule) -> Worth | None:
+    """What the advice of a rule is worth; None if it claims no gain."""
+    return _worth(rule.code) if rule.measured else None
 
 
 @cache
-def worth(code: str) -> Worth | None:
-    """What the advice of a rule is worth; None if it was not measured."""
-    found = effects.of(code)
-    return judged(found) if found else None
+def _worth(code: str) -> Worth:
+    return judged(effects.of(code))
 
 
 def judged(found: Sequence[Effect]) -> Worth:
     """The worth that measurements show."""
-    gained = _gained(found)
+    if not found:
+        return Worth.UNMEASURED
+    most = gained(found)
     costs = any(effect["verdict"] == "SLOWER" for effect in found)
-    if gained.surely >= MUCH_FASTER or (gained.memory <= MUCH_LESS and not costs):
+    if most.surely >= MUCH_FASTER or (most.memory <= MUCH_LESS and not costs):
         return Worth.MUCH
-    return Worth.SOME if gained.surely > 1 or gained.memory < 1 else Worth.NOTHING
+    return Worth.SOME if most.surely > 1 or most.memory < 1 else Worth.NOTHING
 
 
-def _gained(found: Sequence[Effect]) -> Gain:
+def explained(rule: Rule, found: Sequence[Effect]) -> str:
+    """How the impact of a rule's findings is found, in a sentence; ``found`` is what was measured of it."""
+    worth, named = judged(found), rule.severity.value
+    if rule.severity is Severity.ERROR:
+        told = "high, as of all errors"
+    elif not rule.measured:
+        told = f"{UNCLAIMED[rule.severity].label}, as of all {named}s that claim no gain in speed or memory"
+    elif worth is Worth.NOTHING:
+        told = "low, since nothing was gained in its benchmark"
+    elif worth is Worth.UNMEASURED:
+        told = "medium, since nobody has measured what is gained"
+    else:
+        told = f"{_by_frequency(rule, worth)}. Measured: {gained(found).told}"
+    return f"Impact: {told}."
+
+
+def _by_frequency(rule: Rule, worth: Worth) -> str:
+    """The levels that the findings of a rule can have, each with the places that have it."""
+    if rule.lasting:
+        level = impact(worth, rule.severity, None, None)
+        return f"{level.label}, since it is felt at every step wherever it is set up"
+    places: dict[Impact, list[str]] = {}
+    for often in reversed(Frequency):
+        places.setdefault(impact(worth, rule.severity, often, None), []).append(often.told or _NOT_KNOWN)
+    *higher, lowest = sorted(places, reverse=True)
+    told = [f"{level.label} for what runs {_listed(places[level])}" for level in higher]
+    return f"{', '.join(told)}, otherwise {lowest.label}"
+
+
+_NOT_KNOWN = "an unknown number of times"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+def gained(found: Sequence[Effect]) -> Gain:
+    """The most that measurements show to be gained."""
     speeds = [effect["speedup"] for effect in found if effect["verdict"] == "FASTER"]
     best = max(speeds, key=lambda speed: float(speed["low"]), default={"ratio": 1.0, "low": 1.0})
     peaks = [
