@@ -54,7 +54,7 @@ def _most(report: Report) -> str:
         return ""
     shown = concise.render(replace(report, diagnostics=tuple(first)))
     lines = "".join(f"  {line}\n" for line in shown.splitlines())
-    return f"{len(first)} that matter most:\n{lines}"
+    return f"{len(first)} that {'matters' if len(first) == 1 else 'matter'} most:\n{lines}"
 
 
 def _of_findings(report: Report) -> str:
