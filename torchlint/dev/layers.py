@@ -112,14 +112,16 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "places and contexts": (
         *(
             "attributes",
+            "clocks",
             "compilation",
+            "contexts",
             "evidence",
             "gradmode",
             "model",
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "sinks", "sources", "throttling"),
+        *("places", "reach", "releasechecks", "repetition", "sinks", "sources", "throttling"),
     ),
 }
 
