@@ -613,6 +613,7 @@ class _Placing:
 
 def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None]:
     """The impact of a finding, and how often its place runs if that plays a part."""
+    from torchlint.semantics.contexts import context
     from torchlint.semantics.frequency import frequency
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
@@ -620,7 +621,8 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
         measured = worth not in (None, Worth.UNMEASURED)
         matters = measured and not rule.lasting and severity is not Severity.ERROR
         often = frequency(module, finding.node) if matters else None
-        stake = impact.impact(worth, severity, often, None)
+        around = context(module, finding.node) if severity is not Severity.ERROR else None
+        stake = impact.impact(worth, severity, often, around)
     return min(stake, finding.impact), often
 
 

@@ -113,7 +113,9 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "places and contexts": (
         *(
             "attributes",
+            "clocks",
             "compilation",
+            "contexts",
             "evidence",
             "frequency",
             "gradmode",
@@ -121,7 +123,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "sinks", "sources", "throttling"),
+        *("places", "reach", "releasechecks", "repetition", "sinks", "sources", "throttling"),
     ),
 }
 

@@ -29,7 +29,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import COLD, context
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards
 from torchlint.semantics.gradmode import Grad, grad
@@ -136,7 +136,7 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
     """Whether a node runs in every iteration of a loop that does device work, and which way."""
-    return None if is_test(module) else Places.of(module).hot(node)
+    return Places.of(module).hot(node)
 
 
 def heat(module: Module, loop: Loop) -> Heat:
@@ -448,7 +448,7 @@ class Places(Part):
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
-        if self._throttling.on_host(node):
+        if context(self.module, node) in COLD:
             return None, None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and _is_cached(function):

@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, set_argument, spell, unsafe, unset_argument
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Argument, Module
 
 from .optimizers import MadeOptimizer, made_optimizer
