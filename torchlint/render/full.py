@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.impact import gain
 from torchlint.render import patch, snippet
 from torchlint.render.report import Report, headline, reason, severity_color, spot, visible
@@ -36,7 +36,8 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     color = severity_color(diagnostic.severity)
     shown = snippet.render(report, text, diagnostic.start, diagnostic.end, color, gutter)
     out += [shown] if shown else []
-    out.append(f"{report.paint('impact', bold=True)}: {_impact(diagnostic)}")
+    if diagnostic.code not in UNTREATED:
+        out.append(f"{report.paint('impact', bold=True)}: {_impact(diagnostic)}")
     note = report.paint("note", bold=True)
     for position, remark in diagnostic.related:
         file = report.shown(position.path or diagnostic.path)
