@@ -79,7 +79,8 @@ def test_a_finding_with_a_remedy(desk: Any) -> None:
     related = ((Position(5, 5), "the loop"),)
     found = desk.finding(PROGRAM, "loss.item()", related=related, remedy="Read `total` after\x1bthe loop")
     assert full.render(desk.report(found)).endswith(
-        "9 |     return total\n  |\nimpact: medium\nnote: train.py:5:5: the loop\nhelp: Read `total` after␛the loop\n\n"
+        "9 |     return total\n  |\nimpact: medium\nnote: train.py:5:5: the loop\n"
+        "help: Read `total` after␛the loop\n\n"
     )
 
 

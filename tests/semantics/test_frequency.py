@@ -37,7 +37,7 @@ PROGRAMS = {
         from torch.utils.data import DataLoader
 
 
-        def report(x):
+        def report(x):  #: report => frequency=step
             return use(x)  #: use(x) => frequency=step
 
 
@@ -53,7 +53,7 @@ PROGRAMS = {
             return use(x)  #: use(x) => frequency=step
 
 
-        def for_others(x):
+        def for_others(x):  #: for_others => frequency=unknown
             return use(x)  #: use(x) => frequency=unknown
 
 
@@ -105,7 +105,7 @@ PROGRAMS = {
                 self.layer = nn.Linear(8, 8)  #: nn.Linear(8, 8) => frequency=once
                 self.cell = nn.GRUCell(8, 8)
 
-            def forward(self, x):
+            def forward(self, x):  #: forward => frequency=step
                 return self.part(self.layer(x))  #: self.layer(x) => frequency=step
 
             def part(self, x):

@@ -25,7 +25,11 @@ _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MOD
 
 
 def frequency(module: Module, node: cst.CSTNode) -> Frequency:
-    """How often a program runs a node; of several ways to it, the one that runs most often counts."""
+    """How often a program runs a node; of several ways to it, the one that runs most often counts.
+
+    A function that is defined, or its name there, runs as often as it is called.
+    """
+    node = _defined(module, node)
     doing = phase(module, node)
     if doing is Phase.DATASET:
         # Workers make the batches of the next steps.
@@ -36,6 +40,14 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
     if doing is not Phase.TRAINING and _feeds_itself(module, hot):
         return Frequency.TOKEN
     return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP
+
+
+def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    """The body of the function that a node defines or names where it is defined; any other node itself."""
+    around = module.tree.parent(node)
+    if isinstance(node, cst.FunctionDef):
+        return node.body
+    return around.body if isinstance(around, cst.FunctionDef) and node is around.name else node
 
 
 # --- decoding -------------------------------------------------------------------------------------------

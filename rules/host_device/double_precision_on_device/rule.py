@@ -24,6 +24,7 @@ from .precision import DOUBLING, Cause, doubled
     named={cst.Call: DOUBLING},
     mentions=("torch", "numpy|double|Double|float64"),
     remedy="Cast to single precision with `.float()`",
+    lasting=True,
 )
 def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
