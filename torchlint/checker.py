@@ -612,18 +612,23 @@ class _Placing:
 
 
 def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None]:
-    """The impact of a finding, and how often its place runs if that plays a part."""
+    """The impact of a finding, and how often its place runs if that plays a part.
+
+    The program is only asked for what can still make a difference.
+    """
     from torchlint.semantics.contexts import context
     from torchlint.semantics.frequency import frequency
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
+    often = None
     with stopwatch.of("impact"):
-        measured = worth not in (None, Worth.UNMEASURED)
-        matters = measured and not rule.lasting and severity is not Severity.ERROR
-        often = frequency(module, finding.node) if matters else None
-        around = context(module, finding.node) if severity is not Severity.ERROR else None
-        stake = impact.impact(worth, severity, often, around)
-    return min(stake, finding.impact), often
+        if worth in (Worth.SOME, Worth.MUCH) and not rule.lasting and severity is not Severity.ERROR:
+            often = frequency(module, finding.node)
+        stake = min(impact.impact(worth, severity, often, None), finding.impact)
+        if stake is not Impact.LOW and severity is not Severity.ERROR:
+            around = context(module, finding.node)
+            stake = min(impact.impact(worth, severity, often, around), stake)
+    return stake, often
 
 
 def _one_line(text: str) -> str:
