@@ -289,7 +289,7 @@ BLOCK = (
     "Advice for a.py:\n"
     "  4:1 ZR104 the program rests\n"
     "  5:1 ZR105 the program could be another\n"
-    "  `torchlint verify --select ZR104 a.py` measures it on this machine\n"
+    "  `torchlint verify --select ZR104 a.py` measures the fixes on this machine\n"
 )
 
 
@@ -363,7 +363,7 @@ def test_further_reports_have_a_place_for_advice_or_none() -> None:
 def test_advise_tells_advice_and_nothing_else() -> None:
     result = concise("advise")
     assert result.stdout == (
-        f"{BLOCK}  `torchlint advise --fix a.py` applies it\n\n"
+        f"{BLOCK}  `torchlint advise --fix a.py` applies the fixes\n\n"
         "2 pieces of advice.\n1 piece of advice of low impact is not shown; `--impact low` shows it.\n"
     )
     assert result.exit_code == 0
@@ -415,7 +415,7 @@ def test_a_notebook_is_not_to_be_measured() -> None:
     Path("n.ipynb").write_text(json.dumps(notebook))
     assert concise("advise").stdout == (
         "Advice for n.ipynb:\n  cell 1:1:1 ZR104 the program rests\n"
-        "  `torchlint advise --fix n.ipynb` applies it\n\n1 piece of advice.\n"
+        "  `torchlint advise --fix n.ipynb` applies the fixes\n\n1 piece of advice.\n"
     )
 
 

@@ -38,7 +38,7 @@ def _line(report: Report, found: list[Diagnostic]) -> str:
     code = report.paint(visible(first.code), severity_color(first.severity), bold=True)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     gained = gain(first.code).told
-    measured = f" [{gained} in its benchmark]" if gained else ""
+    measured = f" ({gained} in the rule's benchmark)" if gained else ""
     return f"  {spot(first)} {code} {visible(first.message)}{more}{measured}\n"
 
 
@@ -49,8 +49,9 @@ def _commands(report: Report, path: Path, found: list[Diagnostic]) -> Iterator[s
     fixes = {code: grade for code, grade in offered.items() if grade is not Applicability.DISPLAY}
     unsafe = " --unsafe-fixes" if Applicability.UNSAFE in fixes.values() else ""
     if fixes and path.suffix == ".py":
-        yield f"`torchlint verify --select {','.join(fixes)}{unsafe} {name}` measures it on this machine"
+        select = ",".join(fixes)
+        yield f"`torchlint verify --select {select}{unsafe} {name}` measures the fixes on this machine"
     if not report.alone:
         yield f"`torchlint advise {name}` shows what to change"
     elif fixes:
-        yield f"`torchlint advise --fix{unsafe} {name}` applies it"
+        yield f"`torchlint advise --fix{unsafe} {name}` applies the fixes"

@@ -65,7 +65,7 @@ def _impact(diagnostic: Diagnostic) -> str:
     often = diagnostic.frequency.told if diagnostic.frequency is not None else None
     gained = gain(diagnostic.code).told
     told = diagnostic.impact.label + (f", {often}" if often else "")
-    return told + (f" ({gained} in its benchmark)" if gained else "")
+    return told + (f" ({gained} in the rule's benchmark)" if gained else "")
 
 
 def _by_part(report: Report, path: Path, fix: Fix) -> Iterator[tuple[Path, Part, Fix]]:
