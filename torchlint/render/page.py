@@ -20,11 +20,11 @@ def render(rule: Rule) -> str:
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
         facts += " It is off unless it is selected by its code, its name or ALL."
-    if rule.remedy is not None:
-        facts += f"\n\nWhat to do by hand: {rule.remedy}."
     facts += f"\n\n{impact.explained(rule, effects.of(rule.code))}"
     if rule.advice:
         facts += f" {ADVICE}"
+    if rule.remedy is not None:
+        facts += f"\n\nWhat to do by hand: {rule.remedy}."
     measured = effects.section(rule.code, effects.of(rule.code))
     return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
 

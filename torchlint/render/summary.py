@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from torchlint.diagnostics import Applicability, Impact, Severity
+from torchlint.diagnostics import UNTREATED, Applicability, Impact, Severity
 from torchlint.render import concise
 from torchlint.render.report import Report, plural
 
@@ -46,7 +46,7 @@ def _most(report: Report) -> str:
     from torchlint.impact import gain
 
     ranked = sorted(
-        (item for item in report.diagnostics if item.impact is Impact.HIGH),
+        (item for item in report.diagnostics if item.impact is Impact.HIGH and item.code not in UNTREATED),
         key=lambda item: (-item.severity.rank, -gain(item.code).best, -(item.frequency or 0), item.sort_key),
     )
     first = list({item.code: item for item in reversed(ranked)}.values())[::-1][:_MOST]

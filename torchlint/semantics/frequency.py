@@ -14,12 +14,13 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
-from torchlint.semantics.flow.graph import Loop
+from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.module import Module
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.places import Cause, Heat, Hot
+from torchlint.semantics.places import Cause, Heat
+from torchlint.semantics.remembered import remembered
 
 _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MODEL})
 
@@ -29,17 +30,7 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 
     A function that is defined, or its name there, runs as often as it is called.
     """
-    node = _defined(module, node)
-    doing = phase(module, node)
-    if doing is Phase.DATASET:
-        # Workers make the batches of the next steps.
-        return Frequency.STEP
-    hot = places.hot(module, node)
-    if hot is None:
-        return _beside_steps(module, node)
-    if doing is not Phase.TRAINING and _feeds_itself(module, hot):
-        return Frequency.TOKEN
-    return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP
+    return Frequencies.of(module).frequency(_defined(module, node))
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
@@ -50,79 +41,92 @@ def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
     return around.body if isinstance(around, cst.FunctionDef) and node is around.name else node
 
 
-# --- decoding -------------------------------------------------------------------------------------------
+class Frequencies(Part):
+    """How often the places of one file run."""
 
+    def frequency(self, node: cst.CSTNode) -> Frequency:
+        """How often ``node`` runs."""
+        doing = phase(self.module, node)
+        if doing is Phase.DATASET:
+            # Workers make the batches of the next steps.
+            return Frequency.STEP
+        hot = places.hot(self.module, node)
+        if hot is None:
+            return self._beside_steps(node)
+        if doing is not Phase.TRAINING and hot.reason.cause in _RUNS_MODEL and self._feeds_itself(hot.loop):
+            return Frequency.TOKEN
+        return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP
 
-def _feeds_itself(module: Module, hot: Hot) -> bool:
-    """Whether each round of a loop gives a model what an earlier round got from it, and nothing is learnt."""
-    loop = hot.loop
-    if not isinstance(loop, (cst.For, cst.While)) or hot.reason.cause not in _RUNS_MODEL:
+    # ------------------------------------------------------------------ decoding
+
+    @remembered
+    def _feeds_itself(self, loop: Loop | Function) -> bool:
+        """Whether each round gives a model what an earlier round got from it, and nothing is learnt."""
+        module = self.module
+        if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
+            return False
+        if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
+            return False
+        calls = self.tree.within(loop, self.tree.nodes(cst.Call))
+        return any(places.computes(module, call) and self._is_carried(call, loop) for call in calls)
+
+    def _is_carried(self, call: cst.Call, loop: cst.For | cst.While) -> bool:
+        """Whether a call is given something that the loop makes anew behind it, for its next round."""
+        tree = self.tree
+        waiting = [name for argument in call.args for name in self._names(argument)]
+        seen = {name.value for name in waiting}
+        for name in waiting:
+            for binding in self.module.bindings(name):
+                made = binding.value
+                if binding.kind is not BindingKind.ASSIGN or made is None:
+                    continue
+                if not tree.contains(loop, binding.node):
+                    continue
+                if tree.contains(made, call) or tree.order[made] > tree.order[call]:
+                    return True
+                fresh = [each for each in self._names(made) if each.value not in seen]
+                seen.update(each.value for each in fresh)
+                waiting += fresh
         return False
-    if places.over_loader(module, loop):
-        return False
-    if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
-        return False
-    calls = module.tree.within(loop, module.tree.nodes(cst.Call))
-    return any(places.computes(module, call) and _is_carried(module, call, loop) for call in calls)
 
+    def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
+        return (each for each in self.tree.descendants(node) if isinstance(each, cst.Name))
 
-def _is_carried(module: Module, call: cst.Call, loop: cst.For | cst.While) -> bool:
-    """Whether a call is given something that the loop makes anew behind it, for its next round."""
-    tree = module.tree
-    waiting = [name for argument in call.args for name in _names(module, argument)]
-    seen = {name.value for name in waiting}
-    for name in waiting:
-        for binding in module.bindings(name):
-            if binding.kind is not BindingKind.ASSIGN or not tree.contains(loop, binding.node):
-                continue
-            made = binding.value
-            if made is None:
-                continue
-            if tree.contains(made, call) or tree.order[made] > tree.order[call]:
-                return True
-            fresh = [each for each in _names(module, made) if each.value not in seen]
-            seen.update(each.value for each in fresh)
-            waiting += fresh
-    return False
+    # ------------------------------------------------------------------ what is not hot
 
-
-def _names(module: Module, node: cst.CSTNode) -> Iterator[cst.Name]:
-    return (each for each in module.tree.descendants(node) if isinstance(each, cst.Name))
-
-
-# --- what is not hot ------------------------------------------------------------------------------------
-
-
-def _beside_steps(module: Module, node: cst.CSTNode) -> Frequency:
-    """How often a node runs that does not run at every step."""
-    found: list[Frequency] = []
-    places_to_go: list[cst.CSTNode] = [node]
-    seen: set[cst.CSTNode] = set()
-    for place in places_to_go:
-        around = _by_loops(module, place)
+    def _beside_steps(self, node: cst.CSTNode) -> Frequency:
+        """How often a node runs that does not run at every step."""
+        around = self._by_loops(node)
         if around is not None:
-            found.append(around)
-            continue
-        function = module.function(place)
-        if function is None:
-            found.append(Frequency.ONCE)
-        elif function not in seen:
-            seen.add(function)
-            callers = module.callers(function)
-            if callers:
-                places_to_go += callers
-            else:
-                once = phase(module, place) is Phase.SETUP or places.starts_run(module, function)
+            return around
+        function = self.module.function(node)
+        return Frequency.ONCE if function is None else self._of_function(function)
+
+    @remembered
+    def _of_function(self, function: Function) -> Frequency:
+        """How often a function is called that is not called at every step."""
+        found: list[Frequency] = []
+        waiting, seen = [function], {function}
+        for each in waiting:
+            callers = self.module.callers(each)
+            if not callers:
+                once = phase(self.module, each.body) is Phase.SETUP or places.starts_run(self.module, each)
                 found.append(Frequency.ONCE if once else Frequency.UNKNOWN)
-    return max(found, default=Frequency.UNKNOWN)
+            for call in callers:
+                around, outer = self._by_loops(call), self.module.function(call)
+                if around is not None or outer is None:
+                    found.append(Frequency.ONCE if around is None else around)
+                elif outer not in seen:
+                    seen.add(outer)
+                    waiting.append(outer)
+        return max(found, default=Frequency.UNKNOWN)
 
-
-def _by_loops(module: Module, place: cst.CSTNode) -> Frequency | None:
-    """What the loops around a place in its function say; None if there are none."""
-    loops: list[Loop] = module.flow.loops(place)
-    for loop in loops:
-        if places.heat(module, loop) is not Heat.COLD:
-            return Frequency.RARELY
-        if places.computes(module, loop):
-            return Frequency.EPOCH
-    return Frequency.UNKNOWN if loops else None
+    def _by_loops(self, place: cst.CSTNode) -> Frequency | None:
+        """What the loops around a place in its function say; None if there are none."""
+        loops = self.module.flow.loops(place)
+        for loop in loops:
+            if places.heat(self.module, loop) is not Heat.COLD:
+                return Frequency.RARELY
+            if places.computes(self.module, loop):
+                return Frequency.EPOCH
+        return Frequency.UNKNOWN if loops else None

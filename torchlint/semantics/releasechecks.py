@@ -418,6 +418,7 @@ class ReleaseChecks(Part):
 
     # ------------------------------------------------------------------ what runs under a check
 
+    @remembered
     def _splits_anything(self, family: str) -> bool:
         """Whether any code of the file may run for some releases only."""
         if self._telling(family):
