@@ -618,17 +618,22 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     """
     from torchlint.semantics.contexts import context
     from torchlint.semantics.frequency import frequency
+    from torchlint.syntax import ElsewhereError
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
-    often = None
+    often, around = None, None
     with stopwatch.of("impact"):
-        if worth in (Worth.SOME, Worth.MUCH) and not rule.lasting and severity is not Severity.ERROR:
-            often = frequency(module, finding.node)
-        stake = min(impact.impact(worth, severity, often, None), finding.impact)
-        if stake is not Impact.LOW and severity is not Severity.ERROR:
-            around = context(module, finding.node)
-            stake = min(impact.impact(worth, severity, often, around), stake)
-    return stake, often
+        try:
+            if worth in (Worth.SOME, Worth.MUCH) and not rule.lasting and severity is not Severity.ERROR:
+                often = Frequency.UNKNOWN
+                often = frequency(module, finding.node)
+            stake = impact.impact(worth, severity, often, None)
+            if min(stake, finding.impact) is not Impact.LOW:
+                around = context(module, finding.node)
+        except ElsewhereError:
+            # How often a place of another file runs, or what it is for, is not known here.
+            pass
+    return min(impact.impact(worth, severity, often, around), finding.impact), often
 
 
 def _one_line(text: str) -> str:
