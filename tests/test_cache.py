@@ -19,7 +19,17 @@ from packaging.version import Version
 
 from torchlint import cache, checker, registry, runner, source, store
 from torchlint.cache import Cache
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.diagnostics import (
+    Applicability,
+    Diagnostic,
+    Edit,
+    Fix,
+    Frequency,
+    Impact,
+    Position,
+    Severity,
+    Span,
+)
 from torchlint.options import LintSettings
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.runner import Mode, Result, run
@@ -48,6 +58,9 @@ FULL = Diagnostic(
     cell=3,
     related=((Position(4, 1), "the loop"), (Position(5, 2), "it")),
     remedy="Do it by hand",
+    impact=Impact.HIGH,
+    frequency=Frequency.STEP,
+    advice=True,
 )
 PLAIN = Diagnostic("XX102", "b", "c", Severity.ERROR, PATH, Span(0, 0), Position(1, 1), Position(1, 1))
 
@@ -141,6 +154,9 @@ def entry(**changes: Any) -> list[Any]:
         "cell",
         "related",
         "remedy",
+        "impact",
+        "frequency",
+        "advice",
     ]
     return [changes.get(name, value) for name, value in zip(names, cache._stored(FULL), strict=True)]
 
@@ -149,7 +165,7 @@ def entry(**changes: Any) -> list[Any]:
     "stored",
     [
         *(None, "", "x", {}, [], [[]], True, 1.5, [1], [1, ""], [1, {}], [1, [], 3], [True, []], ["1", []]),
-        *([1, [item]] for item in (None, 3, "x" * 13, [], [None] * 13, list(range(13)), {"a": 1})),
+        *([1, [item]] for item in (None, 3, "x" * 16, [], [None] * 16, list(range(16)), {"a": 1})),
         *(
             [1, [entry(**{name: value})]]
             for name, value in [
@@ -165,6 +181,7 @@ def entry(**changes: Any) -> list[Any]:
                 *(("fix", []), ("fix", ["m", 7, []]), ("fix", ["m", 1, [[0, 1]]]), ("fix", ["m", 1, None])),
                 *(("fix", ["m", 1, [[0, 1, None]]]), ("fix", [1, 1, []]), ("url", 1), ("remedy", [])),
                 *(("code", "TL1\x1b"), ("code", "##[x]1"), ("name", "a\x1b"), ("name", "")),
+                *(("impact", 3), ("impact", None), ("frequency", 7), ("frequency", "step"), ("advice", None)),
                 *(("url", "https://a\x1b[31m"), ("url", "https://a b"), ("url", "javascript:x()")),
                 ("fix", ["m", 1, [[0, 5, ""], [3, 6, ""]]]),
                 *(("related", None), ("related", [[1, 1]]), ("related", [[1, 1, 2]]), ("related", [3])),

@@ -1009,6 +1009,7 @@ def test_the_full_report() -> None:
         "2 | bad()\n"
         "  | ^^^^^\n"
         "  |\n"
+        "impact: medium\n"
         "help: Use `good`\n"
         "  |\n"
         "1 | x = 1\n"
@@ -1044,7 +1045,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url", "help", "related"),
+        *("severity", "url", "help", "related", "impact", "frequency", "advice"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}
@@ -1419,6 +1420,7 @@ def test_the_full_format_shows_the_lines_of_the_cell() -> None:
         "3 | !ls\n"
         "4 | z\n"
         "  |\n"
+        "impact: medium\n"
         "help: Use `good`\n"
         " ::: cell 3\n"
         "  |\n"

@@ -23,13 +23,24 @@ from pathlib import Path
 from typing import Any
 
 from torchlint import __version__
-from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.diagnostics import (
+    UNTREATED,
+    Applicability,
+    Diagnostic,
+    Edit,
+    Fix,
+    Frequency,
+    Impact,
+    Position,
+    Severity,
+    Span,
+)
 from torchlint.files import repository
 from torchlint.options import LintSettings
 from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError, number_of, text_of
 from torchlint.target import Target
 
-FORMAT = 3
+FORMAT = 4
 """To be raised when what is stored of a diagnostic changes."""
 
 _LARGEST_SHARE = MAX_DOCUMENT // 2
@@ -245,6 +256,9 @@ def _stored(item: Diagnostic) -> list[Any]:
             for place, remark in item.related
         ],
         item.remedy,
+        int(item.impact),
+        None if item.frequency is None else int(item.frequency),
+        int(item.advice),
     ]
 
 
@@ -254,7 +268,8 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
     Raises:
         TypeError, ValueError: it is something else.
     """
-    code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, remedy = stored
+    code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, *rest = stored
+    remedy, impact, frequency, advice = rest
     cell = None if cell is None else number_of(cell)
     return Diagnostic(
         code=_word(code, _CODE),
@@ -271,6 +286,9 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         cell=cell,
         related=tuple((_position(*place), text_of(remark)) for *place, remark in related),
         remedy=None if remedy is None else text_of(remedy),
+        impact=Impact(number_of(impact)),
+        frequency=None if frequency is None else Frequency(number_of(frequency)),
+        advice=bool(number_of(advice)),
     )
 
 

@@ -11,10 +11,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import linelength, parsing, registry, stopwatch
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint import impact, linelength, parsing, registry, stopwatch
+from torchlint.diagnostics import (
+    UNTREATED,
+    Applicability,
+    Diagnostic,
+    Edit,
+    Fix,
+    Frequency,
+    Impact,
+    Position,
+    Severity,
+    Span,
+)
 from torchlint.documents import Document, Table, is_document
 from torchlint.effort import Effort, ExhaustedError, is_too_large
+from torchlint.impact import Worth
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source, SourceError
@@ -149,11 +161,14 @@ def _of_document(
 def _together(first: Diagnostic, second: Diagnostic) -> Diagnostic:
     """What two places of a program find at one place of a configuration file."""
     fixes = [each.fix for each in (first, second) if each.fix is not None]
+    often = [each.frequency for each in (first, second) if each.frequency is not None]
     return replace(
         first,
         fix=min(fixes, key=lambda fix: fix.applicability) if len(fixes) == 2 else None,
         remedy=first.remedy or second.remedy,
         related=tuple(dict.fromkeys((*first.related, *second.related))),
+        impact=max(first.impact, second.impact),
+        frequency=max(often) if len(often) == 2 else None,
     )
 
 
@@ -245,6 +260,7 @@ def own_diagnostic(
         fix=fix,
         noqa_row=start.row,
         remedy=remedy,
+        impact=Impact.HIGH if code in UNTREATED else Impact.MEDIUM,
     )
 
 
@@ -486,6 +502,7 @@ class _Placing:
             span = self.tree.span(finding.node)
         fix = finding.fix and self._tidied(finding.fix, module)
         position = self._source.position
+        stake, often = _at_stake(rule, finding, module)
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -499,6 +516,9 @@ class _Placing:
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple((self._place(node, module), remark) for node, remark in finding.related),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
+            impact=stake,
+            frequency=often,
+            advice=rule.advice,
         )
 
     def _in_document(self, rule: Rule, finding: Finding, at: Configured, module: Module) -> Diagnostic:
@@ -509,6 +529,7 @@ class _Placing:
         start = source.position(span.start)
         related = [(finding.node, f"`{at.key}` is used here"), *finding.related]
         places = [(self._place(node, module), remark) for node, remark in related]
+        stake, often = _at_stake(rule, finding, module)
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -524,6 +545,9 @@ class _Placing:
                 (place if place.path else replace(place, path=self.path), remark) for place, remark in places
             ),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
+            impact=stake,
+            frequency=often,
+            advice=rule.advice,
         )
 
     def _place(self, node: cst.CSTNode, module: Module) -> Position:
@@ -585,6 +609,31 @@ class _Placing:
             *(cst.ExceptHandler, cst.ExceptStarHandler),
         )
         return node if isinstance(node, owners) else self.tree.enclosing(node, *owners) or node
+
+
+def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None]:
+    """The impact of a finding, and how often its place runs if that plays a part.
+
+    The program is only asked for what can still make a difference.
+    """
+    from torchlint.semantics.contexts import context
+    from torchlint.semantics.frequency import frequency
+    from torchlint.syntax import ElsewhereError
+
+    severity, worth = finding.severity or rule.severity, impact.worth(rule)
+    often, around = None, None
+    with stopwatch.of("impact"):
+        try:
+            if worth in (Worth.SOME, Worth.MUCH) and not rule.lasting and severity is not Severity.ERROR:
+                often = Frequency.UNKNOWN
+                often = frequency(module, finding.node)
+            stake = impact.impact(worth, severity, often, None)
+            if min(stake, finding.impact) is not Impact.LOW:
+                around = context(module, finding.node)
+        except ElsewhereError:
+            # How often a place of another file runs, or what it is for, is not known here.
+            pass
+    return min(impact.impact(worth, severity, often, around), finding.impact), often
 
 
 def _one_line(text: str) -> str:

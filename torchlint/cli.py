@@ -18,6 +18,7 @@ _DEFAULT = "check"
 # Where each command lives, and the line that the list of commands shows for it.
 _COMMANDS = {
     "check": ("torchlint.commands.check", "Find and fix problems (the default command)"),
+    "advise": ("torchlint.commands.advise", "Show what could make programs as a whole faster or smaller"),
     "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
     "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
     "env": ("torchlint.commands.env", "Show what this machine is set to, and what PyTorch would like"),

@@ -24,6 +24,56 @@ class Severity(enum.Enum):
         return ("note", "warning", "error").index(self.value)
 
 
+class Impact(enum.IntEnum):
+    """How much is at stake in a finding, as `torchlint.impact` works it out; ordered as ``--impact`` is."""
+
+    LOW = 0
+    MEDIUM = 1
+    HIGH = 2
+
+    @property
+    def label(self) -> str:
+        """The lower-case word for it."""
+        return self.name.lower()
+
+
+class Frequency(enum.IntEnum):
+    """How often a place runs, the rarest first. `torchlint.semantics.frequency` tells it from the program."""
+
+    ONCE = 0
+    EPOCH = 1
+    RARELY = 2
+    """In a few of the steps, such as every 100th."""
+    UNKNOWN = 3
+    BATCH = 4
+    """For every batch of an evaluation."""
+    STEP = 5
+    """In every training step or forward pass."""
+    TOKEN = 6
+    """In every round of a loop that feeds a model its own output, as generation and sampling do."""
+
+    @property
+    def label(self) -> str:
+        """The lower-case word for it."""
+        return self.name.lower()
+
+    @property
+    def told(self) -> str | None:
+        """The frequency in words, such as "every step"; None where it is not known."""
+        return _FREQUENCIES[self]
+
+
+_FREQUENCIES = {
+    Frequency.ONCE: "once",
+    Frequency.EPOCH: "every epoch",
+    Frequency.RARELY: "in a few steps only",
+    Frequency.UNKNOWN: None,
+    Frequency.BATCH: "every evaluated batch",
+    Frequency.STEP: "every step",
+    Frequency.TOKEN: "every decoding step",
+}
+
+
 class Applicability(enum.IntEnum):
     """How far a fix may be trusted; ordered, so that "may it be applied" is one comparison.
 
@@ -128,6 +178,9 @@ class Diagnostic:
     the edit to make by hand, in the form of the message of a fix. In a notebook rows and columns count
     within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and
     the edits of ``fix`` are offsets into the text of the whole notebook.
+
+    ``frequency`` is how often the place runs, None where that plays no part in the ``impact``. ``advice``
+    concerns the program as a whole: an opportunity, and no fault of the line.
     """
 
     code: str
@@ -144,6 +197,9 @@ class Diagnostic:
     cell: int | None = None
     related: tuple[tuple[Position, str], ...] = field(default=())
     remedy: str | None = None
+    impact: Impact = Impact.MEDIUM
+    frequency: Frequency | None = None
+    advice: bool = False
 
     @property
     def help(self) -> str | None:

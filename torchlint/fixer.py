@@ -38,8 +38,9 @@ _LINE_END = re.compile(r"[\r\n]")
 class Fixed:
     """A fixed file, how often each rule was applied, and what is left to report of it.
 
-    ``known`` are the fingerprints of what is left and the baseline holds. Of what is ``applied`` other fixes
-    have brought up those ``later``; what they made needless is ``settled``. A check announces what is
+    ``found`` is all that is left, whether or not it is to be reported; ``known`` are the fingerprints of what
+    of it the baseline holds, and ``hidden`` counts what is of too little impact. Of what is ``applied`` other
+    fixes have brought up those ``later``; what they made needless is ``settled``. A check announces what is
     ``applied`` but for those ``later``, and what is ``settled``.
     """
 
@@ -49,6 +50,8 @@ class Fixed:
     known: frozenset[str] = frozenset()
     later: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
+    hidden: int = 0
+    found: tuple[Diagnostic, ...] = ()
 
     @property
     def text(self) -> str:
@@ -147,7 +150,8 @@ def resume(
             project.holds(course.source)
     fixed, done = outcome
     crashes = [crash(done.source, reason) for reason in done.failures]
-    return replace(fixed, diagnostics=crashes + fixed.diagnostics), done
+    told, found = [*crashes, *fixed.diagnostics], (*crashes, *fixed.found)
+    return replace(fixed, diagnostics=told, found=found), done
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
@@ -247,7 +251,10 @@ def _attempt(
         chosen = _without_last_uses(choose(wanted, source.text), source.text)
         if not chosen:
             settled = record.settled(diagnostics, moves)
-            fixed = Fixed(source, applied, diagnostics, found.known, record.later, settled)
+            fixed = Fixed(
+                *(source, applied, found.told, found.known, record.later, settled, found.hidden),
+                found=tuple(checked),
+            )
             done = replace(course, source=source, scope=scope, moves=moves, record=record, applied=applied)
             return fixed, done
         if sound is None:

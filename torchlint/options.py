@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from torchlint.diagnostics import Impact
 from torchlint.target import Target
 
 
@@ -213,6 +214,25 @@ class Options:
             "The least severe finding that makes the exit status 1. Notes are always shown.",
             'fail-on = "note"',
             choices=("note", "warning", "error"),
+        ),
+    )
+    impact: str = field(
+        default=Impact.MEDIUM.label,
+        metadata=_says(
+            Kind.CHOICE,
+            _REPORT,
+            "The least impact of findings that are reported, fixed and counted in the exit status.",
+            'impact = "low"',
+            choices=tuple(impact.label for impact in Impact),
+        ),
+    )
+    advice: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _REPORT,
+            "Treat advice about whole programs as findings: in all formats, the exit status and --fix.",
+            "advice = true",
         ),
     )
     exit_zero: bool = field(
@@ -584,6 +604,11 @@ class Options:
             cli=False,
         ),
     )
+
+    @property
+    def least(self) -> Impact:
+        """The least impact of what is reported."""
+        return next(each for each in Impact if each.label == self.impact)
 
     @property
     def writes(self) -> bool:

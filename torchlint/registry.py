@@ -160,7 +160,7 @@ def _remembered(document: Any, places: str) -> Known | None:
 
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
-    facts += [rule.follows, rule.measured, rule.configured]
+    facts += [rule.follows, rule.measured, rule.configured, rule.advice, rule.lasting]
     return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
@@ -175,6 +175,8 @@ def _restored(
     follows: list[str],
     measured: bool,
     configured: bool,
+    advice: bool,
+    lasting: bool,
     function: str,
     module: str,
     page: str | None,
@@ -184,6 +186,8 @@ def _restored(
         *(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy, tuple(follows)),
         measured=measured,
         configured=configured,
+        advice=advice,
+        lasting=lasting,
     )
 
 

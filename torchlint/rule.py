@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchlint.diagnostics import Fix, Severity
+from torchlint.diagnostics import Fix, Impact, Severity
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words, parts
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Finding:
     ``remedy`` where the right edit depends on the case.
     ``related`` points at other nodes that explain the finding, with a short remark each. What is wrong may be
     ``at`` a place in a configuration file, which the node reads: then it is found in that file, and the fix
-    edits it.
+    edits it. ``impact`` is the most that is at stake here, where the rule knows that it is less than usual.
     """
 
     node: cst.CSTNode
@@ -50,6 +50,7 @@ class Finding:
     related: tuple[tuple[cst.CSTNode, str], ...] = ()
     remedy: str | None = None
     at: Configured | None = None
+    impact: Impact = Impact.HIGH
 
 
 @cache
@@ -76,7 +77,10 @@ class Rule:
     kind are passed over. Names that the file itself gives to things of libraries are seen through. Like
     ``mentions``, they save time and change no finding. ``measured`` is False if the rule claims neither speed
     nor memory, and so has no bench case: it finds an error or an old spelling, or concerns the linter itself.
-    ``configured`` says that its findings may be at places in configuration files.
+    ``configured`` says that its findings may be at places in configuration files. ``advice`` marks a rule
+    about the program as a whole and not about a line: see `Diagnostic.advice`. ``lasting``: what it finds is
+    set up once and is felt at every step, such as a loader, a layer or a switch, so that it does not matter
+    how often the place runs.
     """
 
     code: str
@@ -92,6 +96,8 @@ class Rule:
     named: Mapping[type, frozenset[str]] = field(default_factory=dict, compare=False)
     measured: bool = True
     configured: bool = False
+    advice: bool = False
+    lasting: bool = False
 
     @property
     def has_folder(self) -> bool:
@@ -166,6 +172,8 @@ def rule(
     named: Mapping[type, Iterable[str]] | None = None,
     measured: bool = True,
     configured: bool = False,
+    advice: bool = False,
+    lasting: bool = False,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
@@ -175,6 +183,8 @@ def rule(
         return Rule(
             *(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt, measured),
             configured=configured,
+            advice=advice,
+            lasting=lasting,
         )
 
     return declare

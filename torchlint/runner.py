@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 
 from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
-from torchlint.diagnostics import UNTREATED, Diagnostic, Position, Span
+from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
 from torchlint.project.traces import NOTHING, Consulted, Contents, Trace, numbers
 from torchlint.registry import RegistryError
-from torchlint.scope import Scope
+from torchlint.scope import Advice, Scope
 from torchlint.source import (
     Change,
     Source,
@@ -83,7 +83,8 @@ class Mode:
 
     Fixes are applied and written (``fix``), or shown as a diff, or neither. With ``noqa`` findings are
     silenced by comments instead, each with that reason, which may be empty. ``scopes`` are those of the
-    files of which not everything counts. With ``timing`` it is measured where the time goes.
+    files of which not everything counts. With ``timing`` it is measured where the time goes. Findings of less
+    than ``impact`` are left out.
     """
 
     fix: bool = False
@@ -91,10 +92,12 @@ class Mode:
     noqa: str | None = None
     scopes: Mapping[Path, Scope] = field(default_factory=dict)
     timing: bool = False
+    impact: Impact = Impact.LOW
+    advice: Advice = Advice.COUNTED
 
     def scope(self, path: Path) -> Scope:
         """What counts of the file at ``path``."""
-        return self.scopes.get(path) or Scope()
+        return replace(self.scopes.get(path) or Scope(), impact=self.impact, advice=self.advice)
 
     def only(self, paths: Iterable[Path]) -> Mode:
         """The same for these files alone, so that no process is told of the others."""
@@ -123,7 +126,7 @@ class Mode:
     @property
     def looking(self) -> Mode:
         """The same without changing anything."""
-        return Mode(scopes=self.scopes)
+        return Mode(scopes=self.scopes, impact=self.impact, advice=self.advice)
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Result:
     ``later`` are those of them that other fixes brought up, and ``settled`` what they made needless;
     ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``known`` are
     the fingerprints of findings that the baseline holds, ``silenced`` counts the findings that got a
-    comment. ``seconds`` is empty unless the time was measured.
+    comment, ``hidden`` those of too little impact. ``seconds`` is empty unless the time was measured.
     """
 
     path: Path
@@ -147,6 +150,7 @@ class Result:
     seconds: Seconds = field(default_factory=Counter)
     later: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
+    hidden: int = 0
 
 
 @dataclass(frozen=True)
@@ -289,11 +293,12 @@ def run_text(
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
         found = None if known is None else _recalled_text(known, data, item, around)
-        result = _about(source, found or _found(source, settings, around.project(item.root)), mode)
+        found = found or _found(source, settings, around.project(item.root))
+        result = _about(path, found, mode.scope(path), source)
     elif mode.noqa is not None:
         result, source = _silenced(source, item, mode, around)
     else:
-        result, course = _fixed(_begun(source, mode), item, around)
+        result, course, _ = _fixed(_begun(source, mode), item, around)
         if mode.diff and result.applied:
             result = replace(result, diff=difference(source, course.source))
         source = course.source
@@ -307,7 +312,8 @@ def _silenced(source: Source, item: _Item, mode: Mode, around: Surroundings) -> 
     assert mode.noqa is not None
     scope = mode.scope(item.path).within(source)
     quiet = silencing.silence(source, item.settings, scope, mode.noqa, around.project(item.root))
-    result = Result(item.path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
+    left = tuple(quiet.diagnostics)
+    result = Result(item.path, left, known=quiet.known, silenced=quiet.silenced, hidden=quiet.hidden)
     return result, quiet.source
 
 
@@ -318,8 +324,10 @@ def _begun(source: Source, mode: Mode) -> Course:
     return Course.begin(source, mode.scope(source.path).within(source))
 
 
-def _fixed(course: Course, item: _Item, around: Surroundings) -> tuple[Result, Course]:
-    """The result of a file that is fixed from where it was left, and how far it has come."""
+def _fixed(
+    course: Course, item: _Item, around: Surroundings
+) -> tuple[Result, Course, tuple[Diagnostic, ...]]:
+    """The result of a file that is fixed from where it was left, how far it came, and all that is left."""
     from torchlint import fixer
 
     fixed, done = fixer.resume(course, item.settings, around.project(item.root), item.elsewhere)
@@ -330,8 +338,9 @@ def _fixed(course: Course, item: _Item, around: Surroundings) -> tuple[Result, C
         known=fixed.known,
         later=fixed.later,
         settled=fixed.settled,
+        hidden=fixed.hidden,
     )
-    return result, done
+    return result, done, fixed.found
 
 
 def _recalled_text(
@@ -367,10 +376,13 @@ def _found(source: Source, settings: LintSettings, project: Project | None) -> t
     return tuple(checker.check(source, settings, project=project))
 
 
-def _about(source: Source, found: Sequence[Diagnostic], mode: Mode) -> Result:
-    """The result of a file in which all of this was found: what of it the run is about."""
-    left = mode.scope(source.path).within(source).sort_out(source, found)
-    return Result(source.path, tuple(left.shown), known=left.known)
+def _about(path: Path, found: Sequence[Diagnostic], scope: Scope, source: Source | None) -> Result:
+    """The result of a file in which all of this was found: what of it is in ``scope``.
+
+    The text is needed if that rests on it.
+    """
+    left = (scope if source is None else scope.within(source)).sort_out(source, found)
+    return Result(path, tuple(left.told), known=left.known, hidden=left.hidden)
 
 
 def difference(before: Source, after: Source) -> str:
@@ -468,16 +480,17 @@ def _known(
             consulted = Consulted(frozenset(files))
         if diagnostics is None:
             return None
-        result = Result(item.path, diagnostics)
-        if diagnostics and item.path in mode.scopes:
-            # What counts of a file changes from run to run; what is remembered is all that was found in it.
-            result = _about(reading.from_bytes(_content(item, mode), item.path), diagnostics, mode)
+        # What counts of a file changes from run to run; what is remembered is all that was found in it.
+        scope, source = mode.scope(item.path), None
+        if diagnostics and scope.rests_on_text:
+            source = reading.from_bytes(_content(item, mode), item.path)
+        result = _about(item.path, diagnostics, scope, source)
     except SourceError:
         return None
     if mode.fix or mode.diff:
         from torchlint.fixer import allowed
 
-        if any(allowed(found, item.settings) for found in result.diagnostics):
+        if any(scope.acts_on(found) and allowed(found, item.settings) for found in result.diagnostics):
             return None
     return _Outcome(result, found=diagnostics, consulted=consulted)
 
@@ -553,13 +566,14 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
         if mode.only_looks:
             found = _found(source, settings, around.project(item.root))
             consulted = around.consulted(item.root, path)
-            return _Outcome(_about(source, found, mode), key=key, found=found, consulted=consulted)
+            result = _about(path, found, mode.scope(path), source)
+            return _Outcome(result, key=key, found=found, consulted=consulted)
         if mode.noqa is not None:
             result, text = _silenced(source, item, mode, around)
             return _Outcome(result, data, text if result.silenced else None)
         outcome = _resumed(replace(item, course=_begun(source, mode)), around)
         whole = path not in mode.scopes and not outcome.result.applied
-        return replace(outcome, before=data, key=key if whole else "", found=outcome.result.diagnostics)
+        return replace(outcome, before=data, key=key if whole else "")
     except SourceError as error:
         if is_document(path) and is_file(path):
             # Nobody says that it is one of the program's, and what else it may hold is no concern of this.
@@ -577,8 +591,9 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
 
 def _resumed(item: _Item, around: Surroundings) -> _Outcome:
     assert item.course is not None
-    result, course = _fixed(item.course, item, around)
-    return _Outcome(result, consulted=around.consulted(item.root, item.path), course=course)
+    result, course, found = _fixed(item.course, item, around)
+    consulted = around.consulted(item.root, item.path)
+    return _Outcome(result, found=found, consulted=consulted, course=course)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
@@ -646,7 +661,8 @@ def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failu
     if isinstance(error, StaleSourceError):
         return Result(item.path, (told,))
     source = _source(data, item.path, item.settings.max_file_size)
-    result = _about(source, _found(source, item.settings, around.project(item.root)), mode)
+    found = _found(source, item.settings, around.project(item.root))
+    result = _about(item.path, found, mode.scope(item.path), source)
     return replace(result, diagnostics=(told, *result.diagnostics))
 
 
@@ -754,7 +770,9 @@ class _Files:
         """Whether a fix that changes these files is to be made."""
         from torchlint.fixer import allowed
 
-        if not allowed(item, self._items[path].settings) or any(map(self.hindrance, files)):
+        if not (self._mode.scope(path).acts_on(item) and allowed(item, self._items[path].settings)):
+            return False
+        if any(map(self.hindrance, files)):
             return False
         # Edits are of the texts that were looked at.
         consulted = files - {path} <= self._outcomes[path].consulted.files

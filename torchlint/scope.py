@@ -1,16 +1,17 @@
-"""Which findings of a file a run is about: those on changed lines, and those that no baseline holds.
+"""Which findings of a file a run is about: those on changed lines, of enough impact, that no baseline holds.
 
 What is left out is neither shown nor fixed.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostics import UNTREATED, Diagnostic, Edit
+from torchlint.diagnostics import UNTREATED, Diagnostic, Edit, Impact
 from torchlint.fingerprints import fingerprints
 from torchlint.source import Source
 
@@ -18,12 +19,32 @@ if TYPE_CHECKING:
     from torchlint.changes import Rows
 
 
+class Advice(enum.Enum):
+    """What a run does with advice: tell it beside the findings, as findings, or instead of them."""
+
+    ASIDE = enum.auto()
+    COUNTED = enum.auto()
+    ALONE = enum.auto()
+
+
 @dataclass(frozen=True)
 class Sorted:
-    """Findings told apart: those to show, and the fingerprints of those that the baseline holds."""
+    """Findings told apart: those to show, and the fingerprints of those that the baseline holds.
+
+    ``aside`` is advice that is told and not acted on; ``hidden`` counts the findings of too little impact.
+    """
 
     shown: list[Diagnostic]
     known: frozenset[str] = frozenset()
+    aside: list[Diagnostic] = field(default_factory=list)
+    hidden: int = 0
+
+    @property
+    def told(self) -> list[Diagnostic]:
+        """The findings to show and the advice, in the order of findings."""
+        if not self.aside:
+            return self.shown
+        return sorted((*self.shown, *self.aside), key=lambda item: item.sort_key)
 
 
 @dataclass(frozen=True)
@@ -32,33 +53,66 @@ class Scope:
 
     ``rows`` are the lines that count, None for all: those of the file, after `within` those of its text.
     ``known`` are the fingerprints that the baseline holds of the file, with paths relative to ``root``.
-    ``content`` is what to check instead of the file's bytes.
+    ``content`` is what to check instead of the file's bytes. Findings of less than ``impact`` are left out.
     """
 
     rows: Rows | None = None
     known: frozenset[str] = frozenset()
     root: Path = field(default_factory=Path)
     content: bytes | None = None
+    impact: Impact = Impact.LOW
+    advice: Advice = Advice.COUNTED
+
+    @property
+    def rests_on_text(self) -> bool:
+        """Whether the text of the file decides what counts."""
+        return self.rows is not None or bool(self.known)
+
+    def acts_on(self, diagnostic: Diagnostic) -> bool:
+        """Whether what is shown of a file is to be fixed or silenced as well."""
+        return self.advice is not Advice.ASIDE or not diagnostic.advice
 
     def within(self, source: Source) -> Scope:
         """The scope with the lines of the text of ``source`` for those of its file."""
         return self if self.rows is None else replace(self, rows=source.rows_of(self.rows))
 
-    def sort_out(self, source: Source, diagnostics: Sequence[Diagnostic]) -> Sorted:
-        """Tell the findings in ``source`` apart; all of them have to be given."""
-        if self.rows is None and not self.known:
-            return Sorted(list(diagnostics))
+    def sort_out(self, source: Source | None, diagnostics: Sequence[Diagnostic]) -> Sorted:
+        """Tell the findings in ``source`` apart; all of them have to be given.
+
+        The text may be missing if nothing rests on it, or nothing was found.
+        """
         known = frozenset[str]()
-        left = diagnostics
-        if self.known:
-            names = fingerprints(diagnostics, lambda _: source.text, self.root)
-            known = self.known.intersection(names)
-            left = [
-                item
-                for item, name in zip(diagnostics, names, strict=True)
-                if name not in known or item.code in UNTREATED
-            ]
-        return Sorted([item for item in left if self._touches(source, item)], known)
+        left: Sequence[Diagnostic] = diagnostics
+        if diagnostics and self.rests_on_text:
+            assert source is not None
+            text = source
+            if self.known:
+                names = fingerprints(diagnostics, lambda _: text.text, self.root)
+                known = self.known.intersection(names)
+                left = [
+                    item
+                    for item, name in zip(diagnostics, names, strict=True)
+                    if name not in known or item.code in UNTREATED
+                ]
+            left = [item for item in left if self._touches(text, item)]
+        return self._weighed(left, known)
+
+    def _weighed(self, diagnostics: Sequence[Diagnostic], known: frozenset[str]) -> Sorted:
+        """Tell findings apart by their impact, and advice from the others."""
+        found = Sorted([], known)
+        hidden = 0
+        for item in diagnostics:
+            if item.code in UNTREATED:
+                found.shown.append(item)
+            elif self.advice is Advice.ALONE and not item.advice:
+                continue
+            elif item.impact < self.impact:
+                hidden += self.acts_on(item)
+            elif self.acts_on(item):
+                found.shown.append(item)
+            else:
+                found.aside.append(item)
+        return replace(found, hidden=hidden)
 
     def _touches(self, source: Source, diagnostic: Diagnostic) -> bool:
         """Whether a changed line is among those of the finding; failures always count."""

@@ -29,12 +29,16 @@ _MAX_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Silenced:
-    """A file with comments, how many findings they silence, and what is left to report of it."""
+    """A file with comments, how many findings they silence, and what is left to report of it.
+
+    ``hidden`` counts the findings of too little impact, which get no comment.
+    """
 
     source: Source
     silenced: int
     diagnostics: list[Diagnostic]
     known: frozenset[str] = frozenset()
+    hidden: int = 0
 
     @property
     def text(self) -> str:
@@ -74,7 +78,7 @@ def _silence(
             break
         count += len(found.shown) - len(left.shown)
         source, scope, found = changed, moved, left
-    return Silenced(source, count, found.shown, found.known)
+    return Silenced(source, count, found.told, found.known, found.hidden)
 
 
 def comments(source: Source, diagnostics: Sequence[Diagnostic], reason: str = "") -> Iterator[Edit]:

@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.api import results
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.sharing import Fate, fate

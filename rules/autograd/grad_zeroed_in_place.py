@@ -8,7 +8,7 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.gradients import Gradients, zeroed_gradient
 from torchlint.semantics.module import Module

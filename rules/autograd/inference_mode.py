@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
 from .nogradregions import NoGradRegions

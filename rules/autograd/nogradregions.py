@@ -13,8 +13,8 @@ from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.iterations import Iterations

@@ -38,6 +38,7 @@ _REMEDIES = {
         cst.AugAssign,
     ),
     mentions=("torch", "compile|dynamo"),
+    lasting=True,
 )
 def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     """

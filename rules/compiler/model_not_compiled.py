@@ -22,6 +22,8 @@ from torchlint.semantics.program import Program, Trained
     on=cst.Module,
     mentions=("torch", "backward|grad|inference_mode"),
     opt_in=True,
+    advice=True,
+    lasting=True,
 )
 def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

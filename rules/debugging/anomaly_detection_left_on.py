@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, safe, unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
@@ -28,6 +28,7 @@ _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mo
     on=cst.Call,
     mentions=("detect_anomaly",),
     remedy="Remove it, or let an option switch it on",
+    lasting=True,
 )
 def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -20,6 +20,7 @@ from .sharding import has_second_generation, single_unit, superseded
     fix="none",
     on=cst.Call,
     mentions=("FullyShardedDataParallel|fully_shard",),
+    lasting=True,
 )
 def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.epochs import repeated_epochs
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.identifiers import identifiers, named, options

@@ -11,7 +11,7 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import configure, safe, spelt, unset_argument
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.configured import configured
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.loaders import Conflict, Loaders, Refusal
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING

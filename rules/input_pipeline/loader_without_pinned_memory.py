@@ -23,6 +23,7 @@ from torchlint.semantics.values import MISSING
     mentions=("DataLoader",),
     remedy="Set `pin_memory=True`",
     configured=True,
+    lasting=True,
 )
 def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

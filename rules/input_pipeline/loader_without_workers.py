@@ -23,6 +23,7 @@ from torchlint.semantics.values import MISSING
     on=cst.Call,
     mentions=("DataLoader|TrainingArguments|from trl|import trl",),
     configured=True,
+    lasting=True,
 )
 def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -26,6 +26,7 @@ from torchlint.semantics.values import MISSING
     mentions=("DataLoader", "num_workers"),
     remedy="Set `persistent_workers=True`",
     configured=True,
+    lasting=True,
 )
 def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

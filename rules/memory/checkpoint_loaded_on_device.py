@@ -9,7 +9,8 @@ import libcst as cst
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.checkpoints import fills_from
-from torchlint.semantics.evidence import accelerated, is_test
+from torchlint.semantics.contexts import is_test
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.padding import pads_to_longest, spares_fragments
@@ -22,6 +22,7 @@ from torchlint.semantics.padding import pads_to_longest, spares_fragments
     mentions=("torch", "collate_fn", "DataLoader"),
     opt_in=True,
     remedy="Set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True`, or pad to few lengths",
+    lasting=True,
 )
 def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module
 
@@ -27,6 +27,7 @@ def _begins_recording(name: str | None) -> bool:
     fix="none",
     on=cst.Call,
     mentions=("_record_memory_history",),
+    lasting=True,
 )
 def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

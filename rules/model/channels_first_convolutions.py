@@ -24,6 +24,8 @@ _LAST = "torch.channels_last"
     fix="unsafe",
     on=cst.Module,
     mentions=("torch", "backward"),
+    advice=True,
+    lasting=True,
 )
 def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

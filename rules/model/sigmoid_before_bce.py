@@ -29,6 +29,7 @@ _STABLE = {
     fix="unsafe",
     on=cst.Call,
     mentions=("BCELoss|binary_cross_entropy", "igmoid"),
+    lasting=True,
 )
 def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import end_block_before, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 

@@ -26,6 +26,8 @@ from .backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, Ba
     on=cst.Module,
     mentions=("torch", "backward"),
     remedy="Set `torch.backends.cudnn.benchmark = True` before the training",
+    advice=True,
+    lasting=True,
 )
 def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

@@ -21,6 +21,7 @@ from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
     on=cst.Module,
     mentions=("benchmark", "determin"),
     remedy="Set `benchmark` to `False`, or no longer ask for the same results in each run",
+    advice=True,
 )
 def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
 from .autocasting import makes_scaler, only_bfloat16
@@ -20,6 +20,7 @@ from .autocasting import makes_scaler, only_bfloat16
     on=cst.Call,
     mentions=("GradScaler", "bfloat16", "autocast"),
     remedy="Pass `enabled=False`",
+    lasting=True,
 )
 def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -23,6 +23,8 @@ from .backendflags import CUDNN_TF32, MATMUL_TF32, BackendFlags, Write
     fix="unsafe",
     on=cst.Module,
     mentions=("torch", "backward|allow_tf32"),
+    advice=True,
+    lasting=True,
 )
 def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.fixes import spelt
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.configured import configured
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_full_precision
 
@@ -23,6 +23,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     on=cst.Call,
     mentions=("import:transformers", "TrainingArguments|use_cache"),
     configured=True,
+    advice=True,
 )
 def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

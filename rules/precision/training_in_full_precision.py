@@ -18,6 +18,8 @@ from torchlint.semantics.program import Precision, Program
     fix="none",
     on=cst.Module,
     mentions=("torch", "backward"),
+    advice=True,
+    lasting=True,
 )
 def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

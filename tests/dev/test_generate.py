@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import codes, layers, measured, pages, peers, readme, schema
+from torchlint.dev import codes, layers, measured, pages, peers, readme, schema, weights
 
 
 @pytest.fixture
@@ -30,6 +30,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(peers, "RESULTS", tmp_path / "results" / "peers.json")
     monkeypatch.setattr(peers, "PLOTS", tmp_path / "docs")
     (tmp_path / "docs" / "peers-gone.svg").touch()
+    monkeypatch.setattr(weights, "PAGE", tmp_path / "docs" / "impact.md")
+    (tmp_path / "docs" / "impact.md").write_text(
+        "a\n<!-- begin table -->\n<!-- end -->\nb\n", encoding="utf-8"
+    )
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
 
@@ -58,6 +62,8 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     )
     guide = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert "│ semantic model     │ semantics  " in guide and guide.endswith("```\n<!-- end -->\nb\n")
+    weighed = (checkout / "docs" / "impact.md").read_text(encoding="utf-8")
+    assert "\n| much | low | low | low | medium | medium | high | high | high |\n" in weighed
     assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 
     capsys.readouterr()

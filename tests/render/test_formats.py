@@ -76,6 +76,9 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
             },
             "help": "Use the other thing",
             "related": [],
+            "impact": "medium",
+            "frequency": None,
+            "advice": False,
         }
     ]
 
@@ -164,6 +167,7 @@ def test_statistics_count_by_rule_most_frequent_first(desk: Any) -> None:
         "name": "grad-on",
         "severity": "warning",
         "count": 2,
+        "impact": {"high": 0, "medium": 2, "low": 0},
         "fixable": False,
         "fixable_count": 1,
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from torchlint.diagnostics import Applicability, Position, Severity
+from torchlint.diagnostics import Applicability, Frequency, Impact, Position, Severity
+from torchlint.impact import Gain
 from torchlint.render import full
 from torchlint.render.report import reason
 
@@ -22,6 +24,12 @@ def train(loader, model):
 
     return total
 """
+
+
+@pytest.fixture(autouse=True)
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known to be gained by any rule."""
+    monkeypatch.setattr(full, "gain", lambda _: Gain())
 
 
 def plain(text: str) -> str:
@@ -40,15 +48,44 @@ def test_a_finding_without_a_fix(desk: Any) -> None:
         "  |                  ^^^^^^^^^^^\n"
         "8 |\n"
         "9 |     return total\n"
-        "  |\n\n"
+        "  |\n"
+        "impact: medium\n\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("impact", "frequency", "gain", "told"),
+    [
+        (
+            Impact.HIGH,
+            Frequency.STEP,
+            Gain(1.994, 1.9),
+            "high, every step (up to 1.99 times as fast in the rule's benchmark)",
+        ),
+        (
+            Impact.LOW,
+            Frequency.UNKNOWN,
+            Gain(memory=0.5),
+            "low (up to 50 % less memory in the rule's benchmark)",
+        ),
+        (Impact.LOW, Frequency.ONCE, Gain(), "low, once"),
+        (Impact.MEDIUM, None, Gain(), "medium"),
+    ],
+)
+def test_the_impact_is_said_with_its_reasons(
+    desk: Any, monkeypatch: pytest.MonkeyPatch, impact: Impact, frequency: Frequency, gain: Gain, told: str
+) -> None:
+    monkeypatch.setattr(full, "gain", lambda _: gain)
+    found = replace(desk.finding(PROGRAM, "loss.item()"), impact=impact, frequency=frequency)
+    assert full.render(desk.report(found)).endswith(f"\nimpact: {told}\n\n")
 
 
 def test_a_finding_with_a_remedy(desk: Any) -> None:
     related = ((Position(5, 5), "the loop"),)
     found = desk.finding(PROGRAM, "loss.item()", related=related, remedy="Read `total` after\x1bthe loop")
     assert full.render(desk.report(found)).endswith(
-        "9 |     return total\n  |\nnote: train.py:5:5: the loop\nhelp: Read `total` after␛the loop\n\n"
+        "9 |     return total\n  |\nimpact: medium\nnote: train.py:5:5: the loop\n"
+        "help: Read `total` after␛the loop\n\n"
     )
 
 
@@ -148,7 +185,8 @@ def test_a_place_over_several_lines_is_bracketed(desk: Any) -> None:
         "4 | | )\n"
         "  | |_^\n"
         "5 |   x = 1\n"
-        "  |\n\n"
+        "  |\n"
+        "impact: medium\n\n"
     )
 
 
@@ -247,7 +285,10 @@ def test_a_form_feed_ends_no_line(desk: Any) -> None:
 def test_a_file_that_is_gone_still_gets_its_headline(desk: Any) -> None:
     found = desk.finding(PROGRAM, "loss.item()")
     desk.texts.clear()
-    assert full.render(desk.report(found)) == "TL202 `.item()` waits for the device\n --> train.py:7:18\n\n"
+    assert (
+        full.render(desk.report(found))
+        == "TL202 `.item()` waits for the device\n --> train.py:7:18\nimpact: medium\n\n"
+    )
 
 
 def test_a_file_that_shrank_still_gets_its_headline(desk: Any) -> None:
@@ -262,7 +303,9 @@ def test_related_places_are_listed(desk: Any) -> None:
     found = desk.finding(
         PROGRAM, "loss.item()", related=((Position(5, 5), "runs in each iteration of this loop"),)
     )
-    assert "  |\nnote: train.py:5:5: runs in each iteration of this loop\n" in full.render(desk.report(found))
+    assert "  |\nimpact: medium\nnote: train.py:5:5: runs in each iteration of this loop\n" in full.render(
+        desk.report(found)
+    )
 
 
 @pytest.mark.parametrize(

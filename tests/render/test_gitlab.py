@@ -9,18 +9,25 @@ from typing import Any
 
 import pytest
 
-from torchlint.diagnostics import Severity
+from torchlint.diagnostics import Impact, Severity
 from torchlint.render import gitlab
 from torchlint.render.report import Report
 
 
 @pytest.mark.parametrize(
-    ("severity", "word"),
-    [(Severity.NOTE, "info"), (Severity.WARNING, "minor"), (Severity.ERROR, "major")],
+    ("severity", "impact", "word"),
+    [
+        (Severity.NOTE, Impact.MEDIUM, "info"),
+        (Severity.WARNING, Impact.LOW, "info"),
+        (Severity.WARNING, Impact.MEDIUM, "minor"),
+        (Severity.WARNING, Impact.HIGH, "major"),
+        (Severity.ERROR, Impact.HIGH, "critical"),
+    ],
 )
-def test_an_issue(desk: Any, severity: Severity, word: str) -> None:
+def test_an_issue(desk: Any, severity: Severity, impact: Impact, word: str) -> None:
     text = "a = x.item()\n"
-    (issue,) = json.loads(gitlab.render(desk.report(desk.finding(text, "x.item()", severity=severity))))
+    found = replace(desk.finding(text, "x.item()", severity=severity), impact=impact)
+    (issue,) = json.loads(gitlab.render(desk.report(found)))
     assert len(issue.pop("fingerprint")) == 64
     assert issue == {
         "check_name": "TL202",

@@ -43,7 +43,9 @@ from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
 from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
+from torchlint.semantics.contexts import context
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.model import build
@@ -394,6 +396,11 @@ def _alike(module: Module, node: cst.CSTNode) -> str:
     return _flag(operations.same(product.operands[0], inner.operands[0]))
 
 
+def _context(module: Module, node: cst.CSTNode) -> str:
+    found = context(module, node)
+    return found.value if found is not None else "none"
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "clears": _clears,
     "wraps": _wraps,
@@ -431,9 +438,11 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "batch_of": _batch_of,
     "hot": _hot,
     "via": _via,
+    "frequency": lambda module, node: frequency(module, node).label,
     "throttled": lambda module, node: _flag(places.throttled(module, node)),
     "phase": lambda module, node: phase(module, node).value,
     "grad": lambda module, node: grad(module, node).value,
+    "context": _context,
     "compiled": lambda module, node: _flag(compiled(module, node)),
     "guarded": lambda module, node: _flag(places.main_guarded(module, node)),
     "sends": _sends,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchlint import fixer
-from torchlint.server.jobs import difference
+from torchlint.diagnostics import Impact
+from torchlint.options import LintSettings
+from torchlint.scope import Scope
+from torchlint.server.jobs import difference, fix
+from torchlint.source import Source
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r", "\x0c", "😋"]), max_size=30).map("".join)
 
@@ -34,3 +40,11 @@ def test_a_difference_makes_one_text_of_the_other(before: str, after: str) -> No
 def test_a_difference_is_small(before: str, after: str, expected: list[tuple[int, int, str]]) -> None:
     found = [(edit.span.start, edit.span.end, edit.content) for edit in difference(before, after)]
     assert found == expected
+
+
+@pytest.mark.parametrize(("least", "fixed"), [(Impact.LOW, 1), (Impact.MEDIUM, 0)])
+def test_only_what_is_shown_is_fixed(least: Impact, fixed: int) -> None:
+    source = Source(Path("a.py"), "import torch\n\nx = torch.FloatTensor(3)\n")
+    settings = LintSettings(rules=("TL209",), fixable=frozenset({"TL209"}))
+    edits = fix(source, settings, None, Scope(impact=least), lambda: None)
+    assert len(edits) == fixed

@@ -21,7 +21,7 @@ from torchlint.server.preferences import Preferences
         ({"torchlint": {"lint": {"run": "onSave"}}}, Preferences(on_save=True)),
         (
             {"select": ["TL2"], "extendSelect": ["TL311"], "ignore": []},
-            Preferences(rules={"select": ["TL2"], "extend-select": ["TL311"], "ignore": []}),
+            Preferences(options={"select": ["TL2"], "extend-select": ["TL311"], "ignore": []}),
         ),
         ({"configuration": "a.toml"}, Preferences("a.toml")),
         ({"configuration": {"ignore": ["TL2"]}}, Preferences({"ignore": ["TL2"]})),
@@ -64,7 +64,7 @@ def test_wrong_values_are_named(given: dict[str, Any], message: str, tmp_path: P
 
 def test_the_editor_wins_over_config_files(tmp_path: Path) -> None:
     (tmp_path / "torchlint.toml").write_text('select = ["TL1"]\nworkers = 7\n')
-    resolver = Preferences(rules={"select": ["TL202"]}).resolver(registry.catalogue(), tmp_path)
+    resolver = Preferences(options={"select": ["TL202"]}).resolver(registry.catalogue(), tmp_path)
     lint = resolver.lint(tmp_path / "a.py")
     assert (lint.rules, lint.workers) == (("TL202",), 7)
     (tmp_path / "other.toml").write_text("workers = 9\n")

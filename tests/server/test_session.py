@@ -92,7 +92,7 @@ async def test_findings_are_shown_when_a_text_is_opened(editor: Editor, uri: str
     item = found[0]
     assert item.data is not None and item.related_information is not None
     assert item.range == around(BAD, "loss.item()")
-    assert (item.source, item.severity) == ("torchlint", types.DiagnosticSeverity.Warning)
+    assert item.source == "torchlint"
     assert item.code_description is None
     assert item.data["name"] == "item-in-hot-loop"
     assert item.data["fix"]["applicability"] == "unsafe"
@@ -102,14 +102,22 @@ async def test_findings_are_shown_when_a_text_is_opened(editor: Editor, uri: str
     assert editor.published[uri][0].version == editor.last_version
 
 
-async def test_a_note_is_information_and_an_error_an_error(editor: Editor, uri: str) -> None:
-    text = "import torch\n\nx = torch.FloatTensor(3)\nw = torch.zeros(3)\nw.require_grad = True\n"
-    editor.open(uri, text)
+OF_LOW_IMPACT = "import torch\n\nx = torch.FloatTensor(3)\nw = torch.zeros(3)\nw.require_grad = True\n"
+
+
+async def test_what_is_of_low_impact_is_a_hint_and_an_error_an_error(editor: Editor, uri: str) -> None:
+    editor.open(uri, OF_LOW_IMPACT)
     found = {item.code: item.severity for item in await editor.told(uri)}
-    assert found == {
-        "TL209": types.DiagnosticSeverity.Information,
-        "TL308": types.DiagnosticSeverity.Error,
-    }
+    assert found == {"TL209": types.DiagnosticSeverity.Hint, "TL308": types.DiagnosticSeverity.Error}
+
+
+async def test_the_editor_says_which_impact_is_shown(launch: Callable[..., Any], tmp_path: Path) -> None:
+    async with launch(tmp_path, "visual-studio-code", {"impact": "medium"}) as editor:
+        uri = editor.uri("train.py")
+        editor.open(uri, OF_LOW_IMPACT)
+        assert codes(await editor.told(uri)) == ["TL308"]
+        assert await editor.actions(uri, around(OF_LOW_IMPACT, "torch.FloatTensor(3)"), "quickfix") == []
+        assert await editor.actions(uri, around(OF_LOW_IMPACT, "w.require_grad"), "quickfix") != []
 
 
 async def test_what_is_typed_is_checked_once_typing_pauses(editor: Editor, uri: str) -> None:

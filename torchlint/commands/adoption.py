@@ -11,10 +11,11 @@ import click
 
 from torchlint import reading
 from torchlint.commands import Failure
-from torchlint.diagnostics import UNTREATED
+from torchlint.diagnostics import UNTREATED, Impact
 from torchlint.files import absolute
 from torchlint.options import Options
 from torchlint.render.report import plural
+from torchlint.scope import Advice
 
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
@@ -33,15 +34,25 @@ class Outcome(Protocol):
 
 
 class Adoption:
-    """The options about changes, the baseline and added comments, followed for one run.
+    """The options about changes, the baseline, added comments and impact, followed for one run.
+
+    Attributes:
+        impact: the least that counts.
+        advice: what is done with advice; with ``alone`` only that is told.
 
     Raises:
         click.UsageError: they contradict each other.
         Failure: the baseline cannot be read, or git cannot say what changed.
     """
 
-    def __init__(self, chosen: Options, directory: Path, *, stdin: bool) -> None:
+    def __init__(self, chosen: Options, directory: Path, *, stdin: bool, alone: bool = False) -> None:
         _check(chosen, stdin=stdin)
+        # A baseline holds everything, whatever later runs report.
+        everything = chosen.update_baseline
+        self.impact = Impact.LOW if everything else chosen.least
+        self.advice = Advice.COUNTED if everything or chosen.advice else Advice.ASIDE
+        if alone:
+            self.advice = Advice.ALONE
         self._chosen = chosen
         self._directory = directory
         self._baseline = _baseline(chosen)

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
+from torchlint.scope import Advice
 from torchlint.source import is_folder
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _DASH = Path("-")
 _HUMAN = ("full", "concise", "grouped")
 _CRASH = "TL000"
+# The formats of machines in which an entry says that it is advice.
+_TELLS_ADVICE = ("json", "json-lines")
 # The modules under torchlint.render and the functions of the formats; one is imported when it is needed.
 _RENDERERS = {
     **{name: (name, "render") for name in options.FORMATS},
@@ -90,7 +93,7 @@ class _Option(click.Option):
         self.section = section
 
 
-class _Command(click.Command):
+class Command(click.Command):
     """Shows the options under headings, and lets those stand alone whose value is optional."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -160,8 +163,9 @@ def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
 
 @dataclass
 class _Outcome:
-    """What all files of a run gave together."""
+    """What all files of a run gave together, in which advice is what ``advice`` says."""
 
+    advice: Advice
     diagnostics: list[Diagnostic] = field(default_factory=list)
     enabled: frozenset[str] = frozenset()
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
@@ -172,6 +176,7 @@ class _Outcome:
     silenced: int = 0
     later: int = 0
     settled: int = 0
+    hidden: int = 0
     seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
@@ -181,6 +186,7 @@ class _Outcome:
         self.silenced += result.silenced
         self.later += result.later.total()
         self.settled += result.settled.total()
+        self.hidden += result.hidden
         self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
@@ -197,7 +203,7 @@ def _run(**parameters: Any) -> None:
     if parameters["watch"] and not (parameters["show_files"] or parameters["show_settings"]):
         _watch(**parameters)
     else:
-        _check(**parameters)
+        check(**parameters)
 
 
 def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **parameters: Any) -> None:
@@ -223,7 +229,7 @@ def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **
     memory = watch.Memory(places)
     click.get_current_context().obj = memory
     watch.follow(
-        lambda: _check(paths=paths, configs=configs, isolated=isolated, **parameters),
+        lambda: check(paths=paths, configs=configs, isolated=isolated, **parameters),
         terminal,
         watch.rounds(places, others, memory),
     )
@@ -234,7 +240,7 @@ def _is_below(file: Path, places: tuple[Path, ...]) -> bool:
     return any(file.is_relative_to(place) or file.parent == place.parent for place in places)
 
 
-def _check(
+def check(
     paths: tuple[Path, ...],
     configs: tuple[str, ...],
     isolated: bool,
@@ -242,11 +248,21 @@ def _check(
     verbose: bool,
     quiet: bool,
     silent: bool,
+    *,
+    alone: bool = False,
     **parameters: Any,
 ) -> None:
+    """Check what is at ``paths`` with the options in ``parameters``, report, and exit.
+
+    With ``alone``, only advice is reported and followed.
+
+    Raises:
+        click.exceptions.Exit: always, with the exit status.
+        click.UsageError, Failure: the options contradict each other or cannot be followed.
+    """
     terminal = Terminal(color, verbose, quiet, silent)
     directory = Path.cwd()
-    memory = caching.Memory.of(terminal, parameters["cache_dir"], off=bool(parameters["no_cache"]))
+    memory = caching.Memory.of(terminal, parameters.get("cache_dir"), off=bool(parameters.get("no_cache")))
     rules = memory.catalogue()
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
     chosen = _chosen(resolver.run, terminal)
@@ -261,7 +277,7 @@ def _check(
             f"it is printed with --output-format {', '.join(_STATISTICS)}"
         )
 
-    about = Adoption(chosen, directory, stdin=_DASH in paths)
+    about = Adoption(chosen, directory, stdin=_DASH in paths, alone=alone)
     reports = _reports(chosen)
     started = time.perf_counter()
     if _DASH in paths:
@@ -354,11 +370,15 @@ def _check_files(
     settings = {path: resolver.lint(path) for path in files}
     _debug_settings(terminal, resolver, settings)
     outcome = _Outcome(
+        about.advice,
         enabled=frozenset().union(*(lint.rules for lint in settings.values())),
         sources=dict(about.sources(files)),
         settings=settings,
     )
-    mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files), chosen.timing)
+    mode = runner.Mode(
+        *(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files), chosen.timing),
+        *(about.impact, about.advice),
+    )
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with (
         Progress(len(files), enabled=watched) as progress,
@@ -432,7 +452,7 @@ def _told_at_once(
         def tell(diagnostics: tuple[Diagnostic, ...]) -> None:
             if diagnostics:
                 found = sorted(diagnostics, key=lambda item: item.sort_key)
-                write(renderer(_report(chosen, rules, outcome, found, directory)))
+                write(renderer(_report(chosen, rules, outcome, found, directory).whole))
 
         yield tell
 
@@ -464,7 +484,7 @@ def _check_stdin(
     if sys.stdin is None:
         raise Failure("standard input is closed; `-` reads it")
     data = sys.stdin.buffer.read()
-    outcome = _Outcome()
+    outcome = _Outcome(about.advice)
     if chosen.stdin_filename and chosen.force_exclude:
         found = discover(
             (path,),
@@ -479,7 +499,8 @@ def _check_stdin(
     settings = resolver.lint(path)
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
-    mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
+    scopes = about.scopes([path])
+    mode = runner.Mode(chosen.writes, chosen.diff, scopes=scopes, impact=about.impact, advice=about.advice)
     known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
     layouts = _layouts(resolver, chosen, about)
     layout = layouts.of(path) if chosen.stdin_filename else None
@@ -544,7 +565,7 @@ def _tell(
         terminal.out(text + remarks)
     for path, name in reports.items():
         further = replace(chosen, output_format=name, statistics=False)
-        terminal.save(path, _renderer(further)(replace(report, color=False)))
+        terminal.save(path, _rendered(further, replace(report, color=False)))
 
 
 def _report(
@@ -555,8 +576,13 @@ def _report(
     directory: Path,
 ) -> Report:
     """What the formats get of these findings."""
+    apart = outcome.advice is not Advice.COUNTED
     return Report(
-        diagnostics=tuple(diagnostics),
+        diagnostics=tuple(item for item in diagnostics if not (apart and item.advice)),
+        advice=tuple(item for item in diagnostics if apart and item.advice),
+        alone=outcome.advice is Advice.ALONE,
+        hidden=outcome.hidden,
+        least=chosen.least,
         source=_sources(outcome),
         rules=rules,
         enabled=outcome.enabled,
@@ -589,7 +615,21 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
         return "".join(patch.paint_diff(report, visible_lines(diff) if watched else diff) for diff in diffs)
     if chosen.fix_only:
         return ""
-    return _renderer(chosen)(report)
+    return _rendered(chosen, report)
+
+
+def _rendered(chosen: Options, report: Report) -> str:
+    """The report in a format, with the advice if that has a place for it or nothing else is asked for."""
+    renderer = _renderer(chosen)
+    if chosen.statistics or not report.advice:
+        return renderer(report.whole if report.alone else report)
+    if chosen.output_format in _HUMAN:
+        from torchlint.render import advice
+
+        told = renderer(report)
+        told += "\n" if told and not told.endswith("\n\n") else ""
+        return told + advice.render(report, detailed=report.alone and chosen.output_format == "full")
+    return renderer(report.whole if report.alone or chosen.output_format in _TELLS_ADVICE else report)
 
 
 def _renderer(chosen: Options) -> Callable[[Report], str]:
@@ -667,7 +707,8 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
         untreated = any(item.code in UNTREATED for item in outcome.diagnostics)
         return int(untreated or (chosen.diff and bool(outcome.diffs)))
     least = Severity(chosen.fail_on).rank
-    return int(any(item.severity.rank >= least for item in outcome.diagnostics))
+    counted = [item for item in outcome.diagnostics if chosen.advice or not item.advice]
+    return int(any(item.severity.rank >= least for item in counted))
 
 
 def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chosen: Options) -> None:
@@ -725,16 +766,22 @@ def _expanded(text: str) -> list[str]:
     return sorted(glob.glob(text, recursive=True)) or [text]  # noqa: PTH207
 
 
-command = _Command(
+def parameters(names: Iterable[str]) -> list[click.Parameter]:
+    """The paths, these options, and what all commands take."""
+    settings = options.settings()
+    return [
+        click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
+        *(_parameter(name, settings[name]) for name in names),
+        *shared_parameters(),
+    ]
+
+
+command = Command(
     "check",
     callback=_run,
     help="Find problems in the Python files and notebooks at PATH, a file or a directory, and in the "
     "configuration files that they read; the working directory without one, standard input with `-`.\n\n"
     "Exits with 0 if nothing is found or all was fixed, with 1 if warnings or errors remain (--fail-on), "
     "with 2 on misuse or an internal error.",
-    params=[
-        click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
-        *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),
-        *shared_parameters(),
-    ],
+    params=parameters(name for name, setting in options.settings().items() if setting.cli),
 )

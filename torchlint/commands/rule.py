@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from torchlint import effects, links, registry
+from torchlint import effects, impact, links, registry
 from torchlint.commands import Failure, completion
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
@@ -70,6 +70,9 @@ def _described(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity.value,
         "fix": rule.fix,
         "opt_in": rule.opt_in,
+        "advice": rule.advice,
+        "worth": worth.label if (worth := impact.worth(rule)) is not None else None,
+        "impact": impact.explained(rule, effects.of(rule.code)),
         "remedy": rule.remedy,
         "summary": rule.summary,
         **{key: sections.get(title) for key, title in _SECTIONS.items()},

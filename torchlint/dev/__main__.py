@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, codes, layers, measured, pages, peers, readme, scaffold, schema
+from torchlint.dev import ROOT, codes, layers, measured, pages, peers, readme, scaffold, schema, weights
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     codes.generate,
@@ -18,6 +18,7 @@ GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     measured.generate,
     schema.generate,
     peers.generate,
+    weights.generate,
 )
 """Each says what the files that it looks after should contain."""
 

@@ -46,6 +46,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.schema",),
         ("torchlint.selectors",),
         ("torchlint.registry",),
+        ("torchlint.impact",),
         ("torchlint.effects",),
         ("torchlint.links",),
     ),
@@ -112,14 +113,17 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "places and contexts": (
         *(
             "attributes",
+            "clocks",
             "compilation",
+            "contexts",
             "evidence",
+            "frequency",
             "gradmode",
             "model",
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "sinks", "sources", "throttling"),
+        *("places", "reach", "releasechecks", "repetition", "sinks", "sources", "throttling"),
     ),
 }
 

@@ -138,7 +138,12 @@ def _ranks_summary(cases: Sequence[Case], machine: str) -> str:
 
 def section(cases: Sequence[Case], code: str) -> str:
     """What was measured of a rule, for its page; empty if nothing was. ``cases`` are those of ``bench``."""
-    return effects.section(code, _effects(cases).get(code, ()))
+    return effects.section(code, of(cases, code))
+
+
+def of(cases: Sequence[Case], code: str) -> Sequence[Effect]:
+    """What was measured of a rule; ``cases`` are those of ``bench``."""
+    return _effects(cases).get(code, ())
 
 
 # --- the figures that are shipped ------------------------------------------------------------------------

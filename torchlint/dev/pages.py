@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from torchlint import impact
 from torchlint.dev import ROOT, measured
+from torchlint.effects import Effect
 from torchlint.registry import catalogue
+from torchlint.render.page import ADVICE
 from torchlint.rule import Rule
 
 DIRECTORY = ROOT / "docs" / "rules"
@@ -36,7 +39,8 @@ def generate() -> Mapping[Path, str]:
     """The text of every page under ``docs/rules/``."""
     cases = measured.load("bench")
     written = {
-        path_of(rule): _page(rule) + measured.section(cases, rule.code) for rule in catalogue().values()
+        path_of(rule): _page(rule, measured.of(cases, rule.code)) + measured.section(cases, rule.code)
+        for rule in catalogue().values()
     }
     return {**written, DIRECTORY / "README.md": f"# Rules\n\n{table('')}"}
 
@@ -70,12 +74,14 @@ def table(prefix: str) -> str:
     return "\n".join(parts)
 
 
-def _page(rule: Rule) -> str:
+def _page(rule: Rule, found: Sequence[Effect]) -> str:
     default = "Off by default: select it to use it." if rule.opt_in else "On by default."
+    advice = f" {ADVICE}" if rule.advice else ""
     remedy = f"What to do by hand: {rule.remedy}.\n\n" if rule.remedy is not None else ""
     return (
         f"# {rule.name} ({rule.code})\n\n"
-        f"Severity: {rule.severity.value}. {default} {_FIXES[rule.fix]}\n\n{remedy}"
+        f"Severity: {rule.severity.value}. {default} {_FIXES[rule.fix]}\n\n"
+        f"{impact.explained(rule, found)}{advice}\n\n{remedy}"
         f"{rule.page.strip()}\n"
     )
 

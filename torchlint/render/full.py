@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.impact import gain
 from torchlint.render import patch, snippet
 from torchlint.render.report import Report, headline, reason, severity_color, spot, visible
 from torchlint.source import Part
@@ -35,6 +36,8 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     color = severity_color(diagnostic.severity)
     shown = snippet.render(report, text, diagnostic.start, diagnostic.end, color, gutter)
     out += [shown] if shown else []
+    if diagnostic.code not in UNTREATED:
+        out.append(f"{report.paint('impact', bold=True)}: {_impact(diagnostic)}")
     note = report.paint("note", bold=True)
     for position, remark in diagnostic.related:
         file = report.shown(position.path or diagnostic.path)
@@ -55,6 +58,14 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
         elif fix.applicability is Applicability.DISPLAY:
             out.append(f"{note}: This change is shown for your judgment and never applied")
     return "\n".join(out) + "\n\n"
+
+
+def _impact(diagnostic: Diagnostic) -> str:
+    """How much is at stake, and why: how often the place runs, and what was gained in the benchmark."""
+    often = diagnostic.frequency.told if diagnostic.frequency is not None else None
+    gained = gain(diagnostic.code).told
+    told = diagnostic.impact.label + (f", {often}" if often else "")
+    return told + (f" ({gained} in the rule's benchmark)" if gained else "")
 
 
 def _by_part(report: Report, path: Path, fix: Fix) -> Iterator[tuple[Path, Part, Fix]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlint.diagnostics import Diagnostic, Position, Severity
+from torchlint.diagnostics import Diagnostic, Impact, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.render.json import dumps
 from torchlint.render.report import Report, without_cell
 
-_SEVERITIES = {Severity.NOTE: "info", Severity.WARNING: "minor", Severity.ERROR: "major"}
+_WARNINGS = {Impact.LOW: "info", Impact.MEDIUM: "minor", Impact.HIGH: "major"}
+"""The severities of warnings. Notes are `info`, errors `critical`."""
 
 
 def render(report: Report) -> str:
@@ -27,13 +28,19 @@ def _issue(report: Report, diagnostic: Diagnostic, fingerprint: str) -> dict[str
         "check_name": diagnostic.code,
         # GitLab shows the description only.
         "description": f"{diagnostic.code}: {diagnostic.message}",
-        "severity": _SEVERITIES[diagnostic.severity],
+        "severity": _severity(diagnostic),
         "fingerprint": fingerprint,
         "location": {
             "path": report.tracked(diagnostic.path),
             "positions": {"begin": _place(diagnostic.start), "end": _place(diagnostic.end)},
         },
     }
+
+
+def _severity(diagnostic: Diagnostic) -> str:
+    if diagnostic.severity is Severity.WARNING:
+        return _WARNINGS[diagnostic.impact]
+    return "critical" if diagnostic.severity is Severity.ERROR else "info"
 
 
 def _place(position: Position) -> dict[str, int]:

@@ -39,12 +39,15 @@ _ESCAPE = re.compile(r"\\(?:u(?:d[89ab]..\\ud[c-f]..|(?P<lone>d[89a-f]..))|.)")
 
 def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     return {
+        "advice": diagnostic.advice,
         "cell": diagnostic.cell,
         "code": diagnostic.code,
         "end_location": _place(diagnostic.end),
         "filename": report.absolute(diagnostic.path),
         "fix": _fix(report, diagnostic),
+        "frequency": None if diagnostic.frequency is None else diagnostic.frequency.label,
         "help": diagnostic.help,
+        "impact": diagnostic.impact.label,
         "location": _place(diagnostic.start),
         "message": diagnostic.message,
         "name": diagnostic.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlint import effects
+from torchlint import effects, impact
 from torchlint.rule import Rule
 
 _FIXES = {
@@ -12,11 +12,17 @@ _FIXES = {
 }
 
 
+ADVICE = "It is advice about a program as a whole: `torchlint advise` shows it."
+
+
 def render(rule: Rule) -> str:
     """Title, severity, fix, what to do by hand, the documentation, and what was measured."""
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
         facts += " It is off unless it is selected by its code, its name or ALL."
+    facts += f"\n\n{impact.explained(rule, effects.of(rule.code))}"
+    if rule.advice:
+        facts += f" {ADVICE}"
     if rule.remedy is not None:
         facts += f"\n\nWhat to do by hand: {rule.remedy}."
     measured = effects.section(rule.code, effects.of(rule.code))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
+from torchlint.diagnostics import Applicability, Diagnostic, Impact, Position, Severity
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -48,7 +48,9 @@ class Report:
     ``source`` gives the text of a file that has findings, None if it cannot be read. ``enabled`` are the
     codes that were looked for. Paths are shown relative to ``root``; trackers of findings know files
     relative to ``project``, ``root`` if that is None. A finding less severe than ``fail_on`` fails no run.
-    ``width`` is the number of columns that a snippet may take.
+    ``width`` is the number of columns that a snippet may take. ``advice`` is told beside the findings, or is
+    all that is wanted (``alone``). Another ``hidden`` findings are of less impact than the ``least`` one that
+    is reported.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -64,6 +66,18 @@ class Report:
     width: int = 160
     later: int = 0
     settled: int = 0
+    advice: tuple[Diagnostic, ...] = ()
+    alone: bool = False
+    hidden: int = 0
+    least: Impact = Impact.LOW
+
+    @property
+    def whole(self) -> Report:
+        """The same with the advice among the findings."""
+        if not self.advice:
+            return self
+        every = sorted((*self.diagnostics, *self.advice), key=lambda item: item.sort_key)
+        return replace(self, diagnostics=tuple(every), advice=())
 
     def fixable(self, diagnostic: Diagnostic) -> bool:
         """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""

@@ -16,7 +16,7 @@ from urllib.parse import quote_from_bytes
 
 from torchlint import __version__, effects
 from torchlint.checker import CRASH, SYNTAX_ERROR
-from torchlint.diagnostics import UNTREATED, Diagnostic, Edit, Fix, Position, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Edit, Fix, Impact, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
 from torchlint.render.columns import in_utf16
@@ -38,6 +38,9 @@ _LONGEST_NAME = 255
 _LONGEST_DESCRIPTION = 1024
 _PROBLEMS = {Severity.NOTE: "recommendation", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
+_RANKS = {Impact.LOW: 10.0, Impact.MEDIUM: 50.0, Impact.HIGH: 90.0}
+"""The priority by impact, from 0 to 100."""
+
 _Named = tuple[Diagnostic, str]
 
 
@@ -58,10 +61,10 @@ def render(report: Report) -> str:
 
 
 def _most_severe(found: Sequence[_Named], count: int) -> Sequence[_Named]:
-    """The ``count`` most severe findings, the earlier of equals, in their old order."""
+    """The ``count`` most severe findings, of equals those of most impact, in their old order."""
     if len(found) <= count:
         return found
-    ranked = sorted(range(len(found)), key=lambda at: -found[at][0].severity.rank)
+    ranked = sorted(range(len(found)), key=lambda at: (-found[at][0].severity.rank, -found[at][0].impact))
     return [found[at] for at in sorted(ranked[:count])]
 
 
@@ -202,6 +205,8 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
         "message": {"text": _message(diagnostic)},
         "locations": [_location(report, path, diagnostic.start, diagnostic.end, cell=diagnostic.cell)],
         "partialFingerprints": {FINGERPRINT: name},
+        "rank": _RANKS[diagnostic.impact],
+        "properties": _properties(diagnostic),
     }
     if diagnostic.related:
         result["relatedLocations"] = [
@@ -211,6 +216,15 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
     if fix is not None and fix.edits and source is not None and diagnostic.cell is None:
         result["fixes"] = [_fix(report, path, fix)]
     return result
+
+
+def _properties(diagnostic: Diagnostic) -> dict[str, Any]:
+    often = diagnostic.frequency
+    return {
+        "impact": diagnostic.impact.label,
+        **({"frequency": often.label} if often is not None else {}),
+        **({"advice": True} if diagnostic.advice else {}),
+    }
 
 
 def _remark(report: Report, path: Path, place: Position, remark: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import Diagnostic, Impact
 from torchlint.render.json import dumps
 from torchlint.render.report import Report, severity_color, visible
 
@@ -39,6 +39,9 @@ def render_json(report: Report) -> str:
             "name": group[0].name,
             "severity": group[0].severity.value,
             "count": len(group),
+            "impact": {
+                impact.label: sum(item.impact is impact for item in group) for impact in reversed(Impact)
+            },
             "fixable": all(map(report.fixable, group)),
             "fixable_count": sum(map(report.fixable, group)),
         }

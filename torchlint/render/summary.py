@@ -3,13 +3,61 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
-from torchlint.diagnostics import Applicability, Severity
+from torchlint.diagnostics import UNTREATED, Applicability, Impact, Severity
+from torchlint.render import concise
 from torchlint.render.report import Report, plural
+
+MANY = 10
+"""With more findings than this, the summary names those that matter most."""
+_MOST = 3
 
 
 def render(report: Report) -> str:
-    """What was found, and what ``--fix`` could do about it."""
+    """What was found, what of it matters most, and what ``--fix`` could do about it."""
+    if report.alone and not report.diagnostics:
+        return _of_advice(report) + _hidden(report)
+    return _of_findings(report) + _hidden(report)
+
+
+def _of_advice(report: Report) -> str:
+    """How much advice there is, and how much of it was followed."""
+    fixed = sum(sum(counts.values()) for counts in report.applied.values())
+    told = plural(len(report.advice), "piece") + " of advice" if report.advice else "No advice"
+    return f"{told}{f', {fixed} more followed' if fixed else ''}.\n"
+
+
+def _hidden(report: Report) -> str:
+    """How many findings, or pieces of advice, are of too little impact to be reported."""
+    count = report.hidden
+    if not count:
+        return ""
+    told = f"{plural(count, 'piece')} of advice" if report.alone else plural(count, "finding")
+    levels = " or ".join(impact.label for impact in Impact if impact < report.least)
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    return f"{told} of {levels} impact {are} not shown; `--impact low` shows {them}.\n"
+
+
+def _most(report: Report) -> str:
+    """Those findings of many that matter most, by impact and by what was measured; one of each rule."""
+    if len(report.diagnostics) <= MANY:
+        return ""
+    from torchlint.impact import gain
+
+    ranked = sorted(
+        (item for item in report.diagnostics if item.impact is Impact.HIGH and item.code not in UNTREATED),
+        key=lambda item: (-item.severity.rank, -gain(item.code).best, -(item.frequency or 0), item.sort_key),
+    )
+    first = list({item.code: item for item in reversed(ranked)}.values())[::-1][:_MOST]
+    if not first:
+        return ""
+    shown = concise.render(replace(report, diagnostics=tuple(first)))
+    lines = "".join(f"  {line}\n" for line in shown.splitlines())
+    return f"{len(first)} that {'matters' if len(first) == 1 else 'matter'} most:\n{lines}"
+
+
+def _of_findings(report: Report) -> str:
     remaining = len(report.diagnostics)
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
     if fixed:
@@ -24,6 +72,7 @@ def render(report: Report) -> str:
         out = f"Found {', '.join(parts)}.\n"
     else:
         return report.paint("All checks passed!", "green") + "\n"
+    out += _most(report)
     fixable, unsafe = _available(report)
     hidden = f"{plural(unsafe, 'unsafe fix')} available with `--fix --unsafe-fixes`"
     if fixable:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics.api.families import TEST_LIBRARIES
 from torchlint.semantics.compilation import compiled
+from torchlint.semantics.contexts import imports_test_library, stays_on_host
 from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
@@ -63,11 +63,6 @@ class Evidence(enum.Enum):
     """It trains or runs its own models and never names a device but the CPU."""
 
 
-def is_test(module: Module) -> bool:
-    """Whether the file holds unit tests, in which no place is hot."""
-    return _Shown.of(module).is_test
-
-
 def accelerated(module: Module) -> bool:
     """Whether a file ever runs on an accelerator, or defines modules that others will run on one.
 
@@ -109,10 +104,6 @@ def on_device(module: Module, node: cst.CSTNode) -> bool:
 
 class _Shown(Part):
     """What one file shows, worked out when first asked."""
-
-    @cached_property
-    def is_test(self) -> bool:
-        return _imports_test_library(self.module.names)
 
     @cached_property
     def accelerated(self) -> bool:
@@ -190,14 +181,14 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
 def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
-    if _imports_test_library(names):  # what a test defines is there for that test
+    if imports_test_library(names):  # what a test defines is there for that test
         return False
     if not modules:
         return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
-            if owner is None or _stays_on_host(tree, inference, owner):
+            if owner is None or stays_on_host(tree, inference, owner):
                 return False
             kind = inference.classes.info(owner).kind
             if kind is not Kind.OBJECT and (kind is not Kind.MODULE or _is_made(tree, inference, owner)):
@@ -299,19 +290,6 @@ def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -
     )
 
 
-def _stays_on_host(tree: SyntaxTree, inference: Inference, trainer: cst.ClassDef) -> bool:
-    """Whether a class sets its attribute ``device`` to the CPU, and never to anything else."""
-    devices = [
-        inference.value(assign.value).device
-        for assign in tree.nodes(cst.Assign)
-        for target in assign.targets
-        if tree.enclosing(assign, cst.ClassDef) is trainer
-        and isinstance(target.target, cst.Attribute)
-        and target.target.attr.value.lstrip("_") == "device"
-    ]
-    return bool(devices) and all(device is Device.CPU for device in devices)
-
-
 def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
     """Whether the file trains: it builds an optimizer, in no class that only others make objects of."""
     for call in tree.nodes(cst.Call):
@@ -320,12 +298,6 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
             if owner is None or _is_made(tree, inference, owner):
                 return True
     return False
-
-
-def _imports_test_library(names: Names) -> bool:
-    """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
-    bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
-    return any((binding.imported or "").partition(".")[0] in TEST_LIBRARIES for binding in bindings)
 
 
 def default_dtype_changes(tree: SyntaxTree) -> bool:

@@ -21,8 +21,8 @@ from torchlint.semantics import places
 from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
 from torchlint.semantics.compilation import Compilation
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sources import Path, Through, every, traced

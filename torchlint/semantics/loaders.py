@@ -20,8 +20,9 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_file
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.datasets import Datasets
-from torchlint.semantics.evidence import accelerated, is_test, on_device
+from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.module import Module, Part

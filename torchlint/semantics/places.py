@@ -29,7 +29,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import COLD, context
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards
 from torchlint.semantics.gradmode import Grad, grad
@@ -136,7 +136,7 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
     """Whether a node runs in every iteration of a loop that does device work, and which way."""
-    return None if is_test(module) else Places.of(module).hot(node)
+    return Places.of(module).hot(node)
 
 
 def heat(module: Module, loop: Loop) -> Heat:
@@ -167,6 +167,11 @@ def throttled(module: Module, node: cst.CSTNode) -> bool:
 def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
     """Whether a node runs in few of the iterations of this loop, one around it."""
     return Places.of(module).throttled_in(node, loop)
+
+
+def starts_run(module: Module, function: Function) -> bool:
+    """Whether a function makes its own optimizer or loader, so that each call of it is a run of its own."""
+    return Places.of(module).starts_run(function)
 
 
 def main_guarded(module: Module, node: cst.CSTNode) -> bool:
@@ -355,6 +360,10 @@ class Places(Part):
         done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
+    def starts_run(self, function: Function) -> bool:
+        """Whether each call of a function is a run of its own: it makes its own optimizer or loader."""
+        return self._work_of(function).starts
+
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
         if isinstance(loop, cst.While):
@@ -439,7 +448,7 @@ class Places(Part):
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
-        if self._throttling.on_host(node):
+        if context(self.module, node) in COLD:
             return None, None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and _is_cached(function):

@@ -20,8 +20,9 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import LARGE_LAYERS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import imports, is_below, speaks_of

@@ -77,6 +77,34 @@ class ReleaseChecks(Part):
         used_under = self._used_under(family)
         return bool(used_under) and any(around in used_under for around in self.tree.ancestors(node))
 
+    def is_for_older(self, node: cst.CSTNode) -> bool:
+        """Whether a node only runs with releases of torch that lack something, or are older than others."""
+        if not self._splits_anything(TORCH):
+            return False
+        flow, place = self.module.flow, node
+        while True:
+            for decision in flow.decisions(place):
+                if self._tells(decision.test, TORCH) and (
+                    concluded(self.module, decision.test, decision.holds, self._admitted) == _OLDER
+                ):
+                    return True
+            for attempt in self._failed(place):
+                if not self._tried(attempt).isdisjoint((TORCH,)):
+                    return True
+            if place is self.tree.root:
+                return False
+            place = flow.root(place)
+
+    def _failed(self, node: cst.CSTNode) -> Iterator[cst.Try | cst.TryStar]:
+        """The attempts whose failure, that something is not there, leads to a node."""
+        for handler in self.module.flow.alternatives(node):
+            attempt = self.tree.parent(handler)
+            if isinstance(handler, (cst.ExceptHandler, cst.ExceptStarHandler)) and isinstance(
+                attempt, (cst.Try, cst.TryStar)
+            ):
+                if _caught(handler) <= _MISSING_PART | _MISSING_NAME and self.tree.contains(handler, node):
+                    yield attempt
+
     def tries(self, node: cst.CSTNode, *, broadly: bool = False) -> bool:
         """Whether the code around catches that what ``node`` names is not there, or not like that.
 
@@ -390,6 +418,7 @@ class ReleaseChecks(Part):
 
     # ------------------------------------------------------------------ what runs under a check
 
+    @remembered
     def _splits_anything(self, family: str) -> bool:
         """Whether any code of the file may run for some releases only."""
         if self._telling(family):

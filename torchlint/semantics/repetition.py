@@ -15,7 +15,7 @@ from torchlint.semantics.api.frameworks import (
     LIGHTNING_STEPS,
     METHODS_OF_STEPS,
 )
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
 from torchlint.semantics.lexicon import Role, has

@@ -9,7 +9,7 @@ iteration of anything, or one loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeGuard
@@ -25,6 +25,7 @@ from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import alike
 
 _FEW = 100
@@ -36,15 +37,18 @@ class Restriction:
     """Code is reached in few iterations.
 
     ``loop``: of this loop (and of the loops in it, taken over all its iterations). None: of any loop or
-    function around it. ``host``: it runs only where there is no accelerator to wait for.
+    function around it. ``host``: it runs only where there is no accelerator to wait for. ``debugs``: it runs
+    only where somebody asks for more than a run does by default, to find a mistake.
     """
 
     loop: Loop | None = None
     host: bool = False
+    debugs: bool = False
 
 
 _ALWAYS = Restriction()
 _ON_HOST = Restriction(host=True)
+_DEBUGGING = Restriction(debugs=True)
 
 # Restrictions from the innermost on, each with what imposes it: a statement, a handler, an operator.
 _Chain: TypeAlias = "tuple[tuple[cst.CSTNode, Restriction], ...]"
@@ -70,6 +74,10 @@ class Throttling(Part):
     def on_host(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
         return any(restriction.host for _, restriction in self._chain(node))
+
+    def debugs(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` stands in a branch of its function for debugging."""
+        return any(restriction.debugs for _, restriction in self._chain(node))
 
     def rarely_true(self, test: cst.BaseExpression) -> bool:
         """Whether a condition holds in few iterations."""
@@ -171,8 +179,8 @@ class Throttling(Part):
         if isinstance(operator, (cst.In, cst.NotIn)):
             if not picked:
                 return None
-            if _are_odd_devices(left, right):
-                return _ALWAYS
+            if (odd := _odd_devices(left, right)) is not None:
+                return odd
             return self._tied(left) if self._counts(left) and _is_collection(right) else None
         less: bool | None = None
         if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
@@ -185,8 +193,10 @@ class Throttling(Part):
         dividend = self._dividend(left)
         if dividend is not None:
             return self._tied(dividend) if less or picked else None
-        if picked and (_is_odd_device(left, right) or _is_debug_text(left, right)):
-            return _ALWAYS
+        if picked and _is_debug_text(left, right):
+            return _DEBUGGING
+        if (same or differs) and (odd := self._odd_device(left, right, picked)) is not None:
+            return odd
         if less and last_name(left) in _CHANCES and _is_rare_chance(right):
             return _ALWAYS
         if _some_clock(self.module, left, right):
@@ -198,7 +208,22 @@ class Throttling(Part):
             return None
         if less is not None and (self._is_best(left) or self._is_best(right)):
             return _ALWAYS
-        return _ALWAYS if self._is_loud(left, right) or self._is_loud(right, left) else None
+        return _DEBUGGING if self._is_loud(left, right) or self._is_loud(right, left) else None
+
+    def _odd_device(
+        self, left: cst.BaseExpression, right: cst.BaseExpression, same: bool
+    ) -> Restriction | None:
+        """What runs where a comparison of two expressions finds the CPU, or an accelerator with gaps.
+
+        ``same``: where it finds them equal.
+        """
+        if same:
+            places = (cst.Name, cst.Attribute, cst.Call)
+            hosts = [self.module.value(side) for side in (left, right) if isinstance(side, places)]
+            if any(value.kind is Kind.DEVICE and value.device is Device.CPU for value in hosts):
+                return _ON_HOST
+            return _odd_device(left, right)
+        return _ON_HOST if _is_named(left, right, ("cuda",)) else None
 
     def _picked_counter(
         self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
@@ -228,8 +253,11 @@ class Throttling(Part):
             return self._rare(given, truth) if given is not None else None
         function = self.module.callee(call)
         shown = isinstance(function, cst.FunctionDef) and self._says(returns(self.module, function), truth)
-        if truth and not shown and self._asks_for_occasion(name, given):
-            return _ALWAYS
+        if truth and not shown:
+            if self._asks_for_debugging(name, given):
+                return _DEBUGGING
+            if name in _BAD_NUMBERS or has(name, Role.OCCASION):
+                return _ALWAYS
         if not truth:
             if qualified in _HAS_ACCELERATOR:
                 return _ON_HOST
@@ -245,11 +273,11 @@ class Throttling(Part):
         return None
 
     @staticmethod
-    def _asks_for_occasion(name: str | None, given: cst.BaseExpression | None) -> bool:
-        """``should_log(step)``, ``isnan(loss)``, ``config.get("debug")``: what is so now and then."""
+    def _asks_for_debugging(name: str | None, given: cst.BaseExpression | None) -> bool:
+        """``is_debugging()``, ``config.get("debug")``: whether somebody looks for a mistake."""
         if name in ("get", "getenv", "isEnabledFor") and given is not None:
             return _is_debug_text(given) or has(last_name(given), *_SWITCHES)
-        return name in _BAD_NUMBERS or has(name, *_SWITCHES, Role.OCCASION)
+        return has(name, *_SWITCHES)
 
     def _answers(self, function: cst.FunctionDef, truth: bool) -> Restriction | None:
         """When a function says ``truth``."""
@@ -276,7 +304,7 @@ class Throttling(Part):
         if not truth:
             return None
         if has(name, *_SWITCHES):
-            return None if self._is_on_by_default(flag, 0) else _ALWAYS
+            return None if self._is_on_by_default(flag, 0) else _DEBUGGING
         if has(name, Role.OCCASION):
             return _ALWAYS
         return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
@@ -590,6 +618,8 @@ def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cs
 
 def _narrower(one: Restriction, other: Restriction) -> Restriction:
     """What two conditions restrict, one of which holds."""
+    if one.loop is None and other.loop is None and one != other:
+        return _ALWAYS
     return one if one.loop is not None else other
 
 
@@ -692,24 +722,31 @@ _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_a
 _NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
 _COLLECTIONS = frozenset({"set", "list", "tuple", "frozenset", "range"})
 # Code for one accelerator that lacks something; what runs on all of them asks no such question.
-_ODD_DEVICES = frozenset({"cpu", "mps", "xpu", "npu", "hpu", "xla", "meta"})
+_ODD_DEVICES = frozenset({"mps", "xpu", "npu", "hpu", "xla", "meta"})
 
 
-def _is_odd_device(one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether a comparison of two expressions asks for the CPU, or for an accelerator with gaps."""
+def _odd_device(one: cst.CSTNode, other: cst.CSTNode) -> Restriction | None:
+    """What a comparison says that asks for the CPU by name, or for an accelerator with gaps."""
+    if _is_named(one, other, ("cpu",)):
+        return _ON_HOST
+    return _ALWAYS if _is_named(one, other, _ODD_DEVICES) else None
+
+
+def _is_named(one: cst.CSTNode, other: cst.CSTNode, devices: Collection[str]) -> bool:
+    """Whether one of two expressions is the name of one of some devices, and the other a device."""
     return any(
         isinstance(text, cst.SimpleString)
-        and text.evaluated_value in _ODD_DEVICES
+        and text.evaluated_value in devices
         and (ends(last_name(device), Role.TYPE, Role.DEVICE) or last_name(device) == "str")
         for device, text in ((one, other), (other, one))
     )
 
 
-def _are_odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> bool:
-    """As ``_is_odd_device`` for ``device in {…}``."""
+def _odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> Restriction | None:
+    """As ``_odd_device`` for ``device in {…}``."""
     if not isinstance(texts, (cst.Set, cst.Tuple, cst.List)) or not texts.elements:
-        return False
-    return all(_is_odd_device(device, element.value) for element in texts.elements)
+        return None
+    return met((_odd_device(device, element.value) for element in texts.elements), _narrower)
 
 
 def _missing_part(guard: Guard) -> str | None:

@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.parameters import counts_parameters
 from torchlint.semantics.remembered import remembered

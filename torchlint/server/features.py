@@ -195,7 +195,9 @@ async def _with_edit(service: Service, offer: types.CodeAction, uri: str) -> typ
     if checked is not None and checked.settings is not None:
         with contextlib.suppress(WorkerError):
             edits = await service.worker.do(
-                jobs.fix, checked.program.source, checked.settings, checked.around
+                jobs.fix,
+                *(checked.program.source, checked.settings, checked.around),
+                service.projects.scope(checked.program.file),
             )
             places = service.places(checked.program)
             offer.edit = actions.change(edits, places, versioned=service.versioned)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint import checker, fixer
 from torchlint.diagnostics import Diagnostic, Edit, Span
 from torchlint.options import LintSettings
+from torchlint.scope import Scope
 from torchlint.server.surroundings import OpenProjects, Surroundings
 from torchlint.source import Source
 
@@ -80,12 +81,12 @@ def _found(
 
 
 def fix(
-    source: Source, settings: LintSettings, around: Surroundings | None, pulse: Pulse
+    source: Source, settings: LintSettings, around: Surroundings | None, scope: Scope, pulse: Pulse
 ) -> tuple[Edit, ...]:
-    """The edits that make all safe fixes of a text, and those that become possible by them."""
+    """The edits that make all safe fixes of what is in ``scope``, and those that become possible by them."""
     pulse()
     project = None if around is None else _projects.of(around, source).project
-    fixed = fixer.fix(source, _shared(replace(settings, unsafe_fixes=False)), project=project).source
+    fixed = fixer.fix(source, _shared(replace(settings, unsafe_fixes=False)), scope, project).source
     return tuple(
         Edit(Span(old.start + edit.span.start, old.start + edit.span.end), edit.content)
         for old, new in zip(source.parts, fixed.parts, strict=True)

@@ -16,8 +16,10 @@ from torchlint.source import is_file
 SECTION = "torchlint"
 _ORIGIN = "the editor's settings"
 # How a setting is called in editors, and the config key that it stands for.
-_RULES = {"select": "select", "extendSelect": "extend-select", "ignore": "ignore"}
-_KNOWN = ("configuration", *_RULES, "fixAll", "lint")
+_OPTIONS = {name: name for name in ("select", "ignore", "impact", "advice")} | {
+    "extendSelect": "extend-select"
+}
+_KNOWN = ("configuration", *_OPTIONS, "fixAll", "lint")
 
 
 def concern(given: object) -> bool:
@@ -30,13 +32,13 @@ class Preferences:
     """The editor's settings.
 
     ``configuration`` is the path of a config file to use instead of those found, or a table of config keys;
-    ``rules`` are the lists of rules by config key. Both win over config files. With ``on_save`` a text is
+    ``options`` are others by config key. Both win over config files. With ``on_save`` a text is
     checked when it is opened and saved, and not while it is typed. Without ``fix_all`` no fixes are offered
     for all findings at once.
     """
 
     configuration: str | Mapping[str, Any] = field(default_factory=dict)
-    rules: Mapping[str, list[str]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     fix_all: bool = True
     on_save: bool = False
 
@@ -69,7 +71,7 @@ class Preferences:
             raise ConfigError(f"`lint.run` in {_ORIGIN} must be `onType` or `onSave`")
         return cls(
             configuration,
-            {_RULES[key]: given[key] for key in _RULES if given.get(key) is not None},
+            {_OPTIONS[key]: given[key] for key in _OPTIONS if given.get(key) is not None},
             given.get("fixAll") is not False,
             run == "onSave",
         )
@@ -88,7 +90,7 @@ class Preferences:
             ConfigError: a config file, or what the editor says, cannot be followed.
         """
         inline = {} if isinstance(self.configuration, str) else self.configuration
-        given = config.table({**inline, **self.rules}, _ORIGIN, directory)
+        given = config.table({**inline, **self.options}, _ORIGIN, directory)
         files: list[str] = []
         if isinstance(self.configuration, str):
             path = directory / Path(self.configuration).expanduser()

@@ -10,6 +10,7 @@ from torchlint.config import ConfigError, Resolver
 from torchlint.files import absolute, discover
 from torchlint.options import INCLUDED, LintSettings
 from torchlint.project.layout import Layout, Layouts
+from torchlint.scope import Advice, Scope
 from torchlint.server.preferences import Preferences
 
 # What a text that is no file yet counts as, in the first folder.
@@ -108,8 +109,7 @@ class Projects:
 
     def _settings(self, file: Path | None) -> LintSettings | None:
         if file is None:
-            first = self._folders[-1] if self._folders else Path.cwd()
-            return self._resolver(first).lint(first / _UNNAMED)
+            return self._resolver(self._first).lint(self._first / _UNNAMED)
         path = absolute(file)
         folder = self._folder(path)
         resolver = self._resolver(folder)
@@ -123,6 +123,21 @@ class Projects:
             root=folder if folder in self._folders else Path(path.anchor),
         )
         return resolver.lint(path) if found.files else None
+
+    def scope(self, file: Path | None) -> Scope:
+        """Which findings of a file are shown and fixed: those of enough impact; advice only if wanted."""
+        path = absolute(file if file is not None else self._first / _UNNAMED)
+        try:
+            chosen = self._resolver(self._folder(path)).settings(path.parent).options
+        except (ConfigError, registry.RegistryError) as error:
+            self._tell(str(error))
+            return Scope()
+        return Scope(impact=chosen.least, advice=Advice.COUNTED if chosen.advice else Advice.ASIDE)
+
+    @property
+    def _first(self) -> Path:
+        """The folder that a text without a file counts as in."""
+        return self._folders[-1] if self._folders else Path.cwd()
 
     def _resolver(self, folder: Path) -> Resolver:
         if folder not in self._resolvers:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from torchlint import registry
-from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.diagnostics import Diagnostic, Impact, Severity
 from torchlint.render import page
 from torchlint.rule import Rule
 from torchlint.server.documents import Places
@@ -31,16 +31,24 @@ def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnosti
     return location.uri, types.Diagnostic(
         range=location.range,
         message=diagnostic.message,
-        severity=_SEVERITIES[diagnostic.severity],
+        severity=_severity(diagnostic),
         code=diagnostic.code,
         code_description=types.CodeDescription(diagnostic.url) if diagnostic.url else None,
         source=SOURCE,
         related_information=related or None,
         data={
             "name": diagnostic.name,
+            "impact": diagnostic.impact.label,
             "fix": fix and {"message": fix.message, "applicability": fix.applicability.label},
         },
     )
+
+
+def _severity(diagnostic: Diagnostic) -> types.DiagnosticSeverity:
+    """How loudly the editor says it: what is of low impact, if that is wanted at all, as a hint."""
+    if diagnostic.impact is Impact.LOW:
+        return types.DiagnosticSeverity.Hint
+    return _SEVERITIES[diagnostic.severity]
 
 
 def hover(offset: int, found: Iterable[Diagnostic], places: Places) -> types.Hover | None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,14 +173,16 @@ class Service(LanguageServer):
     # ------------------------------------------------------------------ checks
 
     async def checked(self, uri: str) -> Checked | None:
-        """What is found in the newest version of what has this URI; None if it is not open, or no more."""
+        """What there is to show of the newest version of what has this URI; None if it is not open."""
         while (program := self.documents.program(uri)) is not None:
             settings = self.projects.settings(program.file) if program.python else None
             around = await self._around(program) if settings is not None else None
             if self.documents.program(uri) != program:
                 continue
             with contextlib.suppress(OvertakenError):
-                return await self.checks.of(program, settings, around)
+                checked = await self.checks.of(program, settings, around)
+                scope = self.projects.scope(program.file)
+                return replace(checked, diagnostics=tuple(scope.sort_out(None, checked.diagnostics).shown))
         return None
 
     async def _around(self, program: Program) -> Surroundings | None:

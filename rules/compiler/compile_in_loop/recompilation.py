@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.compilation import Compilation
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks

@@ -11,7 +11,7 @@ from torchlint.fixes import add_decorator, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.activations import activation
 from torchlint.semantics.compilation import compiled
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import normalization
 from torchlint.semantics.phases import Phase, phase

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.environmentvariables import Setting, found_before, initialises_cuda, settings
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING

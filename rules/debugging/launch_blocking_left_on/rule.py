@@ -22,6 +22,7 @@ from .debugging import aids_left_on
     mentions=(
         "LAUNCH_BLOCKING|AMD_SERIALIZE|_MEMORY_CACHING|DISTRIBUTED_DEBUG|COMPILE_DEBUG|sync_debug_mode",
     ),
+    lasting=True,
 )
 def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.identifiers import identifiers, imports, is_below
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import given_as

@@ -19,6 +19,7 @@ from .profiling import ANNOTATING, profiled_training
     fix="none",
     on=cst.Call,
     mentions=("torch", "profiler", "with "),
+    lasting=True,
 )
 def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

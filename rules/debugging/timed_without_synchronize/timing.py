@@ -24,7 +24,8 @@ from torchlint.semantics.clocks import (
     interval,
     timer,
 )
-from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.contexts import is_test
+from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.lexicon import Role, has

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name

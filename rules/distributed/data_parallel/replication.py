@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.spellings import given_as

@@ -19,6 +19,7 @@ from .replication import Replication, replication
     fix="none",
     on=cst.Call,
     mentions=("DataParallel|data_parallel",),
+    lasting=True,
 )
 def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

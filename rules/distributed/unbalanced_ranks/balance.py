@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.identifiers import identifiers, named, speaks_of
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loaders import Loaders

@@ -21,6 +21,8 @@ from .optimizerstate import whole_state
     mentions=("DistributedDataParallel", "Adam|LAMB", "backward"),
     opt_in=True,
     remedy="Make it through `ZeroRedundancyOptimizer`, or shard the model by `fully_shard`",
+    advice=True,
+    lasting=True,
 )
 def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

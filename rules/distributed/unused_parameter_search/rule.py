@@ -19,6 +19,7 @@ from .unusedparameters import Outcome, Search, search
     fix="none",
     on=cst.Call,
     mentions=("find_unused_parameters",),
+    lasting=True,
 )
 def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

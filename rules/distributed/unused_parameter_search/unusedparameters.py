@@ -15,8 +15,8 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.comments import Topic, says
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import is_below
 from torchlint.semantics.layers import RETURNS_SELF

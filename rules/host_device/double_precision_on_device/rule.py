@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 
@@ -24,6 +24,7 @@ from .precision import DOUBLING, Cause, doubled
     named={cst.Call: DOUBLING},
     mentions=("torch", "numpy|double|Double|float64"),
     remedy="Cast to single precision with `.float()`",
+    lasting=True,
 )
 def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

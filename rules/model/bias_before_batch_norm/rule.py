@@ -40,6 +40,7 @@ _RANDOM_STATES = frozenset(
     fix="safe",
     on=cst.Call,
     mentions=("BatchNorm|InstanceNorm|batch_norm|instance_norm", "Conv|Linear|conv"),
+    lasting=True,
 )
 def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

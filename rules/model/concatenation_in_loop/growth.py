@@ -23,7 +23,7 @@ from torchlint.fixes import insert_after, insert_before, replace, unsafe
 from torchlint.semantics import places
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.operations import operations_of

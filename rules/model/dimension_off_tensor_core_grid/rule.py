@@ -19,6 +19,8 @@ from .widths import What, off_grid
     fix="none",
     on=cst.Module,
     mentions=("torch", "Linear(|Embedding|Conv|DataLoader("),
+    advice=True,
+    lasting=True,
 )
 def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator[Finding]:
     """

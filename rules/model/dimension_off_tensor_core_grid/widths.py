@@ -18,8 +18,9 @@ import libcst as cst
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.checkpoints import is_stored_weights
 from torchlint.semantics.comments import Topic, documents, says_inside
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
+from torchlint.semantics.evidence import Evidence, accelerated, evidence
 from torchlint.semantics.identifiers import identifiers, imports, named, speaks_of
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Binding, BindingKind

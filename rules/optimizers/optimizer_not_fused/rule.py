@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, set_argument, spell, unsafe, unset_argument
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Argument, Module
 
 from .optimizers import MadeOptimizer, made_optimizer
@@ -21,6 +21,8 @@ from .optimizers import MadeOptimizer, made_optimizer
     on=cst.Call,
     mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
     remedy="Pass `fused=True` where the parameters are on an accelerator",
+    advice=True,
+    lasting=True,
 )
 def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -30,6 +30,7 @@ _NO_BETA = "torchvision.disable_beta_transforms_warning"
         "torchvision",
         "v2.ToTensor|v2 import|v2 as|to_tensor|ConvertImageDtype|torchvision.models as|disable_beta",
     ),
+    advice=True,
 )
 def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Finding]:
     """

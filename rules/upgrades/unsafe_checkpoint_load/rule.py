@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import is_test
+from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
 from ..uses import stands_in

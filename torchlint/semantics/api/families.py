@@ -156,6 +156,9 @@ QUEUES: Final = (
 TEST_LIBRARIES: Final = frozenset({"unittest", "pytest", "hypothesis"})
 """What unit tests are written with."""
 
+DRAWING_LIBRARIES: Final = frozenset({"matplotlib", "seaborn", "plotly", "bokeh", "altair", "pylab"})
+"""What draws plots for people."""
+
 _ONE_SIZE = listed(
     "",
     "CIFAR10 CIFAR100 MNIST FashionMNIST EMNIST KMNIST QMNIST MovingMNIST SVHN STL10 USPS Omniglot FakeData"

@@ -1,0 +1,178 @@
+"""How often places run: decoding steps, training steps, evaluated batches, epochs, throttled, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+PROGRAMS = {
+    "a training script": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(8, 8).cuda()
+        optimizer = torch.optim.AdamW(model.parameters())
+        use(0)  #: use(0) => frequency=once
+        for epoch in range(10):
+            use(1)  #: use(1) => frequency=epoch
+            for step, (x, y) in enumerate(train_loader):
+                loss = model(x).sum()  #: model(x) => frequency=step
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                if step % 100 == 0:
+                    use(2)  #: use(2) => frequency=rarely
+            model.eval()
+            with torch.no_grad():
+                for x, y in val_loader:
+                    use(3)  #: use(3) => frequency=batch
+                    model(x)
+            model.train()
+            if epoch % 5 == 0:
+                use(4)  #: use(4) => frequency=epoch
+        use(5)  #: use(5) => frequency=once
+    """,
+    "functions that are called from such places": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+
+        def report(x):  #: report => frequency=step
+            return use(x)  #: use(x) => frequency=step
+
+
+        def now_and_then(x):
+            return use(x)  #: use(x) => frequency=rarely
+
+
+        def at_the_end(x):
+            return use(x)  #: use(x) => frequency=epoch
+
+
+        def both(x):
+            return use(x)  #: use(x) => frequency=step
+
+
+        def for_others(x):  #: for_others => frequency=unknown
+            return use(x)  #: use(x) => frequency=unknown
+
+
+        def listed(x):
+            for each in x:
+                use(each)  #: use(each) => frequency=unknown
+
+
+        def evaluate(model, loader):
+            model.eval()
+            with torch.no_grad():
+                for x in loader:
+                    score(model(x))
+            use(1)  #: use(1) => frequency=epoch
+
+
+        def score(x):
+            return use(x)  #: use(x) => frequency=batch
+
+
+        def train(dataset):
+            model = nn.Linear(8, 8).cuda()
+            optimizer = torch.optim.AdamW(model.parameters())
+            loader = DataLoader(dataset)
+            use(2)  #: use(2) => frequency=once
+            for epoch in range(10):
+                for step, x in enumerate(loader):
+                    loss = model(x).sum()
+                    loss.backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    report(loss)
+                    both(loss)
+                    if step % 50 == 0:
+                        now_and_then(loss)
+                both(loss)
+                evaluate(model, loader)
+                at_the_end(loss)
+    """,
+    "modules and data sets": """
+        import torch
+        from torch import nn
+        from torch.utils.data import Dataset
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)  #: nn.Linear(8, 8) => frequency=once
+                self.cell = nn.GRUCell(8, 8)
+
+            def forward(self, x):  #: forward => frequency=step
+                return self.part(self.layer(x))  #: self.layer(x) => frequency=step
+
+            def part(self, x):
+                h = x[0]
+                for each in x:
+                    h = self.cell(each, h)  #: self.cell(each, h) => frequency=step
+                return h
+
+
+        class Rows(Dataset):
+            def __getitem__(self, index):
+                return use(index)  #: use(index) => frequency=step
+    """,
+    "generation": """
+        import torch
+        from torch import nn
+
+
+        class GPT(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(8, 8)
+
+            def forward(self, tokens):
+                return self.head(tokens)
+
+            @torch.no_grad()
+            def generate(self, tokens, count):
+                use(1)
+                for _ in range(count):
+                    window = tokens[:, -128:]
+                    logits = self(window)
+                    after = logits[:, -1].argmax(-1, keepdim=True)  #: logits[:, -1] => frequency=token
+                    tokens = torch.cat((tokens, after), dim=1)
+                    if self.ended(after):
+                        break
+                return tokens
+
+            def ended(self, token):
+                return use(token)  #: use(token) => frequency=token
+
+
+        @torch.no_grad()
+        def sample(model: nn.Module, x, steps):
+            while steps > 0:
+                x = x - model(x)  #: model(x) => frequency=token
+                steps -= 1
+            return x
+
+
+        @torch.no_grad()
+        def apart(model: nn.Module, images):
+            for image in images:
+                y = model(image)  #: model(image) => frequency=step
+                use(y)
+
+
+        def trained(model: nn.Module, x, optimizer):
+            for _ in range(100):
+                x = model(x)  #: model(x) => frequency=step
+                x.sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+    """,
+}
+
+
+def test_frequencies(expectation: Callable[[], None]) -> None:
+    """Each expectation of the programs above holds."""
+    expectation()

@@ -1,0 +1,204 @@
+"""How much is at stake in a finding: a function of facts, the same for every format and every run.
+
+Two things decide: what the rule's advice was measured to be worth (`Worth`), and how often the place runs
+(`Frequency`). What a rule finds that is set up once and felt at every step, such as a loader or a layer, is
+``lasting``: how often its place runs plays no part. What claims a gain that nobody has measured, as the rules
+of rule packs do, is ``unmeasured``.
+
+| worth      | once   | every epoch | in a few steps | unknown | every evaluated batch | every step | every decoding step | lasting |
+|------------|--------|-------------|----------------|---------|-----------------------|------------|---------------------|---------|
+| much       | low    | low         | low            | medium  | medium                | high       | high                | high    |
+| some       | low    | low         | low            | low     | medium                | medium     | high                | medium  |
+| nothing    | low    | low         | low            | low     | low                   | low        | low                 | low     |
+| unmeasured | medium | medium      | medium         | medium  | medium                | medium     | medium              | medium  |
+
+Before that table is asked:
+
+- An error is of high impact: the program breaks, or computes something else than it was written for.
+- In a test, a plot, a notebook that teaches and other contexts in which speed is of no account, everything
+  else is of low impact.
+- Of rules that claim neither speed nor memory, such as those about old spellings, warnings are of medium impact
+  and notes of low.
+
+After it, a note is of medium impact at most, and no finding is of a higher one than its rule says of the place.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from torchlint import effects
+from torchlint.diagnostics import Frequency, Impact, Severity
+from torchlint.effects import Effect
+
+if TYPE_CHECKING:
+    from torchlint.rule import Rule
+    from torchlint.semantics.contexts import Context
+
+MUCH_FASTER = 1.2
+"""A step is much faster from this ratio on: time before over time after, the low end of its 95 % interval."""
+MUCH_LESS, LESS = 0.8, 0.95
+"""Much less memory, and less: up to these ratios of peak memory after to before."""
+
+_LOW, _MEDIUM, _HIGH = Impact
+
+
+class Worth(enum.IntEnum):
+    """What the advice of a rule was measured to be worth, in the size where it gains most.
+
+    MUCH: a step takes less time by a fifth or more, in a launch-bound (small, medium) or a compute-bound size
+    (large), or a fifth less memory. SOME: it is faster beyond the noise, or takes a twentieth less memory; so
+    is much less memory that costs time in some size. NOTHING: neither. UNMEASURED: nobody has tried. Times
+    that the machine did not reproduce count for nothing.
+    """
+
+    NOTHING = 0
+    SOME = 1
+    MUCH = 2
+    UNMEASURED = 3
+
+    @property
+    def label(self) -> str:
+        """The lower-case word for it."""
+        return self.name.lower()
+
+
+TABLE: Mapping[Worth, Mapping[Frequency | None, Impact]] = {
+    Worth.MUCH: {
+        **dict.fromkeys((Frequency.ONCE, Frequency.EPOCH, Frequency.RARELY), _LOW),
+        **dict.fromkeys((Frequency.UNKNOWN, Frequency.BATCH), _MEDIUM),
+        **dict.fromkeys((Frequency.STEP, Frequency.TOKEN, None), _HIGH),
+    },
+    Worth.SOME: {
+        **dict.fromkeys((Frequency.ONCE, Frequency.EPOCH, Frequency.RARELY, Frequency.UNKNOWN), _LOW),
+        **dict.fromkeys((Frequency.BATCH, Frequency.STEP, None), _MEDIUM),
+        Frequency.TOKEN: _HIGH,
+    },
+    Worth.NOTHING: dict.fromkeys((*Frequency, None), _LOW),
+    Worth.UNMEASURED: dict.fromkeys((*Frequency, None), _MEDIUM),
+}
+"""The impact by worth and frequency; None stands for what is lasting."""
+UNCLAIMED: Mapping[Severity, Impact] = {
+    Severity.NOTE: _LOW,
+    Severity.WARNING: _MEDIUM,
+    Severity.ERROR: _HIGH,
+}
+"""The impact where no gain is claimed, by severity."""
+
+
+def impact(
+    worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None
+) -> Impact:
+    """How much is at stake: the rule above. ``worth`` is None for rules that claim no gain."""
+    if severity is Severity.ERROR:
+        return _HIGH
+    if context is not None:
+        return _LOW
+    if worth is None:
+        return UNCLAIMED[severity]
+    found = TABLE[worth][frequency]
+    return min(found, _MEDIUM) if severity is Severity.NOTE else found
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The most that the advice of a rule was measured to gain, each in the size where it gains most.
+
+    ``speed`` is time before over time after, ``surely`` the low end of its interval, both 1 where nothing was
+    faster beyond the noise. ``memory`` is peak memory after over before, 1 if it never got to `LESS`.
+    """
+
+    speed: float = 1.0
+    surely: float = 1.0
+    memory: float = 1.0
+
+    @property
+    def best(self) -> float:
+        """The larger gain as a ratio of before to after: what findings of one impact are ordered by."""
+        return max(self.surely, 1 / self.memory)
+
+    @property
+    def told(self) -> str:
+        """The gains in words, "up to 2.0 times as fast, 50 % less memory"; empty if there are none."""
+        digits = 2 if self.speed < 2 else 1 if self.speed < 10 else 0
+        faster = [f"{self.speed:.{digits}f} times as fast"] if self.surely > 1 else []
+        less = [f"{100 * (1 - self.memory):.0f} % less memory"] if self.memory < 1 else []
+        return f"up to {', '.join((*faster, *less))}" if faster or less else ""
+
+
+@cache
+def gain(code: str) -> Gain:
+    """The most that the advice of a rule was measured to gain; no gain if it was not measured."""
+    return gained(effects.of(code))
+
+
+def worth(rule: Rule) -> Worth | None:
+    """What the advice of a rule is worth; None if it claims no gain."""
+    return _worth(rule.code) if rule.measured else None
+
+
+@cache
+def _worth(code: str) -> Worth:
+    return judged(effects.of(code))
+
+
+def judged(found: Sequence[Effect]) -> Worth:
+    """The worth that measurements show."""
+    if not found:
+        return Worth.UNMEASURED
+    most = gained(found)
+    costs = any(effect["verdict"] == "SLOWER" for effect in found)
+    if most.surely >= MUCH_FASTER or (most.memory <= MUCH_LESS and not costs):
+        return Worth.MUCH
+    return Worth.SOME if most.surely > 1 or most.memory < 1 else Worth.NOTHING
+
+
+def explained(rule: Rule, found: Sequence[Effect]) -> str:
+    """How the impact of a rule's findings is found, in a sentence; ``found`` is what was measured of it."""
+    worth, named = judged(found), rule.severity.value
+    if rule.severity is Severity.ERROR:
+        told = "high, as of all errors"
+    elif not rule.measured:
+        told = f"{UNCLAIMED[rule.severity].label}, as of all {named}s that claim no gain in speed or memory"
+    elif worth is Worth.NOTHING:
+        told = "low, since nothing was gained in its benchmark"
+    elif worth is Worth.UNMEASURED:
+        told = "medium, since nobody has measured what is gained"
+    else:
+        told = f"{_by_frequency(rule, worth)}. Measured: {gained(found).told}"
+    return f"Impact: {told}."
+
+
+def _by_frequency(rule: Rule, worth: Worth) -> str:
+    """The levels that the findings of a rule can have, each with the places that have it."""
+    if rule.lasting:
+        level = impact(worth, rule.severity, None, None)
+        return f"{level.label}, since it is felt at every step wherever it is set up"
+    places: dict[Impact, list[str]] = {}
+    for often in reversed(Frequency):
+        places.setdefault(impact(worth, rule.severity, often, None), []).append(often.told or _NOT_KNOWN)
+    *higher, lowest = sorted(places, reverse=True)
+    told = [f"{level.label} for what runs {_listed(places[level])}" for level in higher]
+    return f"{', '.join(told)}, otherwise {lowest.label}"
+
+
+_NOT_KNOWN = "an unknown number of times"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+def gained(found: Sequence[Effect]) -> Gain:
+    """The most that measurements show to be gained."""
+    speeds = [effect["speedup"] for effect in found if effect["verdict"] == "FASTER"]
+    best = max(speeds, key=lambda speed: float(speed["low"]), default={"ratio": 1.0, "low": 1.0})
+    peaks = [
+        effect["peak_memory"] for effect in found if effect["peak_memory"] and effect["peak_memory"]["before"]
+    ]
+    left = min((float(peak["after"]) / float(peak["before"]) for peak in peaks), default=1.0)
+    return Gain(float(best["ratio"]), float(best["low"]), left if left <= LESS else 1.0)

@@ -1,0 +1,132 @@
+"""How often a place runs: every decoding step, every training step, every evaluated batch, every epoch, once.
+
+`places.hot` says what runs at every step. Elsewhere the loops around a place tell how often it runs, those
+around the calls of its function included: in a loop of steps, a place that is not hot is reached in a few of
+them; in a loop whose rounds hold loops of steps, once an epoch. If a function is not seen to be called, that
+cannot be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Frequency
+from torchlint.semantics import places
+from torchlint.semantics.flow.graph import Function, Loop
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.module import Module, Part
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Cause, Heat
+from torchlint.semantics.remembered import remembered
+
+_RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MODEL})
+
+
+def frequency(module: Module, node: cst.CSTNode) -> Frequency:
+    """How often a program runs a node; of several ways to it, the one that runs most often counts.
+
+    A function that is defined, or its name there, runs as often as it is called.
+    """
+    return Frequencies.of(module).frequency(_defined(module, node))
+
+
+def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    """The body of the function that a node defines or names where it is defined; any other node itself."""
+    around = module.tree.parent(node)
+    if isinstance(node, cst.FunctionDef):
+        return node.body
+    return around.body if isinstance(around, cst.FunctionDef) and node is around.name else node
+
+
+class Frequencies(Part):
+    """How often the places of one file run."""
+
+    def frequency(self, node: cst.CSTNode) -> Frequency:
+        """How often ``node`` runs."""
+        doing = phase(self.module, node)
+        if doing is Phase.DATASET:
+            # Workers make the batches of the next steps.
+            return Frequency.STEP
+        hot = places.hot(self.module, node)
+        if hot is None:
+            return self._beside_steps(node)
+        if doing is not Phase.TRAINING and hot.reason.cause in _RUNS_MODEL and self._feeds_itself(hot.loop):
+            return Frequency.TOKEN
+        return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP
+
+    # ------------------------------------------------------------------ decoding
+
+    @remembered
+    def _feeds_itself(self, loop: Loop | Function) -> bool:
+        """Whether each round gives a model what an earlier round got from it, and nothing is learnt."""
+        module = self.module
+        if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
+            return False
+        if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
+            return False
+        calls = self.tree.within(loop, self.tree.nodes(cst.Call))
+        return any(places.computes(module, call) and self._is_carried(call, loop) for call in calls)
+
+    def _is_carried(self, call: cst.Call, loop: cst.For | cst.While) -> bool:
+        """Whether a call is given something that the loop makes anew behind it, for its next round."""
+        tree = self.tree
+        waiting = [name for argument in call.args for name in self._names(argument)]
+        seen = {name.value for name in waiting}
+        for name in waiting:
+            for binding in self.module.bindings(name):
+                made = binding.value
+                if binding.kind is not BindingKind.ASSIGN or made is None:
+                    continue
+                if not tree.contains(loop, binding.node):
+                    continue
+                if tree.contains(made, call) or tree.order[made] > tree.order[call]:
+                    return True
+                fresh = [each for each in self._names(made) if each.value not in seen]
+                seen.update(each.value for each in fresh)
+                waiting += fresh
+        return False
+
+    def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
+        return (each for each in self.tree.descendants(node) if isinstance(each, cst.Name))
+
+    # ------------------------------------------------------------------ what is not hot
+
+    def _beside_steps(self, node: cst.CSTNode) -> Frequency:
+        """How often a node runs that does not run at every step."""
+        around = self._by_loops(node)
+        if around is not None:
+            return around
+        function = self.module.function(node)
+        return Frequency.ONCE if function is None else self._of_function(function)
+
+    @remembered
+    def _of_function(self, function: Function) -> Frequency:
+        """How often a function is called that is not called at every step."""
+        found: list[Frequency] = []
+        waiting, seen = [function], {function}
+        for each in waiting:
+            callers = self.module.callers(each)
+            if not callers:
+                once = phase(self.module, each.body) is Phase.SETUP or places.starts_run(self.module, each)
+                found.append(Frequency.ONCE if once else Frequency.UNKNOWN)
+            for call in callers:
+                around, outer = self._by_loops(call), self.module.function(call)
+                if around is not None or outer is None:
+                    found.append(Frequency.ONCE if around is None else around)
+                elif outer not in seen:
+                    seen.add(outer)
+                    waiting.append(outer)
+        return max(found, default=Frequency.UNKNOWN)
+
+    def _by_loops(self, place: cst.CSTNode) -> Frequency | None:
+        """What the loops around a place in its function say; None if there are none."""
+        loops = self.module.flow.loops(place)
+        for loop in loops:
+            if places.heat(self.module, loop) is not Heat.COLD:
+                return Frequency.RARELY
+            if places.computes(self.module, loop):
+                return Frequency.EPOCH
+        return Frequency.UNKNOWN if loops else None
