@@ -50,6 +50,39 @@ PROGRAMS = {
             class Local(base(outer)):  #: base(outer) => loops=outer
                 field = use(outer)  #: use(outer) => loops=outer
     """,
+    "loops that are written out, and loops of epochs": """
+        from torch import nn
+
+        def train(net, ema, loader, optimizer, every):
+            for step, x in enumerate(loader):
+                net(x).backward()
+                optimizer.step()
+                if not step % every:
+                    for model in (net, ema):
+                        y = model(x)
+                        use(1)  #: use(1) => hot=no
+                for model in (net, ema):
+                    use(2)  #: use(2) => hot=step
+
+
+        class Agent:
+            def train(self):
+                while True:
+                    self.model.advance(self.batch)
+                    losses = self.train_epoch()
+                    use(3)  #: use(3) => hot=no
+
+            def train_epoch(self):
+                for batch in self.loader:
+                    self.model(batch).backward()
+                    use(4)  #: use(4) => hot=batch
+
+
+        class PadCollate(nn.Module):
+            def forward(self, batch):
+                use(5)  #: use(5) => hot=no phase=dataset
+                return batch
+    """,
     "marks of counters": """
         def training_loop(net, batches, total, interval):
             seen = mark = 0

@@ -193,10 +193,9 @@ class Contexts(Part):
             return Context.HOST_ONLY
         if isinstance(function, cst.FunctionDef) and self._tests(function):
             return Context.TEST
-        outer = self.tree.parent(function)
         return (
             self._purpose(function, function.name.value if isinstance(function, cst.FunctionDef) else "")
-            or (self.context(outer) if outer is not None else None)
+            or self.context(function)  # where it is defined
             or self._of_callers(function)
         )
 
@@ -360,7 +359,9 @@ class Contexts(Part):
         for around in self.tree.ancestors(node):
             if isinstance(around, (*FUNCTIONS, cst.ClassDef)):
                 break
-            if isinstance(around, cst.Call) and self._draws(around):
+            if isinstance(around, cst.Call) and (
+                self._draws(around) or begins(last_name(around.func), Role.PLOTTING)
+            ):
                 return Context.PLOTTING
             if isinstance(around, (cst.For, cst.If)) and self._is_drawn(around):
                 return Context.PLOTTING
