@@ -366,6 +366,17 @@ PROGRAMS = {
                 y = model(x)
                 log(plot_spectrogram(y[0].cpu().numpy()))  #: y[0].cpu().numpy() => context=plotting hot=no
 
+        def losses(model, loader):
+            found = []
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                found.append(loss.item())  #: loss.item() => context=none hot=x
+            return found
+
+        def curve(model, loader):
+            plt.plot(losses(model, loader))  #: losses(model, loader) => context=plotting
+
         def walk(model):
             for i in range(9):
                 image = model.sample(i)
