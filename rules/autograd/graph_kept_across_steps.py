@@ -169,9 +169,21 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         return None
     if not loops or not outlives(module, item.place, loops[0]):
         return None
+    if some(_by_frozen_model(module, item.stored)):
+        return None
     if gradients.computes_gradients(function or module.tree.root):
         return None
     return ERROR
+
+
+@traced(Through.OPERANDS)
+def _by_frozen_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a value is worked out from what a model gives whose parameters have no gradients."""
+    if not isinstance(node, cst.Call):
+        return None
+    if module.value(node.func).kind is Kind.MODULE:
+        return NoGradRegions.of(module).is_frozen(node.func)
+    return onward(node.func.value) if isinstance(node.func, cst.Attribute) else None
 
 
 def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute) -> bool:

@@ -108,7 +108,7 @@ class NoGradRegions(Part):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
-        if self._wants_gradients(function) or self._is_frozen(call.func):
+        if self._wants_gradients(function) or self.is_frozen(call.func):
             return None
         region = self._region(call, function)
         if region is None:
@@ -222,7 +222,7 @@ class NoGradRegions(Part):
         function = module.function(call)
         if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
             return None
-        if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
+        if self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func):
             return None
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
@@ -257,7 +257,7 @@ class NoGradRegions(Part):
         function = self.module.function(call)
         if isinstance(function, cst.Lambda) or grad(self.module, call) is not Grad.ON:
             return None
-        if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
+        if self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func):
             return None
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.SimpleStatementLine):
@@ -510,7 +510,7 @@ class NoGradRegions(Part):
             and module.function(inner) is function
             and grad(module, inner) is Grad.ON
             and self._is_forward_pass(inner)
-            and not self._is_frozen(inner.func)
+            and not self.is_frozen(inner.func)
             for inner in self.tree.descendants(function.body)
         )
 
@@ -657,7 +657,7 @@ class NoGradRegions(Part):
             b.name for b in bindings if (b.imported or "").partition(".")[0] in OTHER_FRAMEWORKS - {"cv2"}
         )
 
-    def _is_frozen(self, model: cst.BaseExpression) -> bool:
+    def is_frozen(self, model: cst.BaseExpression) -> bool:
         """Whether gradients are turned off for all parameters of a model, in the file by its name."""
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)

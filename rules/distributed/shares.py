@@ -64,6 +64,8 @@ _HARMLESS = frozenset(
     }
 )
 _MAP_STYLE = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.Subset"})
+# Functions that draw numbers; those of `random` pick data more often than they make them.
+_DRAWING = ("torch.rand", "numpy.random.rand", "numpy.random.normal", "numpy.random.uniform")
 _RANDOM = "torch.utils.data.RandomSampler"
 
 
@@ -215,7 +217,9 @@ def whole_data(module: Module, call: cst.Call) -> WholeData | None:
         return None
     if not shuffled and not _counted(module, call):
         return None
-    if _depends(module, call) or _comes_in_shares(module, call) or loaders.debugging(call):
+    if _depends(module, call) or _comes_in_shares(module, call) or _draws_data(module, call):
+        return None
+    if loaders.debugging(call):
         return None
     trained: list[Wrapper] = []
     for each in _all_with(module, *_LOADING):
@@ -250,6 +254,42 @@ def _seeds_by_rank(module: Module) -> bool:
         for word in ("seed", "rank")
     )
     return not seeds.isdisjoint(ranks)
+
+
+def _draws_data(module: Module, call: cst.Call) -> bool:
+    """Whether the data of a loader are random numbers, which each process draws for itself."""
+    dataset = module.argument(call, "dataset").node
+    if dataset is None:
+        return False
+    made = _construction(module, dataset)
+    if made is None:
+        return False
+    home = module.home(made)
+    definition = home.value(made.func).definition
+    if isinstance(definition, cst.ClassDef):
+        constructor = home.classes.info(definition).method("__init__")
+        return constructor is not None and _holds_draw(module.home(constructor), constructor)
+    return bool(made.args) and all(_is_drawn(home, arg.value) for arg in made.args)
+
+
+def _construction(module: Module, node: cst.BaseExpression) -> cst.Call | None:
+    """The one call that makes what a name or expression is."""
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+        value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    else:
+        value = node
+    return value if isinstance(value, cst.Call) else None
+
+
+def _is_drawn(module: Module, node: cst.BaseExpression) -> bool:
+    made = _construction(module, node)
+    return made is not None and _holds_draw(module, made)
+
+
+def _holds_draw(module: Module, node: cst.CSTNode) -> bool:
+    calls = module.tree.within(node, module.tree.nodes(cst.Call))
+    return any((module.qualified(call.func) or "").startswith(_DRAWING) for call in calls)
 
 
 def _left_out(module: Module, call: cst.Call, name: str) -> bool:

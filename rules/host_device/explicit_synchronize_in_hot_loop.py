@@ -86,9 +86,18 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
     code = inline(module, call)
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
-    if _is_timed(module, call):
+    if _reads_events(module, call):
+        remedy = "Read `elapsed_time()` of the events after the loop, and synchronize once in front of it"
+    elif _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events after the loop"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
+
+
+def _reads_events(module: Module, call: cst.Call) -> bool:
+    """Whether the loop around a wait reads the times of events already."""
+    around = module.flow.loops(call)
+    readings = module.tree.calls_by_name.get("elapsed_time", ())
+    return bool(around) and module.tree.holds(around[0], list(readings))
 
 
 def _is_timed(module: Module, call: cst.Call) -> bool:

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import libcst as cst
+import pytest
+
+from torchlint.notebook import Notebook
+from torchlint.semantics.contexts import context
+from torchlint.semantics.model import build
+from torchlint.semantics.module import Settings
+from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
 
 PROGRAMS = {
     "unit tests": """
@@ -348,6 +361,22 @@ PROGRAMS = {
                 y.item()  #: y.item() => context=none hot=x
             plt.matshow(confusion)
 
+        def validate(model, loader):
+            for x in loader:
+                y = model(x)
+                log(plot_spectrogram(y[0].cpu().numpy()))  #: y[0].cpu().numpy() => context=plotting hot=no
+
+        def losses(model, loader):
+            found = []
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                found.append(loss.item())  #: loss.item() => context=none hot=x
+            return found
+
+        def curve(model, loader):
+            plt.plot(losses(model, loader))  #: losses(model, loader) => context=plotting
+
         def walk(model):
             for i in range(9):
                 image = model.sample(i)
@@ -385,3 +414,37 @@ PROGRAMS = {
 def test_context(expectation: Callable[[], None]) -> None:
     """A node is recognised for what it is there for."""
     expectation()
+
+
+CELLS = {
+    "toy tensors": ("x = torch.tensor([[1, 2], [3, 4]])\nmark(x)", "teaching"),
+    "shapes": ("y = net(x)\nprint(y.shape)\nmark(y)", "teaching"),
+    "a class that is tried": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        return mark(x)\nNet()(torch.rand(2, 3))",
+        "teaching",
+    ),
+    "a plot": ("fig, ax = plt.subplots()\nax.plot(mark(losses))", "plotting"),
+    "training": ("print(x.shape)\nfor x in loader:\n    net(x).backward()\n    mark(x)", None),
+    "a function that trains": (
+        "def fit(loader):\n    for x in loader:\n        net(x).backward()\n        mark(x)\nprint(x.shape)",
+        None,
+    ),
+    "a model": ("net = nn.Linear(1000, 1000)\nmark(net)", None),
+}
+
+
+@pytest.mark.parametrize("title", CELLS)
+def test_cells(title: str) -> None:
+    """A cell of a notebook is told by all that is in it, and by nothing in other cells."""
+    text, expected = CELLS[title]
+    head = "import torch\nfrom torch import nn\nimport matplotlib.pyplot as plt\nx = torch.rand(2, 3)"
+    notebook = Notebook.from_cells([(1, head), (2, text)], Path("lesson.ipynb"))
+    settings = cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+    module = build(SyntaxTree(notebook.text), settings, notebook.locate)
+    marked = next(
+        call
+        for call in module.tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Name) and call.func.value == "mark"
+    )
+    found = context(module, marked)
+    assert (found.value if found is not None else None) == expected

@@ -50,6 +50,84 @@ PROGRAMS = {
             class Local(base(outer)):  #: base(outer) => loops=outer
                 field = use(outer)  #: use(outer) => loops=outer
     """,
+    "loops that are written out, and loops of epochs": """
+        from torch import nn
+
+        def train(net, ema, loader, optimizer, every):
+            for step, x in enumerate(loader):
+                net(x).backward()
+                optimizer.step()
+                if not step % every:
+                    for model in (net, ema):
+                        y = model(x)
+                        use(1)  #: use(1) => hot=no
+                for model in (net, ema):
+                    use(2)  #: use(2) => hot=step
+
+
+        class Agent:
+            def train(self):
+                while True:
+                    self.model.advance(self.batch)
+                    losses = self.train_epoch()
+                    use(3)  #: use(3) => hot=no
+
+            def train_epoch(self):
+                for batch in self.loader:
+                    self.model(batch).backward()
+                    use(4)  #: use(4) => hot=batch
+
+
+        class PadCollate(nn.Module):
+            def forward(self, batch):
+                use(5)  #: use(5) => hot=no phase=dataset
+                return batch
+    """,
+    "marks of counters": """
+        def training_loop(net, batches, total, interval):
+            seen = mark = 0
+            while True:
+                net(next(batches)).backward()
+                seen += 64
+                done = seen >= total
+                use(1)  #: use(1) => throttled=no
+                if (not done) and (seen < mark + interval * 1000):
+                    continue
+                use(2)  #: use(2) => throttled=yes
+                mark = seen
+                if done:
+                    break
+
+
+        def reports(net, batches, interval):
+            start = 0
+            for seen, x in enumerate(batches):
+                net(x).backward()
+                if seen - start >= interval:
+                    use(3)  #: use(3) => throttled=yes
+                    start = seen
+                if seen < start + interval:
+                    use(4)  #: use(4) => throttled=no
+    """,
+    "periods by their values": """
+        class Agent:
+            def __init__(self, every=2):
+                self.update_frequency = 2
+                self.log_frequency = 100
+                self.every = every
+
+            def train(self, net, batches):
+                for step, x in enumerate(batches):
+                    net(x).backward()
+                    if step % self.update_frequency == 0:
+                        use(1)  #: use(1) => throttled=no
+                    if step % self.log_frequency == 0:
+                        use(2)  #: use(2) => throttled=yes
+                    if step % self.every == 0:
+                        use(3)  #: use(3) => throttled=yes
+                    if step % 2 == 0:
+                        use(4)  #: use(4) => throttled=no
+    """,
     "sizes and what is missing are no counters": """
         def f(loader, model, x1, x2, timesteps, step, n1):
             n2, d = x2.shape[-2:]

@@ -5,6 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "whole numbers have no graph": """
+        import torch
+        from torch import nn
+
+        def f(x):
+            y = nn.Linear(4, 4)(x)
+            y.to(torch.uint8)  #: y.to(torch.uint8) => graph=detached
+            y.to(dtype=torch.long)  #: y.to(dtype=torch.long) => graph=detached
+            y.to(torch.float16)  #: y.to(torch.float16) => graph=attached
+    """,
+    "frozen modules": """
+        import torch
+        from torch import nn
+
+        def f(x):
+            net = nn.Linear(4, 4).eval().requires_grad_(False)
+            net(x)  #: net(x) => graph=unknown
+            other = nn.Linear(4, 4).requires_grad_(True)
+            other(x)  #: other(x) => graph=attached
+    """,
     "data that is asked like a tensor": """
         from torch import nn
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import receivers
 from torchlint.semantics.values import Device, Kind
 
@@ -71,6 +73,8 @@ def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
         owner = module.value(method[0])
         if owner.kind in _WITHOUT_TENSORS or (owner.kind is Kind.MODULE and owner.device is Device.CPU):
             continue
+        if owner.kind is Kind.UNKNOWN and ends(last_name(method[0]), *_NAMES_WITHOUT_TENSORS):
+            continue
         if owner.kind is not Kind.MODULE and module.callee(call) is not None:
             continue  # a method of this file is entered; what it hands on is seen there
         if not any(_assigns(module, argument) for argument in call.args):
@@ -79,6 +83,8 @@ def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
 
 
 _WITHOUT_TENSORS = frozenset({Kind.SCHEDULER, Kind.SCALER, Kind.SAMPLER, Kind.LOADER, Kind.DATASET})
+
+_NAMES_WITHOUT_TENSORS = (Role.SCHEDULER, Role.SCALER, Role.LOADER, Role.DATASET)
 
 
 def _assigns(module: Module, argument: cst.Arg) -> bool:

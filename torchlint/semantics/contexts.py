@@ -124,6 +124,10 @@ COLD: Final = frozenset(Context) - {Context.TEACHING, Context.OLD_RELEASE}
 """The contexts in which a place is not hot, whichever loop it stands in."""
 
 
+_BY_PURPOSE: Final = frozenset({Context.PLOTTING, Context.TEACHING, Context.BENCHMARK, Context.CONVERSION})
+"""The contexts of places whose purpose is another than that of a function that they call."""
+
+
 def context(module: Module, node: cst.CSTNode) -> Context | None:
     """What a place is there for, if that makes its speed of little account; None for all other code."""
     return Contexts.of(module).context(node)
@@ -193,10 +197,9 @@ class Contexts(Part):
             return Context.HOST_ONLY
         if isinstance(function, cst.FunctionDef) and self._tests(function):
             return Context.TEST
-        outer = self.tree.parent(function)
         return (
             self._purpose(function, function.name.value if isinstance(function, cst.FunctionDef) else "")
-            or (self.context(outer) if outer is not None else None)
+            or self.context(function)  # where it is defined
             or self._of_callers(function)
         )
 
@@ -212,6 +215,8 @@ class Contexts(Part):
         found = [self.context(call) for call in calls]
         if not found or None in found or len(set(found)) > 1:
             return None
+        if found[0] in _BY_PURPOSE and not self._acts(function).isdisjoint(_WORKING):
+            return None  # ``plt.plot(train(model, loader))``
         return None if found[0] is Context.TEST and _required(function) else found[0]
 
     def _of_script(self, node: cst.CSTNode) -> Context | None:
@@ -360,7 +365,9 @@ class Contexts(Part):
         for around in self.tree.ancestors(node):
             if isinstance(around, (*FUNCTIONS, cst.ClassDef)):
                 break
-            if isinstance(around, cst.Call) and self._draws(around):
+            if isinstance(around, cst.Call) and (
+                self._draws(around) or begins(last_name(around.func), Role.PLOTTING)
+            ):
                 return Context.PLOTTING
             if isinstance(around, (cst.For, cst.If)) and self._is_drawn(around):
                 return Context.PLOTTING

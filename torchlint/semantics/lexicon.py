@@ -88,6 +88,9 @@ class Role(IdentityEnum):
     DRAWING = "plot draw render vis visuali* show"
     """Makes a picture for people."""
 
+    PLOTTING = "plot plotting plotter visuali*"
+    """Makes a picture of numbers for people; what renders may be a part of a model."""
+
     EXPORT = "export"
     """Turns a model into another format."""
 

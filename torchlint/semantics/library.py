@@ -196,6 +196,22 @@ TENSOR_TYPES = {
 
 _OF_DATA = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray"})
 _FLOATING = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
+_WITHOUT_GRADIENTS = frozenset(
+    f"torch.{name}"
+    for name in (
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "short",
+        "int",
+        "long",
+        "uint16",
+        "uint32",
+    )
+)
 _PLACES = frozenset({Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE})
 
 # Classes and functions whose result depends on what they are given, though its kind does not.
@@ -730,7 +746,9 @@ class Library:
             if kind is Kind.BATCH and (base.part or name != "to"):
                 kind = Kind.TENSOR
             dtype = self._cast_to(base, node) if name in ("to", "type") else base.dtype
-            return Value(kind, device=moved, graph=base.graph, dtype=dtype, origin=base.origin)
+            # Whole numbers and truth values have no gradients.
+            graph = Graph.DETACHED if dtype in _WITHOUT_GRADIENTS else base.graph
+            return Value(kind, device=moved, graph=graph, dtype=dtype, origin=base.origin)
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
             return self._batch_method(base, name)
         fact = results.TENSOR_METHODS.get(name)
@@ -886,6 +904,9 @@ class Library:
         moved = self._moved_to(base, name, node)
         if moved is not None:
             return base.on(moved if moved is not Device.UNKNOWN else base.device)
+        if name == "requires_grad_":
+            frozen = bool(node.args) and self._value(node.args[0].value).constant is False
+            return base._replace(graph=Graph.DETACHED if frozen else Graph.UNKNOWN)
         if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
             return self._parameters(base, name)
         if name in ("modules", "children"):
@@ -966,6 +987,9 @@ class Library:
             hidden = any(value.kind is Kind.UNKNOWN for value in args)
             if known and not hidden and all(g is Graph.DETACHED for g in known):
                 graph = Graph.DETACHED
+        if module is not None and module.graph is Graph.DETACHED:
+            # Its parameters are frozen, unless a part of it is trained after all.
+            graph = Graph.UNKNOWN
         if graph is not Graph.DETACHED and self.evaluator.grad_off(node):
             graph = Graph.DETACHED
         return Value(Kind.TENSOR, device=device, graph=graph)

@@ -542,6 +542,8 @@ class Phases(Part):
                 return Phase.EVALUATION
             if name.removeprefix("on_").startswith(_LIGHTNING_TRAINS):
                 return Phase.TRAINING
+        if name in ("__call__", "forward") and has(owner.name.value, Role.COLLATION):
+            return Phase.DATASET
         if info.kind is Kind.MODULE and name == "forward" and self._trains(function) is None:
             return Phase.FORWARD
         if name in ("__getitem__", "__getitems__", "__iter__", "__next__", "__len__"):
@@ -550,8 +552,6 @@ class Phases(Part):
             if info.opaque and name == "__getitem__" and "__len__" in info.methods:
                 return Phase.DATASET
         if self._collates(function):
-            return Phase.DATASET
-        if name == "__call__" and has(owner.name.value, Role.COLLATION):
             return Phase.DATASET
         return None
 

@@ -212,7 +212,7 @@ class Places(Part):
     def heat(self, loop: Loop) -> Heat:
         """How much work for the device each iteration of this loop is."""
         work = self._work_of(loop)
-        if work.starts:
+        if work.starts or self._runs_epochs(loop) or _is_written_out(loop):
             return Heat.COLD
         if self.over_loader(loop) and not (work.batches and self._over_several(loop)):
             return Heat.HOT if work.steps else work.heat
@@ -221,6 +221,12 @@ class Places(Part):
             rounds = work.batches or (work.steps and (is_epoch_loop(loop) or self._decodes(loop, work)))
             return Heat.COLD if rounds or (work.training_steps and not work.trains) else Heat.HOT
         return Heat.COLD if work.steps else work.heat
+
+    def _runs_epochs(self, loop: Loop) -> bool:
+        """``while True: self.train_epoch()``: whether each round of a loop is an epoch, by what it calls."""
+        calls = self._held.get(loop, ([], []))[0]
+        names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
+        return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
@@ -249,7 +255,7 @@ class Places(Part):
                 continue
             if self._over_layers(loop):
                 work.add(done)
-            elif isinstance(loop, COMPREHENSIONS) and not self.over_loader(loop):
+            elif _is_written_out(loop) or (isinstance(loop, COMPREHENSIONS) and not self.over_loader(loop)):
                 work.add(done)
                 work.add_inner(done)
             elif self.heat(loop) is Heat.HOT or done.steps:
@@ -627,7 +633,8 @@ class Places(Part):
         if owner is not None:
             info = self.module.classes.info(owner)
             if info.kind is Kind.MODULE and name == "forward":
-                return None if self._is_whole_run(function) else Reason(Cause.METHOD, name)
+                collates = phase(self.module, function.body) is Phase.DATASET
+                return None if collates or self._is_whole_run(function) else Reason(Cause.METHOD, name)
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return Reason(Cause.LIGHTNING, name)
             for base in info.bases:
@@ -820,6 +827,11 @@ def is_epoch_loop(loop: Loop) -> bool:
         target = target.elements[0].value
     word = last_name(target)
     return word is not None and has(word, *_EPOCH_NAME)
+
+
+def _is_written_out(loop: Loop) -> bool:
+    """``for model in (net, ema):``: whether a loop stands for statements that are alike."""
+    return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
 
 
 def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

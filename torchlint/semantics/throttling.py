@@ -31,6 +31,9 @@ from torchlint.syntax import alike
 _FEW = 100
 """``i < N`` picks out a few iterations up to this N."""
 
+_SHORT = 3
+"""What runs in every N-th iteration runs in few of them from this N on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
@@ -201,6 +204,8 @@ class Throttling(Part):
             return _ALWAYS
         if _some_clock(self.module, left, right):
             return _ALWAYS if truth else None
+        if less is not None and (self._is_past_mark(left, right, not less)):
+            return _ALWAYS
         counter = self._picked_counter(left, right, picked, less)
         if counter is not None:
             return self._tied(counter)
@@ -238,6 +243,33 @@ class Throttling(Part):
             ) and self._counts(one):
                 return one
         return None
+
+    def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
+        """``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so much has gone by."""
+        ahead, behind = (left, right) if greater else (right, left)
+        around = next(iter(self.module.flow.statement_loops(left)), None)
+        marks = self._marks(around) if around is not None else {}
+        if not marks:
+            return False
+        compared = {spelt for side in (ahead, behind) for spelt in self._variables(side)}
+        counters = set(self._variables(ahead))
+        return any(mark in compared and not counters.isdisjoint(marks[mark] - {mark}) for mark in marks)
+
+    @remembered
+    def _marks(self, loop: cst.CSTNode) -> dict[str, frozenset[str]]:
+        """The variables that a loop sets to others as they are, with those others."""
+        found: dict[str, frozenset[str]] = {}
+        for assign in self.tree.within(loop, self.tree.nodes(cst.Assign)):
+            mark, counter = dotted_text(assign.targets[0].target), dotted_text(assign.value)
+            if mark is not None and counter is not None and len(assign.targets) == 1:
+                found[mark] = found.get(mark, frozenset()) | {counter}
+        return found
+
+    def _variables(self, node: cst.CSTNode) -> Iterator[str]:
+        """The variables and attributes in an expression, as they are spelt."""
+        parts = self.tree.descendants(node)
+        spelt = (dotted_text(part) for part in parts if isinstance(part, (cst.Name, cst.Attribute)))
+        return (text for text in spelt if text is not None)
 
     def _is_loud(self, level: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """``verbose > 1``: whether a comparison asks for more reports than a run makes by default."""
@@ -292,6 +324,8 @@ class Throttling(Part):
             rarely = self._one_of((value for value in values if value is not None), truth)
             if rarely is not None:
                 return rarely
+        if truth and (left := self._left_by(flag)) is not None:
+            return Restriction(left)
         name = last_name(flag)
         if isinstance(flag, cst.Attribute):
             read = self._properties.get(flag.attr.value)
@@ -308,6 +342,21 @@ class Throttling(Part):
         if has(name, Role.OCCASION):
             return _ALWAYS
         return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
+
+    def _left_by(self, flag: cst.BaseExpression) -> Loop | None:
+        """The loop that is left where a flag is true: ``if done: break``."""
+        if not isinstance(flag, cst.Name):
+            return None
+        for loop in self.module.flow.statement_loops(flag):
+            for branch in self.tree.within(loop, self.tree.nodes(cst.If)):
+                test = branch.test
+                if (
+                    isinstance(test, cst.Name)
+                    and test.value == flag.value
+                    and (self.module.flow.ends_loop(branch.body.body[-1], loop))
+                ):
+                    return loop
+        return None
 
     def _one_of(self, values: Iterable[cst.CSTNode], truth: bool) -> Restriction | None:
         """When one of some values is true (or false): all that can be so have to say it."""
@@ -558,13 +607,20 @@ class Throttling(Part):
             case cst.BinaryOperation(left=left, operator=cst.Modulo(), right=right):
                 if isinstance(left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
                     return None
-                if isinstance(right, cst.Integer) and right.evaluated_value == 1:
+                if self._is_short(right):
                     return None
                 # Padding to a multiple looks the same; a size is the same in every iteration.
                 sized = any(ends(word, Role.SIZE) for word in self._words(left))
                 return left if not sized or self._is_growing(left) else None
             case _:
                 return None
+
+    def _is_short(self, period: cst.BaseExpression) -> bool:
+        """Whether a period is known to be so short that what it picks runs all the time."""
+        periods = _values(self.module, period)
+        return bool(periods) and all(
+            isinstance(each, cst.Integer) and each.evaluated_value < _SHORT for each in periods
+        )
 
     def _is_growing(self, node: cst.CSTNode) -> bool:
         """``len(losses)``, where the function appends to ``losses``."""

@@ -210,6 +210,8 @@ def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
         return f"builtin `sum()` adds the tensor up one element at a time {often}; use `.sum()`"
     if package.startswith("torch"):
         return f"`{name}` needs the answer in Python, and the host waits for the device {often}"
+    if function in ("max", "min") and len(call.args) > 1:
+        return f"builtin `{function}()` compares in Python, and the host waits for the device {often}"
     if package == "builtins":
         return f"builtin `{function}()` asks the device about each element {often}; use the function of torch"
     spelt = module.source(call.func)
