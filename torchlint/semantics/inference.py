@@ -1219,7 +1219,8 @@ class Inference:
                 result = self.returned(callee.definition)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
-                if result.kind is Kind.UNKNOWN and callee.receiver is not None:
+                if result.kind is Kind.UNKNOWN and result is not BOTTOM:
+                    # A body that leaves it open tells no less than one that the project does not show.
                     called = self.library.unknown_call(node)
                     return called if result.may_be(called.kind) else result
                 return result
