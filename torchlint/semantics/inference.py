@@ -1216,7 +1216,7 @@ class Inference:
             case Kind.FUNCTION if callee.receiver is not None and callee.definition is None:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
-                result = self.returned(callee.definition)
+                result = self._applied(callee.definition, node) or self.returned(callee.definition)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
                 if result.kind is Kind.UNKNOWN and result is not BOTTOM:
@@ -1239,6 +1239,28 @@ class Inference:
                 return self.library.unknown_call(node)
             case _:
                 return UNKNOWN
+
+    def _applied(self, function: Function, node: cst.Call) -> Value | None:
+        """What a call of a function gives that applies one it is given to the tensors in what it is given."""
+        parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
+        if parts is None:
+            return None
+        bound = self.callgraph.bound_to(node, function)
+        applied, given = (bound.get(name).node for name in parts)
+        if applied is None or given is None:
+            return None
+        functions, structure = self.value(applied), self.value(given)
+        if functions is BOTTOM or structure is BOTTOM:
+            return BOTTOM
+        definitions = [one.definition for one in functions.each] if functions.kind is Kind.FUNCTION else []
+        results_of = [
+            self.returned(one) for one in definitions if isinstance(one, (cst.FunctionDef, cst.Lambda))
+        ]
+        result = join(results_of) if results_of else UNKNOWN
+        if result is BOTTOM:
+            return BOTTOM
+        found = _with_each(structure, result)
+        return None if found == UNKNOWN else found
 
     def _overriding(self, function: Function) -> Sequence[Function]:
         """What heirs define in the place of a method without a body; nothing for any other."""
@@ -1319,6 +1341,23 @@ class Inference:
 def _item(value: Value) -> Value | None:
     """What each item of a comprehension is; None while that is still being worked out."""
     return None if value is BOTTOM else value
+
+
+def _with_each(structure: Value, result: Value) -> Value:
+    """A structure of tensors with what a function gave for each of them."""
+    if structure.kind in _COLLECTIONS:
+        elements = structure.elements and tuple(_with_each(element, result) for element in structure.elements)
+        item = None if elements else _with_each(structure.item or UNKNOWN, result)
+        fields = tuple((key, _with_each(held, result)) for key, held in structure.fields)
+        return structure._replace(item=item, elements=elements, fields=fields)
+    if structure.kind is Kind.UNKNOWN:
+        return UNKNOWN.on(result.device)
+    if not structure.tensorlike:
+        return structure
+    if result.known and not result.tensorlike:
+        return result if structure.kind is Kind.TENSOR else UNKNOWN
+    graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
+    return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:
