@@ -295,8 +295,8 @@ class CallGraph:
     def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
         """The parameters of a function that applies one to the tensors in another, however deep they lie.
 
-        ``apply(f, x)`` returns ``f(x)`` for a tensor, and otherwise what it makes of the parts of ``x`` in the
-        same way; or a function in it does so that it hands ``x`` to.
+        ``apply(f, x)`` returns ``f(x)`` for a tensor, and for a container what it makes of its parts; or a
+        function defined in it does so, which it hands ``x`` to.
         """
         if not any(self._parameter_of(function, call.func) for call in self._returned_calls(function, True)):
             return None

@@ -510,7 +510,10 @@ class Library:
             starred = [self.evaluator.iterated(self._value(a.value)) for a in node.args if a.star == "*"]
             args = [*args, *starred]
         items = [a if a.kind is Kind.MODULE else item_of(a) or UNKNOWN for a in args]
-        return join(items) if items else None
+        if not items:
+            return None
+        joined = join(items)
+        return joined if joined is BOTTOM or joined.kind is Kind.MODULE else MODULE  # what else they may hold
 
     def _builtin_call(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
         first = args[0] if args else UNKNOWN

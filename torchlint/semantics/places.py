@@ -41,7 +41,7 @@ from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
-from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.values import MISSING, Device, Kind, Value
 
 
 class Cause(enum.Enum):
@@ -221,6 +221,8 @@ class Places(Part):
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
+        if isinstance(loop, cst.For) and has(_target_name(loop.target), Role.STEP):
+            return False  # it is a step itself, of which a part is done in pieces
         return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
 
     @solved(_NO_WORK)
@@ -310,10 +312,16 @@ class Places(Part):
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
             owner = self.module.value(func.value)
+            if owner.kind is Kind.UNKNOWN and func.attr.value.startswith("forward"):
+                owner = self._whole_of(func.value) or owner
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
                 administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
                 return None if administers else _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
         return None
+
+    def _whole_of(self, part: cst.BaseExpression) -> Value | None:
+        """The object that something is an attribute of: ``model`` for ``model.encoder``."""
+        return self.module.value(part.value) if isinstance(part, cst.Attribute) else None
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
         """The attribute that a variable is another name of: ``act = self.policy.act``."""
@@ -806,11 +814,15 @@ def is_epoch_loop(loop: Loop) -> bool:
     """Whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
         return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
-    target: cst.BaseExpression = loop.target if isinstance(loop, cst.For) else loop.for_in.target
+    word = _target_name(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
+    return word is not None and has(word, *_EPOCH_NAME)
+
+
+def _target_name(target: cst.BaseExpression) -> str | None:
+    """What the first thing is called that a loop assigns to in each round."""
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
-    word = last_name(target)
-    return word is not None and has(word, *_EPOCH_NAME)
+    return last_name(target)
 
 
 def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
