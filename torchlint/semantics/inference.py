@@ -1185,6 +1185,8 @@ class Inference:
     def _call(self, node: cst.Call) -> Value:
         func = node.func
         dotted = self.names.qualified(func)
+        if dotted == "typing.cast" and len(node.args) == 2:
+            return self._cast(node.args[0].value, self.value(node.args[1].value))
         if dotted is not None:
             return self.library.call(node, dotted)
         if isinstance(func, cst.Attribute):
@@ -1198,6 +1200,17 @@ class Inference:
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _cast(self, wanted: cst.BaseExpression, value: Value) -> Value:
+        """What ``typing.cast`` says a value to be, with all that is known of it."""
+        if value is BOTTOM:
+            return value
+        promised = self.annotations.promised(wanted)
+        if not promised.known or promised.kind is value.kind:
+            return value
+        if promised.kind is Kind.TENSOR and value.kind is Kind.BATCH:
+            return value._replace(kind=Kind.TENSOR)
+        return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
         """``type(batch)(move(item) for item in batch)``: the same container of other items."""

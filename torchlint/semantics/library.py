@@ -83,7 +83,6 @@ _PASSING = frozenset(
         "apex.parallel.DistributedDataParallel",
         "torch.distributed.fsdp.FullyShardedDataParallel",
         "torch.optim.swa_utils.AveragedModel",
-        "typing.cast",
     }
 )
 _SIMPLE_KINDS: dict[str, Value] = {
@@ -279,8 +278,6 @@ class Library:
         if dotted in _PASSING:
             if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
                 return self._iterator(first)
-            if dotted == "typing.cast":
-                return args[1] if len(args) > 1 else UNKNOWN
             return first
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
             return first._replace(presets=(*first.presets, node))
