@@ -827,6 +827,8 @@ class Inference:
         if base is BOTTOM:
             return base
         result = self.attribute(base, attr, node)
+        if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
+            result = result._replace(constant=MISSING, literal=False)
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
@@ -861,6 +863,15 @@ class Inference:
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node, result), result)
         return result
+
+    def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
+        """Whether whoever makes an object that is only promised chooses what it has under a name."""
+        if base.kind is not Kind.OBJECT or base.origin is not None:
+            return False
+        if self.classes.instance_class(owner) is not None:
+            return False
+        classes = (one for one in base.definitions if isinstance(one, cst.ClassDef))
+        return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
         """``layer.alpha.data.item()``: what else has the name ``data`` has no such method."""
@@ -946,7 +957,7 @@ class Inference:
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
             if own is not None:
-                return own
+                return self._as_made(base, attr, own)
             if base.kind is Kind.MODULE and info.lightning:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
@@ -976,6 +987,40 @@ class Inference:
             if attr in ("items", "values") and self._is_module_dict(base):
                 return self._method(base, attr)
         return UNKNOWN
+
+    def _as_made(self, base: Value, attr: str, own: Value) -> Value:
+        """An attribute of an instance with what the call that made it passes for it."""
+        call, definition = base.origin, base.definition
+        if base.kind is not Kind.OBJECT or not isinstance(call, cst.Call):
+            return own
+        assert isinstance(definition, cst.ClassDef)
+        parameter = self.classes.parameter_behind(definition, attr)
+        if parameter is None or own is BOTTOM or self.value(call.func).definition is not definition:
+            return own
+        if self._is_set_outside(attr, call):
+            return own._replace(constant=MISSING, literal=False)
+        name, place = parameter
+        plain = [argument for argument in call.args if argument.keyword is None]
+        given = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+        if given is None and place is not None and place < len(plain):
+            given = plain[place]
+        if any(argument.star for argument in call.args):
+            return own._replace(constant=MISSING, literal=False)
+        if given is None:
+            return own if place is not None or not plain else own._replace(constant=MISSING, literal=False)
+        passed = self.value(given.value)
+        return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
+
+    def _is_set_outside(self, attr: str, made: cst.Call) -> bool:
+        """Whether this file, or that in which an object is made, sets such an attribute of what may be it."""
+        files = [self]
+        if self.link is not None and self.tree.is_elsewhere(made):
+            files.append(self.counterpart(self.link.home(made)))
+        for each in files:
+            targets = (binding.target.value for binding in each.names.attributes.get(attr, ()))
+            if any(each.classes.instance_class(owner) is None for owner in targets):
+                return True
+        return False
 
     def _is_module_dict(self, module: Value) -> bool:
         if isinstance(module.definition, cst.ClassDef):
