@@ -447,7 +447,7 @@ class Places(Part):
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
-        if self._throttling.on_host(node):
+        if self._throttling.on_host(node) or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
