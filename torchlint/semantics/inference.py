@@ -659,8 +659,9 @@ class Inference:
             if owner is not None and self.classes.self_name(function) == binding.name:
                 return self.instance(owner)
         if isinstance(param.star, str) and param.star:
-            given = self._given_besides(function, param)
-            return Value(Kind.DICT if param.star == "**" else Kind.TUPLE, item=given)
+            if param.star == "**":
+                return self._given_by_name(function)
+            return Value(Kind.TUPLE, item=self._given_besides(function, param))
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
         if declared is not None and declared.host and self._called_variously(function) and not named:
@@ -763,25 +764,32 @@ class Inference:
         return None
 
     def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
-        """What the calls pass that ``*args`` or ``**kwargs`` takes; None if nothing is known of it."""
+        """What the calls pass that ``*args`` takes; None if nothing is known of it."""
         if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
             return None
         found: list[Value] = []
         for call in self.callgraph.callers(function):
-            bound = self.callgraph.bound_to(call, function)
-            if param.star == "**":
-                named = {each.name for each in bound.signature or ()}
-                unnamed = [given for name, given in bound.given.items() if name not in named]
-            else:
-                unnamed = [given for name, given in bound.given.items() if name == param.name.value]
-            found += (self.value(node) for given in unnamed for node in given.nodes)
-            for argument in call.args:
-                if argument.star == param.star:
-                    spread = self.value(argument.value)
-                    found.append(dict_item(spread) if param.star == "**" else self.iterated(spread))
-        if param.star == "**":
-            return each_of(found)
+            given = self.callgraph.bound_to(call, function).given.get(param.name.value)
+            found += map(self.value, given.nodes if given is not None else ())
+            found += (self.iterated(self.value(a.value)) for a in call.args if a.star == "*")
         return join(found) if found else None
+
+    def _given_by_name(self, function: cst.CSTNode) -> Value:
+        """The dict of what the calls pass that ``**kwargs`` takes."""
+        fields: dict[str, list[Value]] = {}
+        others: list[Value] = []
+        calls = self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
+        for call in calls:
+            bound = self.callgraph.bound_to(call, function)  # type: ignore[arg-type]
+            named = {each.name for each in bound.signature or ()}
+            for name, given in bound.given.items():
+                if name not in named:
+                    fields.setdefault(name, []).extend(map(self.value, given.nodes))
+            others += (dict_item(self.value(a.value)) for a in call.args if a.star == "**")
+        item = each_of([*(value for values in fields.values() for value in values), *others])
+        joined = {name: join(values) for name, values in fields.items()}
+        known = tuple(sorted((name, value) for name, value in joined.items() if value.known))
+        return Value(Kind.DICT, item=item, fields=known)
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
         """Parameters that a framework fills: batches of a Lightning step, the inputs of a forward."""

@@ -779,8 +779,9 @@ class Library:
             if name == "values":
                 return Value(Kind.ITERATOR, item=item)
             if name in ("get", "pop", "setdefault"):
-                key = self._value(node.args[0].value).constant if node.args else MISSING
-                return field(base, key) or base.item or UNKNOWN
+                given = [self._value(argument.value) for argument in node.args]
+                held = field(base, given[0].constant if given else MISSING) or base.item or UNKNOWN
+                return join((held, given[1])) if len(given) == 2 else held
             if name == "keys":
                 return Value(Kind.ITERATOR)
             if name == "copy":
