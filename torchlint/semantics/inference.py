@@ -363,8 +363,12 @@ class Inference:
 
     @cached_property
     def _type_tests(self) -> frozenset[str]:
-        """The variables that ``isinstance(x, int)`` asks of which type they are."""
-        tests = (call.args[0].value for call in self.tree.calls_by_name.get("isinstance", ()) if call.args)
+        """The variables that ``isinstance(x, int)`` or ``torch.is_tensor(x)`` asks of which type they are."""
+        asked = (
+            *self.tree.calls_by_name.get("isinstance", ()),
+            *self.tree.calls_by_name.get("is_tensor", ()),
+        )
+        tests = (call.args[0].value for call in asked if call.args)
         return frozenset(tested.value for tested in tests if isinstance(tested, cst.Name))
 
     def proven(self, node: cst.Name, value: Value = UNKNOWN) -> Value | None:
@@ -387,15 +391,26 @@ class Inference:
         if node.value not in self._type_tests:
             return
         for guard in guards(self, node):
-            match guard.test:
-                case cst.Call(
-                    func=cst.Name("isinstance"),
-                    args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
-                ) if unchanged(self, tested, node):
-                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
-                    shown = join(map(self.annotations.promised, parts))
-                    if shown is not BOTTOM:
-                        yield guard.holds, shown
+            asked = self.type_test(guard.test)
+            if asked is not None and unchanged(self, asked[0], node):
+                yield guard.holds, asked[1]
+
+    def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name, Value] | None:
+        """The variable that a test asks for its type, with what it is then; None for any other test."""
+        match test:
+            case cst.Call(
+                func=cst.Name("isinstance"),
+                args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
+            ):
+                parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                shown = join(map(self.annotations.promised, parts))
+                return (tested, shown) if shown is not BOTTOM else None
+            case cst.Call(args=[cst.Arg(value=cst.Name() as tested)]) if (
+                self.names.qualified(test.func) == "torch.is_tensor"
+            ):
+                return tested, TENSOR
+            case _:
+                return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
         """What is known of the tensors among all that callers pass for some parameters, if there are any."""
@@ -778,7 +793,9 @@ class Inference:
         """The dict of what the calls pass that ``**kwargs`` takes."""
         fields: dict[str, list[Value]] = {}
         others: list[Value] = []
-        calls = self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
+        calls = (
+            self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
+        )
         for call in calls:
             bound = self.callgraph.bound_to(call, function)  # type: ignore[arg-type]
             named = {each.name for each in bound.signature or ()}

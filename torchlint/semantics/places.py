@@ -437,8 +437,14 @@ class Places(Part):
         """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            found = self._hot_function(*self._run_of(node, function)) or found
+            run = self._run_of(node, function)
+            found = self._hot_function(*run) or (None if self._is_ruled_out(*run) else found)
         return found
+
+    def _is_ruled_out(self, function: Function, _streaming: bool, conditions: _Conditions) -> bool:
+        """Whether no call of a function is one that comes to a place of it, for all that they pass."""
+        callers = self.module.callers(function) if conditions else []
+        return bool(callers) and all(self._excludes(call, function, conditions) for call in callers)
 
     def _heat_of(self, hot: Hot) -> Heat:
         """Whether a hot place is one of steps or only of tensor operations."""
@@ -534,15 +540,21 @@ class Places(Part):
         return function, self._streams(place, function), self._conditions(place, function)
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
-        """The branches around ``node`` that are taken by what the function gets for its parameters."""
-        return tuple(
-            (branch.test, branch.holds)
-            for branch in self.module.flow.branches(node, within=function, outward=True)
-            if any(
-                isinstance(n, cst.Name) and self._is_parameter(n, function)
-                for n in self.tree.descendants(branch.test)
+        """What is decided on every way to ``node`` by what the function gets for its parameters."""
+        flow = self.module.flow
+        found: list[tuple[cst.BaseExpression, bool]] = []
+        place: cst.CSTNode = node
+        while place is not function and place.__class__ is not cst.Module:
+            found += (
+                (decision.test, decision.holds)
+                for decision in flow.decisions(place)
+                if any(
+                    isinstance(n, cst.Name) and self._is_parameter(n, function)
+                    for n in self.tree.descendants(decision.test)
+                )
             )
-        )
+            place = flow.root(place)
+        return tuple(found)
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -593,6 +605,12 @@ class Places(Part):
                 if not self._is_parameter(name, function) or MISSING in (given, expected):
                     return False
                 return (same or differs) and (given == expected) is not (same is guard.holds)
+            case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
+                name, wanted = asked
+                if not self._is_parameter(name, function) or wanted.kind is not Kind.TENSOR:
+                    return False
+                passed_value = self.module.argument(call, name.value, override).value
+                return passed_value.kind is Kind.TENSOR and not guard.holds
             case _:
                 return False
 
