@@ -23,6 +23,7 @@ from click.testing import CliRunner
 from torchlint import registry
 from torchlint.commands.check import command
 from torchlint.diagnostics import Position
+from torchlint.project import index
 from torchlint.testing import Case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,6 +163,15 @@ def test_every_topic_has_both_kinds() -> None:
         topic, _, project = name.partition("/")
         topics.setdefault(topic, set()).add(project.partition("_")[0])
     assert all(kinds == {"bad", "good"} for kinds in topics.values()), topics
+
+
+@pytest.mark.parametrize("name", ["no_grad_elsewhere/good_adapted_by_a_learner"])
+def test_a_file_of_a_large_library_goes_by_what_it_calls(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "MOST_COMPANIONS", 0)
+    different = differences(copied(PROJECTS / name, tmp_path), "--select", "ALL")
+    assert not different, "\n".join(different)
 
 
 def test_a_program_keeps_its_findings_when_it_is_split(tmp_path: Path) -> None:

@@ -205,3 +205,23 @@ def test_a_helper_that_calls_itself_gives_back_a_structure_of_tensors() -> None:
     (read,) = module.names.reads("moved")
     assert module.value(read).kind is Kind.BATCH
     assert module.value(read).device is Device.ACCELERATOR
+
+
+def test_a_cast_says_what_something_is_where_the_flow_says_something_else() -> None:
+    module = _model(
+        "from typing import cast\n"
+        "import torch\n"
+        "from torch import nn\n"
+        "class Explained:\n"
+        "    def __init__(self, method):\n"
+        "        self.method = method\n"
+        "def model_of(method: Explained):\n"
+        "    model = cast(nn.Module, method)\n"
+        "    mask = cast(torch.Tensor, torch.ones(3, device='cuda') > 0)\n"
+        "    return model, mask\n"
+    )
+    (model_read,) = module.names.reads("model")
+    (mask_read,) = module.names.reads("mask")
+    assert module.value(model_read).kind is Kind.MODULE
+    mask = module.value(mask_read)
+    assert (mask.kind, mask.device, mask.dtype) == (Kind.TENSOR, Device.ACCELERATOR, "torch.bool")

@@ -506,8 +506,39 @@ class Backpropagation(Part):
 
     @cached_property
     def _reached(self) -> Flow:
-        roots = [root for backward in self.passes for root in backward.roots]
-        return self.flow([*roots, *self._framework_roots])
+        handed = list(self._backpropagated_elsewhere())
+        return self.flow([*self._roots, *handed]) if handed else self._reached_here
+
+    @cached_property
+    def _reached_here(self) -> Flow:
+        return self.flow(self._roots)
+
+    @property
+    def _roots(self) -> list[cst.BaseExpression]:
+        """What the backward passes of the file start from."""
+        return [*(root for backward in self.passes for root in backward.roots), *self._framework_roots]
+
+    def _backpropagated_elsewhere(self) -> Iterator[cst.BaseExpression]:
+        """What the file hands to a function of another file that backpropagates it."""
+        for call in self.tree.nodes(cst.Call) if self.link is not None else ():
+            if not call.args or self.module.qualified(call.func) is not None:
+                continue
+            callee = self.module.callee(call)
+            if isinstance(callee, cst.FunctionDef) and self.tree.is_elsewhere(callee):
+                for name in self.backpropagated(callee):
+                    yield from self.module.call(call).get(name).nodes
+
+    @remembered
+    def backpropagated(self, function: cst.FunctionDef) -> tuple[str, ...]:
+        """The parameters of a function that its own file backpropagates."""
+        if not self.passes:
+            return ()
+        scope = self.module.names.scope_of(function)
+        return tuple(
+            name
+            for name, bindings in scope.bindings.items()
+            if any(b.kind is BindingKind.PARAMETER and b in self._reached_here.places for b in bindings)
+        )
 
     @cached_property
     def _freed(self) -> Flow:

@@ -14,7 +14,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.names import ScopeKind
+from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
@@ -290,6 +290,45 @@ class CallGraph:
     @remembered
     def _signature(self, function: Function) -> calls.Signature:
         return calls.signature_of_function(function, bound=self._binds_self(function))
+
+    @remembered
+    def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
+        """The parameters of a function that applies one to the tensors in another, however deep they lie.
+
+        ``apply(f, x)`` returns ``f(x)`` for a tensor, and for a container what it makes of its parts; or a
+        function defined in it does so, which it hands ``x`` to.
+        """
+        if not any(self._parameter_of(function, call.func) for call in self._returned_calls(function, True)):
+            return None
+        for call in self._returned_calls(function):
+            if (
+                len(call.args) == 1
+                and (given := self._parameter_of(function, call.args[0].value)) is not None
+            ):
+                if (applied := self._parameter_of(function, call.func)) is not None:
+                    return applied, given
+                inner = self.callee(call)
+                if isinstance(inner, cst.FunctionDef) and self.tree.contains(function, inner):
+                    for deeper in self._returned_calls(inner):
+                        applied = self._parameter_of(function, deeper.func)
+                        if applied is not None and len(deeper.args) == 1:
+                            if self._parameter_of(inner, deeper.args[0].value) is not None:
+                                return applied, given
+        return None
+
+    def _returned_calls(self, function: cst.FunctionDef, within: bool = False) -> Iterator[cst.Call]:
+        """The calls whose results a function returns as they are, with those of functions ``within`` it."""
+        for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
+            if isinstance(statement.value, cst.Call):
+                if within or self.names.scope(statement).node is function:
+                    yield statement.value
+
+    def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression) -> str | None:
+        """The parameter of a function that an expression is, if it can be nothing else."""
+        bindings = self.names.bindings(node) if isinstance(node, cst.Name) else ()
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
+            return None
+        return bindings[0].name if bindings[0].scope.node is function else None
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""

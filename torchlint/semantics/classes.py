@@ -123,6 +123,16 @@ class ClassInfo:
         return None
 
 
+def _fields(definition: cst.ClassDef) -> list[str]:
+    """The names that a class annotates in its body, in order."""
+    found = []
+    for statement in definition.body.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.AnnAssign) and isinstance(part.target, cst.Name):
+                found.append(part.target.value)
+    return found
+
+
 class Classes:
     """The classes of one file, worked out on demand."""
 
@@ -291,6 +301,31 @@ class Classes:
     def assigned(self, node: cst.ClassDef, attr: str) -> list[AttributeBinding]:
         """The assignments ``self.attr = …`` in the methods of one class."""
         return self._assigned.get((node, attr), [])
+
+    @remembered
+    def parameter_behind(self, definition: cst.ClassDef, attr: str) -> tuple[str, int | None] | None:
+        """The parameter of the constructor that becomes an attribute as it is, with its place among those.
+
+        The place is None where a keyword alone can tell. A dataclass, or a class with a base of a library and
+        without a constructor of its own, takes its annotated fields.
+        """
+        info = self.info(definition)
+        init = info.method("__init__")
+        if init is not None:
+            assigned = [b for b in self.attribute_bindings(info, attr) if b.value is not None]
+            value = assigned[0].value if len(assigned) == 1 else None
+            bindings = self.names.bindings(value) if isinstance(value, cst.Name) else ()
+            parameters = [each.name.value for each in init.params.params[1:]]
+            if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
+                return None
+            name = bindings[0].name
+            return (name, parameters.index(name)) if name in parameters else None
+        if not any(each.node.decorators for each in info.lineage) and not info.bases and not info.opaque:
+            return None
+        fields = [field for each in reversed(info.lineage) for field in _fields(each.node)]
+        if attr not in fields:
+            return None
+        return attr, fields.index(attr) if len(info.lineage) == 1 and not info.opaque else None
 
     @cached_property
     def _assigned(self) -> dict[tuple[cst.ClassDef, str], list[AttributeBinding]]:

@@ -143,15 +143,20 @@ class _Search:
     def _is_only_model(self, model: Subject) -> bool:
         """Whether the losses of the iteration come from this model, and no other takes part."""
         passes = [event for event in self.iteration.of(Act.FORWARD) if not self._is_criterion(event)]
-        trained = [event for event in passes if Backpropagation.of(self.module).reaches(event.node)]
+        run = {event.node for event in passes}
+        # What a model runs in its own pass is a part of it.
+        whole = [event for event in passes if run.isdisjoint(event.path)]
+        trained = [event for event in whole if Backpropagation.of(self.module).reaches(event.node)]
         return bool(trained) and all(
             event.subject is not None and self._is_same(event.subject, model) for event in trained
         )
 
     def _is_criterion(self, event: Event) -> bool:
         assert event.subject is not None
-        name = event.subject.value.cls or ""
-        return name.endswith("Loss") or names_criterion(last_name(event.subject.node))
+        value = event.subject.value
+        names = (value.cls, *(one.name.value for one in value.definitions if isinstance(one, cst.ClassDef)))
+        said = any(name is not None and name.endswith("Loss") for name in names)
+        return said or names_criterion(last_name(event.subject.node))
 
     # ------------------------------------------------------------------ what is meant
 

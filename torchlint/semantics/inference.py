@@ -363,8 +363,12 @@ class Inference:
 
     @cached_property
     def _type_tests(self) -> frozenset[str]:
-        """The variables that ``isinstance(x, int)`` asks of which type they are."""
-        tests = (call.args[0].value for call in self.tree.calls_by_name.get("isinstance", ()) if call.args)
+        """The variables that ``isinstance(x, int)`` or ``torch.is_tensor(x)`` asks of which type they are."""
+        asked = (
+            *self.tree.calls_by_name.get("isinstance", ()),
+            *self.tree.calls_by_name.get("is_tensor", ()),
+        )
+        tests = (call.args[0].value for call in asked if call.args)
         return frozenset(tested.value for tested in tests if isinstance(tested, cst.Name))
 
     def proven(self, node: cst.Name, value: Value = UNKNOWN) -> Value | None:
@@ -387,15 +391,26 @@ class Inference:
         if node.value not in self._type_tests:
             return
         for guard in guards(self, node):
-            match guard.test:
-                case cst.Call(
-                    func=cst.Name("isinstance"),
-                    args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
-                ) if unchanged(self, tested, node):
-                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
-                    shown = join(map(self.annotations.promised, parts))
-                    if shown is not BOTTOM:
-                        yield guard.holds, shown
+            asked = self.type_test(guard.test)
+            if asked is not None and unchanged(self, asked[0], node):
+                yield guard.holds, asked[1]
+
+    def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name, Value] | None:
+        """The variable that a test asks for its type, with what it is then; None for any other test."""
+        match test:
+            case cst.Call(
+                func=cst.Name("isinstance"),
+                args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
+            ):
+                parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                shown = join(map(self.annotations.promised, parts))
+                return (tested, shown) if shown is not BOTTOM else None
+            case cst.Call(args=[cst.Arg(value=cst.Name() as tested)]) if (
+                self.names.qualified(test.func) == "torch.is_tensor"
+            ):
+                return tested, TENSOR
+            case _:
+                return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
         """What is known of the tensors among all that callers pass for some parameters, if there are any."""
@@ -659,8 +674,9 @@ class Inference:
             if owner is not None and self.classes.self_name(function) == binding.name:
                 return self.instance(owner)
         if isinstance(param.star, str) and param.star:
-            given = self._given_besides(function, param)
-            return Value(Kind.DICT if param.star == "**" else Kind.TUPLE, item=given)
+            if param.star == "**":
+                return self._given_by_name(function)
+            return Value(Kind.TUPLE, item=self._given_besides(function, param))
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
         if declared is not None and declared.host and self._called_variously(function) and not named:
@@ -763,25 +779,34 @@ class Inference:
         return None
 
     def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
-        """What the calls pass that ``*args`` or ``**kwargs`` takes; None if nothing is known of it."""
+        """What the calls pass that ``*args`` takes; None if nothing is known of it."""
         if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
             return None
         found: list[Value] = []
         for call in self.callgraph.callers(function):
-            bound = self.callgraph.bound_to(call, function)
-            if param.star == "**":
-                named = {each.name for each in bound.signature or ()}
-                unnamed = [given for name, given in bound.given.items() if name not in named]
-            else:
-                unnamed = [given for name, given in bound.given.items() if name == param.name.value]
-            found += (self.value(node) for given in unnamed for node in given.nodes)
-            for argument in call.args:
-                if argument.star == param.star:
-                    spread = self.value(argument.value)
-                    found.append(dict_item(spread) if param.star == "**" else self.iterated(spread))
-        if param.star == "**":
-            return each_of(found)
+            given = self.callgraph.bound_to(call, function).given.get(param.name.value)
+            found += map(self.value, given.nodes if given is not None else ())
+            found += (self.iterated(self.value(a.value)) for a in call.args if a.star == "*")
         return join(found) if found else None
+
+    def _given_by_name(self, function: cst.CSTNode) -> Value:
+        """The dict of what the calls pass that ``**kwargs`` takes."""
+        fields: dict[str, list[Value]] = {}
+        others: list[Value] = []
+        calls = (
+            self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
+        )
+        for call in calls:
+            bound = self.callgraph.bound_to(call, function)  # type: ignore[arg-type]
+            named = {each.name for each in bound.signature or ()}
+            for name, given in bound.given.items():
+                if name not in named:
+                    fields.setdefault(name, []).extend(map(self.value, given.nodes))
+            others += (dict_item(self.value(a.value)) for a in call.args if a.star == "**")
+        item = each_of([*(value for values in fields.values() for value in values), *others])
+        joined = {name: join(values) for name, values in fields.items()}
+        known = tuple(sorted((name, value) for name, value in joined.items() if value.known))
+        return Value(Kind.DICT, item=item, fields=known)
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
         """Parameters that a framework fills: batches of a Lightning step, the inputs of a forward."""
@@ -827,6 +852,8 @@ class Inference:
         if base is BOTTOM:
             return base
         result = self.attribute(base, attr, node)
+        if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
+            result = result._replace(constant=MISSING, literal=False)
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
@@ -861,6 +888,15 @@ class Inference:
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node, result), result)
         return result
+
+    def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
+        """Whether whoever makes an object that is only promised chooses what it has under a name."""
+        if base.kind is not Kind.OBJECT or base.origin is not None:
+            return False
+        if self.classes.instance_class(owner) is not None:
+            return False
+        classes = (one for one in base.definitions if isinstance(one, cst.ClassDef))
+        return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
         """``layer.alpha.data.item()``: what else has the name ``data`` has no such method."""
@@ -946,7 +982,7 @@ class Inference:
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
             if own is not None:
-                return own
+                return self._as_made(base, attr, own)
             if base.kind is Kind.MODULE and info.lightning:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
@@ -976,6 +1012,40 @@ class Inference:
             if attr in ("items", "values") and self._is_module_dict(base):
                 return self._method(base, attr)
         return UNKNOWN
+
+    def _as_made(self, base: Value, attr: str, own: Value) -> Value:
+        """An attribute of an instance with what the call that made it passes for it."""
+        call, definition = base.origin, base.definition
+        if base.kind is not Kind.OBJECT or not isinstance(call, cst.Call):
+            return own
+        assert isinstance(definition, cst.ClassDef)
+        parameter = self.classes.parameter_behind(definition, attr)
+        if parameter is None or own is BOTTOM or self.value(call.func).definition is not definition:
+            return own
+        if self._is_set_outside(attr, call):
+            return own._replace(constant=MISSING, literal=False)
+        name, place = parameter
+        plain = [argument for argument in call.args if argument.keyword is None]
+        given = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+        if given is None and place is not None and place < len(plain):
+            given = plain[place]
+        if any(argument.star for argument in call.args):
+            return own._replace(constant=MISSING, literal=False)
+        if given is None:
+            return own if place is not None or not plain else own._replace(constant=MISSING, literal=False)
+        passed = self.value(given.value)
+        return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
+
+    def _is_set_outside(self, attr: str, made: cst.Call) -> bool:
+        """Whether this file, or that in which an object is made, sets such an attribute of what may be it."""
+        files = [self]
+        if self.link is not None and self.tree.is_elsewhere(made):
+            files.append(self.counterpart(self.link.home(made)))
+        for each in files:
+            targets = (binding.target.value for binding in each.names.attributes.get(attr, ()))
+            if any(each.classes.instance_class(owner) is None for owner in targets):
+                return True
+        return False
 
     def _is_module_dict(self, module: Value) -> bool:
         if isinstance(module.definition, cst.ClassDef):
@@ -1185,6 +1255,8 @@ class Inference:
     def _call(self, node: cst.Call) -> Value:
         func = node.func
         dotted = self.names.qualified(func)
+        if dotted == "typing.cast" and len(node.args) == 2:
+            return self._cast(node.args[0].value, self.value(node.args[1].value))
         if dotted is not None:
             return self.library.call(node, dotted)
         if isinstance(func, cst.Attribute):
@@ -1198,6 +1270,17 @@ class Inference:
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _cast(self, wanted: cst.BaseExpression, value: Value) -> Value:
+        """What ``typing.cast`` says a value to be, with all that is known of it."""
+        if value is BOTTOM:
+            return value
+        promised = self.annotations.promised(wanted)
+        if not promised.known or promised.kind is value.kind:
+            return value
+        if promised.kind is Kind.TENSOR and value.kind is Kind.BATCH:
+            return value._replace(kind=Kind.TENSOR)
+        return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
         """``type(batch)(move(item) for item in batch)``: the same container of other items."""
@@ -1216,10 +1299,11 @@ class Inference:
             case Kind.FUNCTION if callee.receiver is not None and callee.definition is None:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
-                result = self.returned(callee.definition)
+                result = self._applied(callee.definition, node) or self.returned(callee.definition)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
-                if result.kind is Kind.UNKNOWN and callee.receiver is not None:
+                if result.kind is Kind.UNKNOWN and result is not BOTTOM:
+                    # A body that leaves it open tells no less than one that the project does not show.
                     called = self.library.unknown_call(node)
                     return called if result.may_be(called.kind) else result
                 return result
@@ -1238,6 +1322,28 @@ class Inference:
                 return self.library.unknown_call(node)
             case _:
                 return UNKNOWN
+
+    def _applied(self, function: Function, node: cst.Call) -> Value | None:
+        """What a call of a function gives that applies one it is given to the tensors in what it is given."""
+        parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
+        if parts is None:
+            return None
+        bound = self.callgraph.bound_to(node, function)
+        applied, given = (bound.get(name).node for name in parts)
+        if applied is None or given is None:
+            return None
+        functions, structure = self.value(applied), self.value(given)
+        if functions is BOTTOM or structure is BOTTOM:
+            return BOTTOM
+        definitions = [one.definition for one in functions.each] if functions.kind is Kind.FUNCTION else []
+        results_of = [
+            self.returned(one) for one in definitions if isinstance(one, (cst.FunctionDef, cst.Lambda))
+        ]
+        result = join(results_of) if results_of else UNKNOWN
+        if result is BOTTOM:
+            return BOTTOM
+        found = _with_each(structure, result)
+        return None if found == UNKNOWN else found
 
     def _overriding(self, function: Function) -> Sequence[Function]:
         """What heirs define in the place of a method without a body; nothing for any other."""
@@ -1318,6 +1424,23 @@ class Inference:
 def _item(value: Value) -> Value | None:
     """What each item of a comprehension is; None while that is still being worked out."""
     return None if value is BOTTOM else value
+
+
+def _with_each(structure: Value, result: Value) -> Value:
+    """A structure of tensors with what a function gave for each of them."""
+    if structure.kind in _COLLECTIONS:
+        elements = structure.elements and tuple(_with_each(element, result) for element in structure.elements)
+        item = None if elements else _with_each(structure.item or UNKNOWN, result)
+        fields = tuple((key, _with_each(held, result)) for key, held in structure.fields)
+        return structure._replace(item=item, elements=elements, fields=fields)
+    if structure.kind is Kind.UNKNOWN:
+        return UNKNOWN.on(result.device)
+    if not structure.tensorlike:
+        return structure
+    if result.known and not result.tensorlike:
+        return result if structure.kind is Kind.TENSOR else UNKNOWN
+    graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
+    return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:

@@ -83,7 +83,6 @@ _PASSING = frozenset(
         "apex.parallel.DistributedDataParallel",
         "torch.distributed.fsdp.FullyShardedDataParallel",
         "torch.optim.swa_utils.AveragedModel",
-        "typing.cast",
     }
 )
 _SIMPLE_KINDS: dict[str, Value] = {
@@ -295,8 +294,6 @@ class Library:
         if dotted in _PASSING:
             if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
                 return self._iterator(first)
-            if dotted == "typing.cast":
-                return args[1] if len(args) > 1 else UNKNOWN
             return first
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
             return first._replace(presets=(*first.presets, node))
@@ -526,7 +523,10 @@ class Library:
             starred = [self.evaluator.iterated(self._value(a.value)) for a in node.args if a.star == "*"]
             args = [*args, *starred]
         items = [a if a.kind is Kind.MODULE else item_of(a) or UNKNOWN for a in args]
-        return join(items) if items else None
+        if not items:
+            return None
+        joined = join(items)
+        return joined if joined is BOTTOM or joined.kind is Kind.MODULE else MODULE  # what else they may hold
 
     def _builtin_call(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
         first = args[0] if args else UNKNOWN
@@ -797,8 +797,9 @@ class Library:
             if name == "values":
                 return Value(Kind.ITERATOR, item=item)
             if name in ("get", "pop", "setdefault"):
-                key = self._value(node.args[0].value).constant if node.args else MISSING
-                return field(base, key) or base.item or UNKNOWN
+                given = [self._value(argument.value) for argument in node.args]
+                held = field(base, given[0].constant if given else MISSING) or base.item or UNKNOWN
+                return join((held, given[1])) if len(given) == 2 else held
             if name == "keys":
                 return Value(Kind.ITERATOR)
             if name == "copy":

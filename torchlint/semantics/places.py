@@ -41,7 +41,7 @@ from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
-from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.values import MISSING, Device, Kind, Value
 
 
 class Cause(enum.Enum):
@@ -232,6 +232,8 @@ class Places(Part):
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
+        if isinstance(loop, cst.For) and has(_target_name(loop.target), Role.STEP):
+            return False  # it is a step itself, of which a part is done in pieces
         return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
 
     @solved(_NO_WORK)
@@ -321,10 +323,16 @@ class Places(Part):
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
             owner = self.module.value(func.value)
+            if owner.kind is Kind.UNKNOWN and func.attr.value.startswith("forward"):
+                owner = self._whole_of(func.value) or owner
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
                 administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
                 return None if administers else _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
         return None
+
+    def _whole_of(self, part: cst.BaseExpression) -> Value | None:
+        """The object that something is an attribute of: ``model`` for ``model.encoder``."""
+        return self.module.value(part.value) if isinstance(part, cst.Attribute) else None
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
         """The attribute that a variable is another name of: ``act = self.policy.act``."""
@@ -444,8 +452,14 @@ class Places(Part):
         """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            found = self._hot_function(*self._run_of(node, function)) or found
+            run = self._run_of(node, function)
+            found = self._hot_function(*run) or (None if self._is_ruled_out(*run) else found)
         return found
+
+    def _is_ruled_out(self, function: Function, _streaming: bool, conditions: _Conditions) -> bool:
+        """Whether no call of a function is one that comes to a place of it, for all that they pass."""
+        callers = self.module.callers(function) if conditions else []
+        return bool(callers) and all(self._excludes(call, function, conditions) for call in callers)
 
     def _heat_of(self, hot: Hot) -> Heat:
         """Whether a hot place is one of steps or only of tensor operations."""
@@ -454,7 +468,7 @@ class Places(Part):
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
-        if context(self.module, node) in COLD:
+        if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
@@ -541,15 +555,21 @@ class Places(Part):
         return function, self._streams(place, function), self._conditions(place, function)
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
-        """The branches around ``node`` that are taken by what the function gets for its parameters."""
-        return tuple(
-            (branch.test, branch.holds)
-            for branch in self.module.flow.branches(node, within=function, outward=True)
-            if any(
-                isinstance(n, cst.Name) and self._is_parameter(n, function)
-                for n in self.tree.descendants(branch.test)
+        """What is decided on every way to ``node`` by what the function gets for its parameters."""
+        flow = self.module.flow
+        found: list[tuple[cst.BaseExpression, bool]] = []
+        place: cst.CSTNode = node
+        while place is not function and place.__class__ is not cst.Module:
+            found += (
+                (decision.test, decision.holds)
+                for decision in flow.decisions(place)
+                if any(
+                    isinstance(n, cst.Name) and self._is_parameter(n, function)
+                    for n in self.tree.descendants(decision.test)
+                )
             )
-        )
+            place = flow.root(place)
+        return tuple(found)
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -600,6 +620,12 @@ class Places(Part):
                 if not self._is_parameter(name, function) or MISSING in (given, expected):
                     return False
                 return (same or differs) and (given == expected) is not (same is guard.holds)
+            case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
+                name, wanted = asked
+                if not self._is_parameter(name, function) or wanted.kind is not Kind.TENSOR:
+                    return False
+                passed_value = self.module.argument(call, name.value, override).value
+                return passed_value.kind is Kind.TENSOR and not guard.holds
             case _:
                 return False
 
@@ -822,11 +848,15 @@ def is_epoch_loop(loop: Loop) -> bool:
     """Whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
         return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
-    target: cst.BaseExpression = loop.target if isinstance(loop, cst.For) else loop.for_in.target
+    word = _target_name(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
+    return word is not None and has(word, *_EPOCH_NAME)
+
+
+def _target_name(target: cst.BaseExpression) -> str | None:
+    """What the first thing is called that a loop assigns to in each round."""
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
-    word = last_name(target)
-    return word is not None and has(word, *_EPOCH_NAME)
+    return last_name(target)
 
 
 def _is_written_out(loop: Loop) -> bool:

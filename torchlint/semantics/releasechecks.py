@@ -285,7 +285,8 @@ class ReleaseChecks(Part):
             case UseKind.ARGUMENT:
                 yield from ((read, says) for read in self._received(use.call, use.argument))
                 converted = says is _Says.RELEASE or last_name(use.call.func) in _CONVERSIONS
-                if converted and self.module.callee(use.call) is None:
+                callee = self.module.callee(use.call)
+                if converted and (callee is None or self.tree.is_elsewhere(callee)):
                     yield use.call, says
             case UseKind.ATTRIBUTE | UseKind.METHOD if use.name in _PARTS and says is _Says.RELEASE:
                 yield use.by, says

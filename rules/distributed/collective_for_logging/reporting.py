@@ -375,11 +375,10 @@ class _Search:
         params = function.params
         for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
             if self.module.argument(call, parameter.name.value).node is argument.value:
-                binding = self.module.names.by_node.get(parameter)
-                uses = self.module.uses(binding) if binding is not None else []
-                for use in uses:
+                binding = self.module.binding_of(parameter)
+                for use in self.module.uses(binding) if binding is not None else ():
                     self._follow(use)
-                return True
+                return binding is not None
         return False
 
     def _returned(self, node: cst.Return) -> bool:

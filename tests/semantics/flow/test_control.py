@@ -638,3 +638,22 @@ def test_nested_clean_up_takes_no_room_without_bound() -> None:
 def called(tree: SyntaxTree, name: str) -> cst.Call:
     """The call of a function."""
     return next(call for call in tree.nodes(cst.Call) if tree.source(call.func) == name)
+
+
+DEAD = {
+    "live": ("f()", False),
+    "behind a result": ("def g():\n    return a\n    f()", True),
+    "behind an assertion": ("assert False, a\nf()", True),
+    "behind one that may hold": ("assert a\nf()", False),
+    "below a test that never holds": ("if False:\n    f()", True),
+    "beside one": ("if False:\n    a\nelse:\n    f()", False),
+    "behind a loop without end": ("while True:\n    a\nf()", True),
+    "behind one that is left": ("while True:\n    if a:\n        break\nf()", False),
+    "in a cleanup": ("try:\n    raise E\nfinally:\n    f()", False),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), DEAD.values(), ids=DEAD)
+def test_dead_code(program: str, expected: bool) -> None:
+    tree = SyntaxTree(program)
+    assert control_flow(tree).is_dead(called(tree, "f")) is expected

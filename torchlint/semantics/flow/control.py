@@ -53,10 +53,14 @@ class FunctionFlow:
         self.graph = graph
 
     @cached_property
+    def live(self) -> list[bool]:
+        """Of each block whether control can come to it."""
+        return _reachable(self.graph.successors, self.graph.entry)
+
+    @cached_property
     def successors(self) -> list[list[Block]]:
         """What follows each block, such that control runs on into unreachable code, but not out of it."""
-        graph = self.graph
-        live = _reachable(graph.successors, graph.entry)
+        graph, live = self.graph, self.live
         successors = [
             following if live[block] else [other for other in following if not live[other]]
             for block, following in enumerate(graph.successors)
@@ -415,6 +419,12 @@ class ControlFlow:
             return False
         blocks = self._blocks(node, flow.graph)
         return bool(blocks) and continuing.isdisjoint(blocks)
+
+    def is_dead(self, node: cst.CSTNode) -> bool:
+        """Whether control never comes to a node in its function: behind ``return``, below ``if False``."""
+        flow = self.of(self.root(node))
+        blocks = self._blocks(node, flow.graph)
+        return bool(blocks) and not any(flow.live[block] for block in blocks)
 
     def ends_badly(self, node: cst.CSTNode) -> bool:
         """Whether behind a node its function certainly ends with an exception, as written."""
