@@ -245,7 +245,7 @@ def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, to
     touch(".gitignore", text=text)
     result = search(".", "a.py", force_exclude=True)
     assert [path.name for path in result.files] == ["a.py", "b.py"]
-    assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)
+    assert result.warnings == (f"{Path.cwd() / '.gitignore'} is ignored: {told}",)
 
 
 @pytest.mark.parametrize("text", ["build", ".git", "node_modules", "a.b-c", "*.py", "*.tar.gz", "*.ipynb"])

@@ -230,7 +230,7 @@ def test_a_fix_that_changes_nothing(use_rules: UseRules) -> None:
 def test_a_fix_with_overlapping_edits(use_rules: UseRules) -> None:
     @rule("XX101", "overlapping", severity=WARNING, fix="safe", on=cst.Pass)
     def overlapping(node: cst.Pass, module: Module) -> Iterator[Finding]:
-        """Offers edits that contradict each other."""
+        """Offers edits that cannot be combined."""
         edits = (Edit(Span(0, 3), "a"), Edit(Span(1, 4), "b"))
         yield Finding(node, "a pass", Fix("Go", edits, SAFE))
 

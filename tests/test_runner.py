@@ -204,7 +204,7 @@ def test_bad_files_are_reported_and_the_others_go_on(tmp_path: Path, settings: L
         "bytes.py": ["2:6 byte 0xff is not valid utf-8"],
         "cookie.py": ["1:1 unknown encoding: klingon"],
         "folder.py": ["1:1 cannot read the file: it is a directory"],
-        "missing.py": ["1:1 cannot read the file: there is no such file"],
+        "missing.py": ["1:1 cannot read the file: no such file"],
         "nul.py": ["1:4 the file holds a NUL byte"],
         "pipe.py": ["1:1 cannot read the file: it is a pipe"],
         "syntax.py": ["2:5 invalid syntax"],
@@ -486,8 +486,10 @@ def test_a_run_whose_workers_cannot_be_started_says_so(many: list[Path], how: st
         check=False,
         timeout=120,
     )
-    reason = "Resource temporarily unavailable" if how == "not at all" else "the one that starts them died"
-    told = f"error: the processes that check files cannot be started: {reason}; `--jobs 1` needs none\n"
+    reason = (
+        "Resource temporarily unavailable" if how == "not at all" else "the process that starts them died"
+    )
+    told = f"error: worker processes cannot be started: {reason}; use `--jobs 1` to run without them\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", told)
     assert {path: path.read_bytes() for path in many} == before
 

@@ -344,6 +344,6 @@ def test_mistakes(comment: str, message: str) -> None:
     text = f"x = 1  {comment}\n"
     (mistake,) = suppressions(text).mistakes
     assert mistake.message.startswith(message)
-    assert mistake.remedy.startswith(("Write `", "Name a rule "))
+    assert mistake.remedy.startswith(("Use ", "List a rule "))
     assert mistake.row == 1
     assert 7 <= mistake.span.start < mistake.span.end < len(text)

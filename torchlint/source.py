@@ -266,7 +266,7 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
     """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
 
     Raises:
-        SourceError: there is no such file, it is something else, it may not be read, or it is too large.
+        SourceError: no such file, it is something else, it may not be read, or it is too large.
     """
     try:
         # Asked before it is opened: to open a device may be enough for it to do something.
@@ -633,7 +633,7 @@ def _rename(temporary: Path, target: Path) -> None:
 
 def _reason(error: Exception, path: Path) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a broken symbolic link" if os.path.islink(path) else "there is no such file"  # noqa: PTH114
+        return "it is a broken symbolic link" if os.path.islink(path) else "no such file"  # noqa: PTH114
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)

@@ -104,7 +104,7 @@ def test_formats_name_the_file_of_every_edit(work: Path) -> None:
 
 @pytest.mark.parametrize("only", [("objectives.py",), ("objectives.py", "train.py")])
 def test_a_file_that_was_not_asked_for_is_not_changed(work: Path, only: Sequence[str]) -> None:
-    reason = "`critics.py` is not among the files that are checked"
+    reason = "`critics.py` is not among the checked files"
     for arguments in (only, (*FIX, *only)):
         (item,) = found(*arguments)
         assert isinstance(item["fix"], dict)

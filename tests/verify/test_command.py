@@ -221,7 +221,10 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
     ("arguments", "said"),
     [
         (["train.py", "--link", "nowhere"], "there is no `nowhere` to link to"),
-        (["train.py", "--apply", "--syncs"], "`--syncs` measures no fix that `--apply` could apply"),
+        (
+            ["train.py", "--apply", "--syncs"],
+            "`--apply` cannot be combined with `--syncs`, which measures no fixes",
+        ),
         (["missing.py"], "missing.py"),
         (["."], "is a directory"),
         (["train.py", "--select", "TL999"], "TL999"),

@@ -75,5 +75,5 @@ def test_a_program_that_hangs_is_explained_by_its_line(script: Any, tmp_path: Pa
 
 def test_a_program_that_fails_shows_what_it_printed(script: Any, tmp_path: Path) -> None:
     program = script("print('loading')\nopen('missing.csv')\n")
-    with pytest.raises(Failure, match=r"(?s)FileNotFoundError.*The last lines that it printed:"):
+    with pytest.raises(Failure, match=r"(?s)FileNotFoundError.*The last lines of its output:"):
         examine(program, tmp_path.parent / "fails.pt", "reference")

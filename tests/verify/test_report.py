@@ -228,7 +228,7 @@ def test_messages_show_code_as_code_and_fixes_of_fixes_as_such(synthetic: Module
     html = report.render(replace(results, measurements=(changed,)))
     assert "TL201: Set <code>a &lt; b</code>, or <code>c</code> (line 31)" in html
     assert "TL202: Odd `mark (line 38)" in html
-    assert "TL302: what the other fixes bring up" in html
+    assert "TL302: caused by the other fixes" in html
 
 
 def test_figures_that_nobody_saw_take_no_column(synthetic: ModuleType) -> None:
@@ -265,7 +265,11 @@ def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType)
 
 def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
     page = parse(rendered(synthetic, "verify"))
-    titles = ["Confirmed: predicted, and seen to wait", "Predicted, but not seen", "Seen, but not predicted"]
+    titles = [
+        "Confirmed: predicted and observed",
+        "Predicted, but not observed",
+        "Observed, but not predicted",
+    ]
     assert [cells[0] for cells in page.rows if cells[0] in titles] == titles
     assert "50 steps of the original were watched." in rendered(synthetic, "verify")
     assert any(cells[:4] == ["train.py:31", "TL201", "0", "–"] for cells in page.rows)
@@ -273,8 +277,8 @@ def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
 
 def test_without_a_gpu_the_page_says_what_was_not_seen(synthetic: ModuleType) -> None:
     html = rendered(synthetic, "cpu")
-    assert "Synchronising calls are seen on CUDA devices only." in html
-    assert "Where the host waits" not in html and "Peak memory of a step" not in html
+    assert "Synchronizing calls are seen on CUDA devices only." in html
+    assert "Where the host synchronizes" not in html and "Peak memory of a step" not in html
     assert page_figures(html) == 2
 
 

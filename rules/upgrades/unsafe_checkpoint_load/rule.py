@@ -77,9 +77,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if _is_own(module, call) or stands_in(module, call):
         return
-    message = (
-        "`torch.load` can run arbitrary code unless `weights_only=True`, the default since torch 2.6"
-    )
+    message = "`torch.load` can run arbitrary code unless `weights_only=True`, the default since torch 2.6"
     if loads_object(module, call) or saves_objects(module):
         yield Finding(call, message, remedy=_OBJECTS)
         return
