@@ -505,7 +505,7 @@ def notebook(*sources: str | list[str]) -> str:
     [
         (lambda: notebook(*["x = 1"] * 10_001), "the notebook has more than 10000 cells"),
         (lambda: notebook(["x = 1\n"] * 200_001), "the notebook has more than 200000 keys, cells and lines"),
-        (lambda: notebook("x = 1\n" * 1_000_000), "characters of code, and 5000000 are allowed"),
+        (lambda: notebook("x = 1\n" * 1_000_000), "characters of code; the limit is 5000000"),
         (lambda: notebook("")[:-1] + ', "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
     ],
     ids=["cells", "lines", "code", "nested"],

@@ -218,7 +218,7 @@ def broken_rule(node, module):
         (BROKEN + "x = '\udcff'\n", "torchlint_lab.broken"),
         (BROKEN.replace("LAB301", "TL202"), "two rules are called `TL202`"),
         (BROKEN.replace("broken-rule", "item-in-hot-loop"), "two rules are called `item-in-hot-loop`"),
-        (BROKEN.replace("LAB301", "lab301"), "`lab301` is no code"),
+        (BROKEN.replace("LAB301", "lab301"), "`lab301` is not a valid code"),
         (BROKEN.replace("broken-rule", "Broken rule"), "`Broken rule` is no name"),
         (BROKEN.replace('fix="none"', 'fix="maybe"'), "`maybe`"),
         (BROKEN.replace("on=object", 'on=object, mentions="torch"'), "`mentions` is one string"),

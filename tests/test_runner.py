@@ -107,7 +107,7 @@ def test_an_encoding_that_does_not_give_the_same_bytes_back(tmp_path: Path, sett
     path.write_bytes(data)
     result = treat(path, settings, FIX)
     assert said(result) == [
-        ("TL001", "cannot write the fixes: utf-7 does not give the same bytes back"),
+        ("TL001", "cannot write the fixes: the file does not round-trip through utf-7"),
         ("XX101", "an old name"),
     ]
     assert path.read_bytes() == data

@@ -61,8 +61,8 @@ def test_the_documents_are_written_and_then_current(
         "\n## Measured\n\nOn NVIDIA H200, torch 2.11.0+cu130, 2026-11-21, by `torchlint bench TL202`:\n\n"
         "* small: FASTER 1.41 (1.39–1.43); results identical; peak memory 3.10 → 2.82 GiB; synchronising "
         "calls a step 2 → 1.\n"
-        "* medium: UNCLEAR 1.03 (0.98–1.08); results identical; synchronising calls a step 2 → 1.\n"
-        "* large: SAME 1.01 (1.00–1.02); results identical; synchronising calls a step 2 → 1.\n"
+        "* medium: UNCLEAR 1.03 (0.98–1.08); results identical; synchronizing calls per step 2 → 1.\n"
+        "* large: SAME 1.01 (1.00–1.02); results identical; synchronizing calls per step 2 → 1.\n"
     )
     assert "## Measured" not in (pages.DIRECTORY / "TL105.md").read_text(encoding="utf-8")
 

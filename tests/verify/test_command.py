@@ -220,7 +220,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train.py", "--link", "nowhere"], "there is no `nowhere` to link to"),
+        (["train.py", "--link", "nowhere"], "`nowhere` to link to does not exist"),
         (
             ["train.py", "--apply", "--syncs"],
             "`--apply` cannot be combined with `--syncs`, which measures no fixes",
@@ -232,7 +232,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--steps", "1"], "--steps"),
         ([], "SCRIPT"),
         (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
-        (["train.py", "--epochs", "3"], "come behind `--`: `verify train.py -- --epochs …`"),
+        (["train.py", "--epochs", "3"], "follow `--`: `verify train.py -- --epochs …`"),
     ],
 )
 def test_a_wrong_call_is_explained(arguments: list[str], said: str, train: Path) -> None:

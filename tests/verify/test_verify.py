@@ -174,7 +174,7 @@ def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:
         ("print('loading')\nraise ValueError('no such file')\n", "ValueError: no such file"),
         ("import sys\nsys.exit(3)\n", "exits with 3$"),
         ("raise SystemExit('no data')\n", "failed: no data$"),
-        ("print('usage: script.py --data DATA')\nraise SystemExit(2)\n", "exits with 2; .* behind `--`"),
+        ("print('usage: script.py --data DATA')\nraise SystemExit(2)\n", "exited with 2; .* after `--`"),
     ],
 )
 def test_a_program_that_cannot_be_measured_is_explained(tmp_path: Path, text: str, reason: str) -> None:
