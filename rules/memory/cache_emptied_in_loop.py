@@ -83,7 +83,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{name}()` at every step frees cached memory that the next step must reallocate",
+        f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )

@@ -78,10 +78,10 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     if _ends_with_snapshot(module, call):
         return
     bounded = not module.argument(call, "max_entries").absent
-    costs = "every allocation takes a stack trace" + ("" if bounded else ", and all are kept")
+    what = "takes a stack trace at" if bounded else "keeps a stack trace of"
     yield Finding(
         call,
-        f"memory history recording is never stopped: {costs}",
+        f"memory history recording never stops and {what} every allocation",
         remedy=f"Call `{module.source(call.func)}(enabled=None)` after taking the snapshot",
     )
 

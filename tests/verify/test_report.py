@@ -198,7 +198,7 @@ def test_the_outcome_is_told_in_a_sentence(synthetic: ModuleType) -> None:
         "With all 4 fixes the program runs 1.34 (95 % interval 1.32–1.36) times as fast."
     )
     assert leads["verify"].endswith(
-        "→ 2.77 GiB. One by one: 1 FASTER, 1 SAME, 1 SLOWER, 1 UNCLEAR, 2 REJECTED, 1 UNMEASURED."
+        "→ 2.77 GiB. Separately: 1 FASTER, 1 SAME, 1 SLOWER, 1 UNCLEAR, 2 REJECTED, 1 UNMEASURED."
     )
     assert leads["unfit"].startswith("This machine does not reproduce the program&#39;s own time")
     assert leads["bench"] == (
@@ -271,7 +271,7 @@ def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
         "Observed, but not predicted",
     ]
     assert [cells[0] for cells in page.rows if cells[0] in titles] == titles
-    assert "50 steps of the original were watched." in rendered(synthetic, "verify")
+    assert "50 steps of the original were observed." in rendered(synthetic, "verify")
     assert any(cells[:4] == ["train.py:31", "TL201", "0", "–"] for cells in page.rows)
 
 
@@ -292,7 +292,7 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert page_figures(html) == 3
     assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
     assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
-    assert "2 blocks are left out of the statistics, marked by a cross" in html
+    assert "2 blocks are excluded from the statistics, marked with a cross" in html
 
 
 def test_the_same_results_give_the_same_page(synthetic: ModuleType) -> None:

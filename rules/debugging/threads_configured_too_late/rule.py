@@ -92,7 +92,7 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
         library = "NumPy" if setting.variable.startswith("OPENBLAS") else "torch"
         yield Finding(
             node,
-            f"{library} read `{setting.variable}` when it was imported; setting it here has no effect",
+            f"{library} has already read `{setting.variable}` at import; setting it here has no effect",
             fix=unsafe(module, "Set it before the import", moved_up(module, setting, imported)),
             remedy=f"Set it before the first import of {library}",
             related=((imported, "imported here"),),

@@ -93,9 +93,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
         # With and without a scaler, one finding will do.
         return
     count = module.source(found.accumulation.count)
-    message = (
-        f"gradients are synchronized in each of `{count}` backward passes per step; only the last needs it"
-    )
+    message = f"all `{count}` backward passes of a step synchronize gradients; only the last needs to"
     step = found.accumulation.steps[0]
     related = ((found.wrapper.call, "the model is wrapped here"), (step.node, "the optimizer steps here"))
     if found.is_sharded:
