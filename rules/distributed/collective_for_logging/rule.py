@@ -111,7 +111,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = last_name(call.func)
     yield Finding(
         call,
-        f"`{name}` synchronizes all ranks in every step for a value that is only reported",
+        f"`{name}` synchronizes all ranks in every step for a value that is only logged",
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)), *_barrier_before(module, call)),
     )
 
