@@ -280,11 +280,11 @@ def test_nothing_need_be_remembered(
 def test_a_folder_of_something_else_is_left_alone_and_the_run_goes_on(work: Path, checked: list[str]) -> None:
     write(a="x = 1\n")
     result = lint("--cache-dir", ".")
-    assert "it holds something else; results are not cached" in result.stderr
+    assert "it contains other files; results are not cached" in result.stderr
     assert (result.exit_code, checked) == (0, ["a.py"])
     assert sorted(path.name for path in work.iterdir()) == ["a.py"]
     refused = lint("clean", "--cache-dir", ".")
-    assert (refused.exit_code, "it holds something else" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "it contains other files" in refused.stderr) == (2, True)
     assert Path("a.py").exists()
 
 

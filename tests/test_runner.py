@@ -205,7 +205,7 @@ def test_bad_files_are_reported_and_the_others_go_on(tmp_path: Path, settings: L
         "cookie.py": ["1:1 unknown encoding: klingon"],
         "folder.py": ["1:1 cannot read the file: it is a directory"],
         "missing.py": ["1:1 cannot read the file: no such file"],
-        "nul.py": ["1:4 the file holds a NUL byte"],
+        "nul.py": ["1:4 the file contains a NUL byte"],
         "pipe.py": ["1:1 cannot read the file: it is a pipe"],
         "syntax.py": ["2:5 invalid syntax"],
         "unclosed.py": ["1:7 unterminated triple-quoted string literal (detected at line 1)"],

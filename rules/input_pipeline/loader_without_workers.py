@@ -65,7 +65,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: enable asynchronous data loading and augmentation](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
-    - [Data loading and platform-specific behaviours](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
+    - [Data loading and platform-specific behaviors](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
     """
     loaders = Loaders.of(module)
     workers = module.settings.workers
