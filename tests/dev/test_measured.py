@@ -168,6 +168,6 @@ def test_programs_of_several_ranks_have_tables_of_their_own(kept: Path, syntheti
     # What ran on the processor is no figure of a GPU.
     assert f"## The rules, on 2 ranks on {results.machine.processor}, torch" in page
     summary = " ".join(measured.summary().split())
-    assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank decides: " in summary
+    assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank counts: " in summary
     assert "2 ranks on" not in summary
     assert summary.count("| [TL202]") == 1

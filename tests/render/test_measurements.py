@@ -110,8 +110,8 @@ def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) ->
     assert "1 line confirmed, 1 predicted but not observed, 2 observed but not predicted.\n" in not_predicted
     nothing = measurements.render_syncs(SyncReport(steps=50), 80)
     assert "No line was predicted or observed to synchronize with the device." in nothing
-    blind = measurements.render_syncs(SyncReport(steps=5, missing=("only CUDA tells of them",)), 80)
-    assert blind == "\nSynchronizing calls in 5 steps\n\nOnly CUDA tells of them.\n"
+    blind = measurements.render_syncs(SyncReport(steps=5, missing=("only available on CUDA",)), 80)
+    assert blind == "\nSynchronizing calls in 5 steps\n\nOnly available on CUDA.\n"
 
 
 def test_nothing_measured_and_interrupted(synthetic: Any) -> None:

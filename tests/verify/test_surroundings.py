@@ -195,7 +195,7 @@ def test_data_beside_the_project_is_found_once_it_is_linked(project: Path, exami
     with pytest.raises(Failure) as failure:
         examine(text)
     assert f"No such file or directory: '{data / 'a.txt'}'" in failure.value.reason
-    assert f"outside of the project, of which the program runs in a copy: try `--link {data.parent}`" in (
+    assert f"outside the project, which the program runs a copy of; try `--link {data.parent}`" in (
         failure.value.reason
     )
     assert examine(text, links=(str(data.parent),))["ended"]
@@ -215,7 +215,7 @@ def test_a_linked_folder_is_not_copied(project: Path, tmp_path: Path) -> None:
     assert (copy / "large" / "images").is_symlink()
     assert (copy / "large" / "images" / "a.bin").stat().st_size == 3 << 20
     assert (copy / "large" / "list.txt").exists() and not (copy / "large").is_symlink()
-    with pytest.raises(ValueError, match="holds the project itself"):
+    with pytest.raises(ValueError, match="contains the project itself"):
         Workspace(project / "train.py", tmp_path, links=[str(project.parent)])
 
 
