@@ -14,7 +14,7 @@ help:
 	@echo "make test      the whole suite (development install, with torch)"
 	@echo "make lint      the static half of it: ruff, mypy, torchlint on itself"
 	@echo "make tests     the other half: pytest"
-	@echo "make generate  write the generated documentation anew"
+	@echo "make generate  generate the documentation again"
 	@echo "make clean     remove the environment and all caches"
 
 dev: $(VENV)/dev

@@ -110,7 +110,7 @@ def test_what_is_staged_is_checked_as_it_is_staged(git: Any) -> None:
         assert f"{flag} cannot change what is staged of {path}" in result.stderr
     assert path.read_text() == "bad()\nworse()\ngood()\ngood( )\n"
     path.unlink()
-    assert f"{path} is staged but not in the working tree" in lint("--staged").stderr
+    assert f"{path} is staged but missing from the working tree" in lint("--staged").stderr
 
 
 def test_files_of_no_repository_are_left_out_with_a_word(git: Any, tmp_path: Path) -> None:
@@ -118,29 +118,29 @@ def test_files_of_no_repository_are_left_out_with_a_word(git: Any, tmp_path: Pat
     outside.write_text("bad()\n")
 
     result = lint("--changed-since", "main", str(outside))
-    assert (result.exit_code, "1 file outside of the repository" in result.stderr) == (0, True)
+    assert (result.exit_code, "1 file outside the repository" in result.stderr) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--changed-since", "nowhere"], "`nowhere` names no commit"),
-        (["--changed-since", "--output=x"], "`--output=x` names no commit"),
-        (["--changed-since", ""], "--changed-since is empty"),
-        (["--changed-since", "main", "-"], "--changed-since is about files"),
+        (["--changed-since", "nowhere"], "`nowhere` is not a commit"),
+        (["--changed-since", "--output=x"], "`--output=x` is not a commit"),
+        (["--changed-since", ""], "--changed-since requires"),
+        (["--changed-since", "main", "-"], "--changed-since does not work with standard input"),
         (["--staged", "--changed-since", "main"], "--changed-since and --staged cannot be combined"),
-        (["--update-baseline"], "--update-baseline needs --baseline FILE"),
+        (["--update-baseline"], "--update-baseline requires --baseline FILE"),
         (["--update-baseline", "--baseline", "b", "--staged"], "--staged and --update-baseline cannot"),
         (["--update-baseline", "--baseline", "b", "--diff"], "--update-baseline and --diff cannot"),
-        (["--update-baseline", "--baseline", "b", "--ignore-baseline"], "contradict each other"),
+        (["--update-baseline", "--baseline", "b", "--ignore-baseline"], "cannot be combined"),
         (["--update-baseline", "--baseline", "nowhere/b"], "cannot write the baseline"),
-        (["--baseline", "b"], "there is no such file; `--update-baseline` writes one"),
+        (["--baseline", "b"], "no such file; `--update-baseline` creates it"),
         (["--baseline", "old.py"], "old.py: it is not valid JSON"),
-        (["--add-noqa", "--fix"], "run it without --fix"),
-        (["--add-noqa", "--ignore-noqa"], "contradict each other"),
-        (["--add-noqa=one\ntwo"], "a reason has one line"),
-        (["--add-noqa", "-"], "--add-noqa is about files"),
-        (["--report", "json"], "--report takes FORMAT=FILE"),
+        (["--add-noqa", "--fix"], "cannot be combined with --fix"),
+        (["--add-noqa", "--ignore-noqa"], "cannot be combined"),
+        (["--add-noqa=one\ntwo"], "the reason must be a single line"),
+        (["--add-noqa", "-"], "--add-noqa does not work with standard input"),
+        (["--report", "json"], "--report expects FORMAT=FILE"),
         (["--report", "jsno=x"], "`jsno` is none of"),
         (["--report", "json=nowhere/x"], "cannot write"),
     ],
@@ -217,7 +217,7 @@ def baseline(work: Path) -> Path:
 
 
 def test_only_what_is_new_is_reported(git: Any, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lint().stdout == "All checks passed!\n3 findings of the baseline left out.\n"
+    assert lint().stdout == "All checks passed!\n3 findings listed in the baseline not shown.\n"
     assert lint().exit_code == 0
     git.write("old.py", "# moved\nif 1:\n    bad()\nworse()\nworse()\n")
     assert places() == ["old.py:5 ZZ102"]
@@ -246,8 +246,8 @@ def test_what_is_fixed_leaves_and_what_was_not_looked_at_stays(git: Any, baselin
     git.write("old.py", "worse()\n")
     git.write("other.py", "")
     assert lint().stdout.endswith(
-        "1 finding of the baseline left out.\n"
-        "2 findings of the baseline no longer there; `--update-baseline` takes out what was fixed.\n"
+        "1 finding listed in the baseline not shown.\n"
+        "2 findings in the baseline no longer found; run with `--update-baseline` to remove them.\n"
     )
     lint("--update-baseline", "--select", "ZZ102", "old.py")
     assert baseline.read_text().count("old.py") == 2

@@ -280,11 +280,11 @@ def test_nothing_need_be_remembered(
 def test_a_folder_of_something_else_is_left_alone_and_the_run_goes_on(work: Path, checked: list[str]) -> None:
     write(a="x = 1\n")
     result = lint("--cache-dir", ".")
-    assert "it holds something else; nothing is remembered" in result.stderr
+    assert "it contains other files; results are not cached" in result.stderr
     assert (result.exit_code, checked) == (0, ["a.py"])
     assert sorted(path.name for path in work.iterdir()) == ["a.py"]
     refused = lint("clean", "--cache-dir", ".")
-    assert (refused.exit_code, "it holds something else" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "it contains other files" in refused.stderr) == (2, True)
     assert Path("a.py").exists()
 
 
@@ -350,7 +350,7 @@ def test_a_project_makes_no_cache_outside_of_it(
     for expected in (["a.py"], ["a.py"]):
         result = lint()
         assert f"`cache-dir` of {work / config} names a folder that is not below it" in result.stderr
-        assert "`--cache-dir` and TORCHLINT_CACHE_DIR may; it is not used" in result.stderr
+        assert "`--cache-dir` and TORCHLINT_CACHE_DIR may; it is ignored" in result.stderr
         # What is remembered is in the user's own cache, as without.
         assert (result.exit_code, checked) == (1, expected)
     assert sorted(path.name for path in work.iterdir()) == before
@@ -395,7 +395,7 @@ def test_where_no_key_can_be_kept_a_project_names_no_cache(
     Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
     monkeypatch.setattr("torchlint.commands.caching.own_key", lambda path: b"")
     result = lint()
-    assert "no key can be kept in the user's cache folder; nothing is remembered" in result.stderr
+    assert "the user's cache folder is not writable; results are not cached" in result.stderr
     assert (result.exit_code, Path(".torchlint_cache").exists()) == (1, False)
 
 

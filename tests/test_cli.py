@@ -292,7 +292,7 @@ def test_a_rule_is_explained(command: str, name: str) -> None:
     assert told.exit_code == 0
     assert told.stdout.startswith("# bad-called (ZZ101)\n\nReported as a warning. Its fix is safe")
     assert "## Why is this bad?\n\nIt is called so.\n" in told.stdout
-    assert "\n\nWhat to do by hand: Call `common()`.\n\n## What it does" in lint("rule", "ZZ301").stdout
+    assert "\n\nManual fix: Call `common()`.\n\n## What it does" in lint("rule", "ZZ301").stdout
 
 
 def test_a_rule_is_explained_in_colour_to_a_terminal() -> None:
@@ -358,8 +358,8 @@ def test_all_rules_are_listed() -> None:
     ("args", "told"),
     [
         (["rule", "ZZ1O1"], "unknown rule `ZZ1O1`; did you mean `ZZ101`?"),
-        (["rule"], "give the code or name of a rule, or --all"),
-        (["rule", "ZZ101", "--all"], "give the code or name of a rule, or --all"),
+        (["rule"], "pass the code or name of a rule, or --all"),
+        (["rule", "ZZ101", "--all"], "pass the code or name of a rule, or --all"),
         (["config", "slect"], "unknown config key `slect`; did you mean `select`?"),
         (["config", "trget"], "unknown config key `trget`; did you mean `target-torch`?"),
         (["config", "formt"], "did you mean `output-format`?"),
@@ -391,7 +391,7 @@ def test_config_keys_are_listed_and_explained() -> None:
 
 def test_what_only_the_command_line_takes_is_explained_too() -> None:
     told = lint("config", "jobs").stdout
-    assert "Only given by: `--jobs`, `TORCHLINT_JOBS`\n" in told
+    assert "Only set by: `--jobs`, `TORCHLINT_JOBS`\n" in told
     assert "Example: torchlint --jobs N\n" in told and "pyproject.toml" not in told
     assert "\njobs " not in lint("config").stdout
     assert "Read from: the config file closest to the source file\n" in lint("config", "workers").stdout
@@ -572,16 +572,16 @@ def test_exit_codes_of_a_file(text: str, args: list[str], status: int) -> None:
         (["--select", "ZZ1O1"], "unknown rule selector `ZZ1O1`; did you mean `ZZ101`?"),
         (["--ignore", "bad-caled"], "did you mean `bad-called`?"),
         (["--fixable", "QQ"], "unknown rule selector `QQ`"),
-        (["--per-file-ignores", "a.py"], "takes GLOB:RULE"),
+        (["--per-file-ignores", "a.py"], "expects GLOB:RULE"),
         (["--per-file-ignores", "a.py:QQ"], "unknown rule selector `QQ`"),
         (["--target-torch", "new"], "`new` is not a PyTorch version"),
         (["--config", "missing.toml"], "`--config missing.toml` is neither a file nor TOML"),
         (["--config", "slect = ['ZZ']"], "unknown key `slect`; did you mean `select`?"),
-        (["--isolated", "--config", "torchlint.toml"], "`--isolated` forbids"),
+        (["--isolated", "--config", "torchlint.toml"], "cannot be combined with `--isolated`"),
         (["--jobs", "-1"], "--jobs: -1 is not in the range x>=0"),
-        (["--jobs", "many"], "--jobs: `many` is no whole number"),
+        (["--jobs", "many"], "--jobs: `many` is not a whole number"),
         (["-", "a.py"], "cannot be combined with other paths"),
-        (["--fix", ""], "a path is empty"),
+        (["--fix", ""], "empty path"),
         (["--color", "sometimes"], "--color: `sometimes` is none of `auto`, `always`, `never`"),
         (["-o", "no/such/dir/report"], "cannot write no/such/dir/report"),
     ],
@@ -623,15 +623,15 @@ def test_misuse_points_to_the_help(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["check", "--staged"], "is in no working tree of git"),
-        (["check", "--changed-since", "main"], "is in no working tree of git"),
-        (["check", "--baseline", "none.json"], "there is no such file"),
+        (["check", "--staged"], "is not in a git working tree"),
+        (["check", "--changed-since", "main"], "is not in a git working tree"),
+        (["check", "--baseline", "none.json"], "no such file"),
         (["check", "--config", "none.toml"], "neither a file nor TOML"),
         (["rule", "ZZ1O1"], "did you mean `ZZ101`?"),
         (["bench", "ZZ1O1"], "did you mean `ZZ101`?"),
-        (["verify", "none.py"], "none.py: there is no such file"),
-        (["verify", "."], ".: is a directory; `verify` runs a program"),
-        (["verify", "a.ipynb"], "a notebook is run cell by cell"),
+        (["verify", "none.py"], "none.py: no such file"),
+        (["verify", "."], ".: is a directory; `verify` runs a script"),
+        (["verify", "a.ipynb"], "a notebook cannot be measured"),
     ],
 )
 def test_what_no_help_would_mend_does_not_point_to_it(args: list[str], told: str) -> None:
@@ -893,7 +893,7 @@ def test_fix_in_the_config_changes_nothing_on_a_build_server(key: str, extended:
     # The text of standard input is not fixed either, but reported.
     assert "ZZ101" in lint("-", "--output-format", "json", stdin="bad()\n").stdout
     told = lint("-v", "--output-format", "github").stderr
-    assert f"`{key}` of {Path.cwd() / ('base.toml' if extended else 'torchlint.toml')} does not count" in told
+    assert f"`{key}` of {Path.cwd() / ('base.toml' if extended else 'torchlint.toml')} is ignored" in told
     # What the command line says is done in every format.
     for flags in (("--fix",), ("--config", "fix = true"), ("--fix-only",)):
         Path("a.py").write_text("bad()\n")
@@ -1155,7 +1155,7 @@ def test_statistics_are_text_or_json_or_refused(name: str) -> None:
     result = lint("--statistics", "-q", "--output-format", name)
     if name in ("sarif", "gitlab", "junit", "rdjson", "markdown"):
         assert (result.exit_code, result.stdout) == (2, "")
-        assert f"--statistics has no form in {name}" in result.stderr
+        assert f"--statistics does not support {name}" in result.stderr
     elif name.startswith("json"):
         told = json.loads(result.stdout)
         assert (told[0] if name == "json" else told)["count"] == 2
@@ -1272,7 +1272,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     [
         (">/dev/full", 2, "error: cannot write the output: No space left on device\n"),
         (">&-", 1, ""),
-        ("- <&-", 2, "error: standard input is closed; `-` reads it\n"),
+        ("- <&-", 2, "error: cannot read `-`: standard input is closed\n"),
     ],
 )
 def test_streams_that_are_full_or_closed(redirect: str, status: int, told: str) -> None:
@@ -1364,8 +1364,8 @@ def test_the_server_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     result = lint("server")
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: the language server needs pygls, which is not installed: "
-        "`pip install 'torchlint[lsp]'` installs it\n"
+        "error: the language server requires pygls, which is not installed: "
+        "install it with `pip install 'torchlint[lsp]'`\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_extend_starts_from_another_file() -> None:
     ("text", "message"),
     [
         ('extend = "missing.toml"', "`extend` names"),
-        ('extend = "torchlint.toml"', "in a circle"),
+        ('extend = "torchlint.toml"', "in a cycle"),
         ("extend = 3", "`extend` must be a path"),
         ('extend = "pyproject.toml"', "has no `[tool.torchlint]` table"),
     ],
@@ -183,11 +183,15 @@ def test_isolated_looks_for_no_file() -> None:
         (
             "torchlint.toml",
             "[tool.torchlint]\nfix = true\n",
-            "keys stand at the top, without `[tool.torchlint]`",
+            "keys are at the top level, without `[tool.torchlint]`",
         ),
-        ("pyproject.toml", "[tool.torchlint.lint]\nselect = []\n", "what ruff has in `lint` stands beside"),
-        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\gen']\n", "directories are separated by `/`"),
-        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\**']\n", "directories are separated by `/`"),
+        (
+            "pyproject.toml",
+            "[tool.torchlint.lint]\nselect = []\n",
+            "move the keys of `lint` to the top level",
+        ),
+        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\gen']\n", "separate directories with `/`"),
+        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\**']\n", "separate directories with `/`"),
     ],
 )
 def test_habits_of_other_tools_are_answered(name: str, text: str, message: str) -> None:
@@ -203,10 +207,10 @@ def test_habits_of_other_tools_are_answered(name: str, text: str, message: str) 
         (("missing.toml",), False, "neither a file nor TOML"),
         (("fail-on = note",), False, "neither a file nor TOML"),
         (("ci.toml", "ci.toml"), False, "only one file"),
-        (("ci.toml",), True, "which `--isolated` forbids"),
-        (('extend = "ci.toml"',), False, "`extend` works in config files only"),
+        (("ci.toml",), True, "cannot be combined with `--isolated`"),
+        (('extend = "ci.toml"',), False, "`extend` only works in config files"),
         (('selct = ["TL1"]',), False, "unknown key `selct`; did you mean `select`?"),
-        (("workers = -1",), False, "expected a whole number of 0 or more"),
+        (("workers = -1",), False, "expected a non-negative integer"),
         (("pyproject.toml",), False, "has no `[tool.torchlint]` table"),
     ],
 )
@@ -261,7 +265,7 @@ def test_a_torchlint_that_is_no_table_is_refused(text: str) -> None:
 def test_a_key_far_from_all_others_is_refused_without_a_guess() -> None:
     write("torchlint.toml", "zzzzzz = 1")
     with pytest.raises(
-        ConfigError, match=r"line 1: unknown key `zzzzzz`; `torchlint config` lists those known\n"
+        ConfigError, match=r"line 1: unknown key `zzzzzz`; `torchlint config` lists all keys\n"
     ):
         resolver()
 
@@ -288,7 +292,7 @@ def test_an_unknown_table_is_pointed_at() -> None:
         ("output-format = 'xml'", "`xml` is none of `full`, `concise`"),
         ("target-torch = 'new'", "`new` is not a PyTorch version"),
         ("target-torch = 2.1", 'expected a version such as "2.1"'),
-        ("per-file-ignores = ['a']", "expected a table from glob pattern to a list of rules"),
+        ("per-file-ignores = ['a']", "expected a table that maps glob patterns to lists of rules"),
         ("per-file-ignores = {'a' = 'TL1'}", "found a table whose `a` is a string (`TL1`)"),
         ("diff = true", "unknown key `diff`"),
     ],

@@ -221,7 +221,7 @@ def test_half_of_a_surrogate_pair_is_told_with_its_place(start: str) -> None:
     text = f"{start}x = '\ud800'\n"
     row = text.count("\n")
     assert problem(text) == Problem(
-        "half of a surrogate pair is no character", Position(row, 6), Position(row, 7)
+        "an unpaired surrogate is not a character", Position(row, 6), Position(row, 7)
     )
     with pytest.raises(UnreadableError, match="surrogate"):
         on_deep_stack(parse, text)

@@ -87,7 +87,7 @@ def test_its_rules_are_listed_and_explained() -> None:
     page = lint("rule", "slow-checkpoint-reader").stdout
     assert page.startswith("# slow-checkpoint-reader (LAB101)\n\nReported as a warning. Its fix is safe")
     assert "The lab's handbook, page 12" in page
-    assert "It is off unless it is selected by its code" in lint("rule", "LAB201").stdout
+    assert "It is opt-in: select it by its code" in lint("rule", "LAB201").stdout
 
 
 def test_its_rules_are_off_until_they_are_selected() -> None:
@@ -218,8 +218,8 @@ def broken_rule(node, module):
         (BROKEN + "x = '\udcff'\n", "torchlint_lab.broken"),
         (BROKEN.replace("LAB301", "TL202"), "two rules are called `TL202`"),
         (BROKEN.replace("broken-rule", "item-in-hot-loop"), "two rules are called `item-in-hot-loop`"),
-        (BROKEN.replace("LAB301", "lab301"), "`lab301` is no code"),
-        (BROKEN.replace("broken-rule", "Broken rule"), "`Broken rule` is no name"),
+        (BROKEN.replace("LAB301", "lab301"), "`lab301` is not a valid code"),
+        (BROKEN.replace("broken-rule", "Broken rule"), "`Broken rule` is not a valid name"),
         (BROKEN.replace('fix="none"', 'fix="maybe"'), "`maybe`"),
         (BROKEN.replace("on=object", 'on=object, mentions="torch"'), "`mentions` is one string"),
         (BROKEN.replace("=WARNING", "='warning'"), "its severity is"),

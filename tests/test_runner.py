@@ -107,7 +107,7 @@ def test_an_encoding_that_does_not_give_the_same_bytes_back(tmp_path: Path, sett
     path.write_bytes(data)
     result = treat(path, settings, FIX)
     assert said(result) == [
-        ("TL001", "cannot write the fixes: utf-7 does not give the same bytes back"),
+        ("TL001", "cannot write the fixes: the file does not round-trip through utf-7"),
         ("XX101", "an old name"),
     ]
     assert path.read_bytes() == data
@@ -204,8 +204,8 @@ def test_bad_files_are_reported_and_the_others_go_on(tmp_path: Path, settings: L
         "bytes.py": ["2:6 byte 0xff is not valid utf-8"],
         "cookie.py": ["1:1 unknown encoding: klingon"],
         "folder.py": ["1:1 cannot read the file: it is a directory"],
-        "missing.py": ["1:1 cannot read the file: there is no such file"],
-        "nul.py": ["1:4 the file holds a NUL byte"],
+        "missing.py": ["1:1 cannot read the file: no such file"],
+        "nul.py": ["1:4 the file contains a NUL byte"],
         "pipe.py": ["1:1 cannot read the file: it is a pipe"],
         "syntax.py": ["2:5 invalid syntax"],
         "unclosed.py": ["1:7 unterminated triple-quoted string literal (detected at line 1)"],
@@ -424,9 +424,7 @@ def test_a_worker_that_dies_takes_one_file_with_it(many: list[Path], pack: dict[
     lines = [line for line in run.stdout.splitlines() if ".py:" in line and "fatal_pack" not in line]
     assert run.returncode == 2
     assert len([line for line in lines if "TL202" in line]) == 11
-    assert [line for line in lines if "TL000" in line] == [
-        "05.py:1:1: TL000 the process that checked 05.py died"
-    ]
+    assert [line for line in lines if "TL000" in line] == ["05.py:1:1: TL000 the process checking 05.py died"]
     assert "Traceback" not in run.stderr
 
 
@@ -496,8 +494,10 @@ def test_a_run_whose_workers_cannot_be_started_says_so(many: list[Path], how: st
         check=False,
         timeout=120,
     )
-    reason = "Resource temporarily unavailable" if how == "not at all" else "the one that starts them died"
-    told = f"error: the processes that check files cannot be started: {reason}; `--jobs 1` needs none\n"
+    reason = (
+        "Resource temporarily unavailable" if how == "not at all" else "the process that starts them died"
+    )
+    told = f"error: worker processes cannot be started: {reason}; use `--jobs 1` to run without them\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", told)
     assert {path: path.read_bytes() for path in many} == before
 

@@ -61,13 +61,13 @@ def test_the_cookie_decides(cookie: str, codec: str) -> None:
         (b"x = 1\ny = '\xff'\n", "byte 0xff is not valid utf-8", Position(2, 6)),
         (b"x = '\xe4\xf6'\n", "byte 0xe4 is not valid utf-8", Position(1, 6)),
         ("x = 1\r\n\r\nü = ".encode() + b"\x80", "byte 0x80 is not valid utf-8", Position(3, 5)),
-        (b"x = 1\ny = 2\0\n", "the file holds a NUL byte", Position(2, 6)),
+        (b"x = 1\ny = 2\0\n", "the file contains a NUL byte", Position(2, 6)),
         (b"# coding: klingon\n", "unknown encoding: klingon", Position(1, 1)),
-        (b"# coding: rot13\nk = 1\n", "`rot13` is not an encoding of text", Position(1, 1)),
+        (b"# coding: rot13\nk = 1\n", "`rot13` is not a text encoding", Position(1, 1)),
         (b"# coding: ascii\nx = '\xc3\xbc'\n", "byte 0xc3 is not valid ascii", Position(2, 6)),
         (codecs.BOM_UTF8 + b"# coding: latin-1\n", "encoding problem: utf-8", Position(1, 1)),
         ("x = 1\n".encode("utf-16"), "byte 0xff is not valid utf-8", Position(1, 1)),
-        (b"\0" * 10, "the file holds a NUL byte", Position(1, 1)),
+        (b"\0" * 10, "the file contains a NUL byte", Position(1, 1)),
     ],
 )
 def test_what_is_no_text(data: bytes, reason: str, position: Position) -> None:
@@ -105,7 +105,7 @@ def test_positions() -> None:
 
 def test_an_encoding_that_cannot_hold_a_character() -> None:
     source = reading.from_bytes(b"# coding: latin-1\n", PATH)
-    with pytest.raises(SourceError, match="iso-8859-1 cannot hold the character '€'"):
+    with pytest.raises(SourceError, match="iso-8859-1 cannot encode the character '€'"):
         source.encode("# coding: latin-1\n€")
 
 
@@ -123,12 +123,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "broken.py").symlink_to(tmp_path / "nowhere.py")
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
     os.mkfifo(tmp_path / "pipe.py")
-    assert reason_for(tmp_path / "missing.py") == "cannot read the file: there is no such file"
+    assert reason_for(tmp_path / "missing.py") == "cannot read the file: no such file"
     assert reason_for(tmp_path / "folder.py") == "cannot read the file: it is a directory"
     assert reason_for(tmp_path / "broken.py") == "cannot read the file: it is a broken symbolic link"
     assert "symbolic link" in reason_for(tmp_path / "loop.py")
     assert reason_for(tmp_path / "pipe.py") == "cannot read the file: it is a pipe"
-    assert reason_for(tmp_path / "missing.py" / "a.py") == "cannot read the file: there is no such file"
+    assert reason_for(tmp_path / "missing.py" / "a.py") == "cannot read the file: no such file"
     # Python releases word it differently from here on.
     assert reason_for(Path("nul\0.py")).startswith("cannot read the file: ")
     assert "embedded null" in reason_for(Path("nul\0.py"))
@@ -153,7 +153,7 @@ def test_what_the_kernel_makes_up_is_no_file(tmp_path: Path, name: str) -> None:
     link = tmp_path / "a.py"
     link.symlink_to(PROC.with_name(name))
     assert reason_for(link) in (
-        "cannot read the file: it does not hold as many bytes as the system says",
+        "cannot read the file: its size does not match the size reported by the system",
         "cannot read the file: input/output error",
     )
 
@@ -169,9 +169,9 @@ def test_a_file_without_end_is_not_waited_for(tmp_path: Path, monkeypatch: pytes
     try:
         monkeypatch.setattr(os, "fstat", lambda number: regular)
         # Nothing to read for now, and not the end either.
-        assert "as many bytes as the system says" in reason_for(tmp_path / "a.py")
+        assert "does not match the size" in reason_for(tmp_path / "a.py")
         os.write(writer, b"x = 1\n")
-        assert "as many bytes as the system says" in reason_for(tmp_path / "a.py")
+        assert "does not match the size" in reason_for(tmp_path / "a.py")
         monkeypatch.setattr(os, "fstat", checked)
     finally:
         os.close(writer)
@@ -241,7 +241,7 @@ def test_a_file_that_somebody_else_changed_is_left_alone(tmp_path: Path) -> None
         write_atomically(path, b"ours", b"old")
     assert path.read_bytes() == b"theirs"
     path.unlink()
-    with pytest.raises(SourceError, match="there is no such file"):
+    with pytest.raises(SourceError, match="no such file"):
         write_atomically(path, b"ours", b"old")
     assert leftovers(tmp_path) == []
 

@@ -71,10 +71,10 @@ def test_nobody_else_reads_it(folder: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("mine")
-    with pytest.raises(StoreError, match="it holds something else"):
+    with pytest.raises(StoreError, match="it contains other files"):
         Store(tmp_path)
     (tmp_path / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# of another tool\n")
-    with pytest.raises(StoreError, match="it holds something else"):
+    with pytest.raises(StoreError, match="it contains other files"):
         Store(tmp_path)
     assert names(tmp_path) == ["CACHEDIR.TAG", "a.json"]
 
@@ -179,7 +179,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(folder: Path, name: str
     (folder / name).unlink()
     os.mkfifo(folder / name)
     if name == "CACHEDIR.TAG":
-        with pytest.raises(StoreError, match="it holds something else"):
+        with pytest.raises(StoreError, match="it contains other files"):
             Store(folder)
     else:
         assert Store(folder).load("a") is None

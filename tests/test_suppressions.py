@@ -323,27 +323,27 @@ def test_a_block_without_use_goes_in_two_steps() -> None:
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("# noqa: TL4O1", "`TL4O1` is no rule; did you mean `TL401`?"),
+        ("# noqa: TL4O1", "unknown rule `TL4O1`; did you mean `TL401`?"),
         (
             "# torchlint: ignore[item-in-hot-lop]",
-            "`item-in-hot-lop` is no rule; did you mean `item-in-hot-loop`?",
+            "unknown rule `item-in-hot-lop`; did you mean `item-in-hot-loop`?",
         ),
-        ("# torchlint: ignore[zzz]", "`zzz` is no rule"),
-        ("# torchlint: ignore[F401]", "`F401` is no rule"),
-        ("# torchlint: ignore[TL20]", "`TL20` is no rule"),
-        ("# torchlint: ingore[TL202]", "`ingore` is no kind of suppression; did you mean `ignore`?"),
+        ("# torchlint: ignore[zzz]", "unknown rule `zzz`"),
+        ("# torchlint: ignore[F401]", "unknown rule `F401`"),
+        ("# torchlint: ignore[TL20]", "unknown rule `TL20`"),
+        ("# torchlint: ingore[TL202]", "unknown directive `ingore`; did you mean `ignore`?"),
         (
             "# torchlint: xyz",
-            "`xyz` is no kind of suppression; there are `ignore`, `disable`, `enable`, `file-ignore`",
+            "unknown directive `xyz`; use one of `ignore`, `disable`, `enable`, `file-ignore`",
         ),
-        ("# torchlint: disable", "`disable` needs rules in brackets, as in `disable[TL202]`"),
-        ("# torchlint: ignore[ , ]", "`ignore[]` names no rule"),
+        ("# torchlint: disable", "`disable` requires rules in brackets, as in `disable[TL202]`"),
+        ("# torchlint: ignore[ , ]", "`ignore[]` lists no rules"),
     ],
 )
 def test_mistakes(comment: str, message: str) -> None:
     text = f"x = 1  {comment}\n"
     (mistake,) = suppressions(text).mistakes
     assert mistake.message.startswith(message)
-    assert mistake.remedy.startswith(("Write `", "Name a rule "))
+    assert mistake.remedy.startswith(("Use ", "List a rule "))
     assert mistake.row == 1
     assert 7 <= mistake.span.start < mistake.span.end < len(text)

@@ -116,7 +116,7 @@ def test_a_good_fixture_that_is_not(use_rules: UseRules, folder: Path) -> None:
         (old_name(new="old"), "the fix changes nothing"),
         (old_name(new="(("), "the fix breaks the program"),
         (old_name(new="a\n\n\nb"), "the fix leaves more blank lines than there were"),
-        (old_name(new="old, new"), "come to no end"),
+        (old_name(new="old, new"), "do not converge"),
         (old_name(new="'\n'"), "the fix breaks the program"),
         (old_name(new="(\nnew)"), "the fix changes with CR LF"),
         (old_name(mentions=("absent",)), "the findings change when every rule sees the file"),

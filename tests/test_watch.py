@@ -242,7 +242,7 @@ def test_a_terminal_is_cleared_between_rounds(monkeypatch: pytest.MonkeyPatch) -
 def test_standard_input_cannot_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     result = watch(monkeypatch, args=("-",))
     assert result.exit_code == 2
-    assert "standard input, which cannot be watched" in result.stderr
+    assert "(standard input) cannot be watched" in result.stderr
 
 
 def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,9 @@ def _entries(text: str) -> Iterable[Entry]:
         ValueError: the text is none; the message says why.
     """
     if any(line.startswith(("<<<<<<<", ">>>>>>>")) for line in text.splitlines()):
-        raise ValueError("it holds the marks of a merge conflict; take one side, then `--update-baseline`")
+        raise ValueError(
+            "it contains merge conflict markers; keep one side, then run with `--update-baseline`"
+        )
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -147,7 +147,7 @@ class _Repository:
         try:
             told = _git(directory, "rev-parse", "--show-toplevel")
         except _GitError as error:
-            raise ChangesError(f"{directory} is in no working tree of git: {error}") from None
+            raise ChangesError(f"{directory} is not in a git working tree: {error}") from None
         return cls(Path(os.path.realpath(os.fsdecode(told.removesuffix(b"\n").removesuffix(b"\r")))))
 
     def merge_base(self, ref: str) -> str:
@@ -173,9 +173,9 @@ class _Repository:
         except _GitError as error:
             hint = ""
             if self._shallow or "/" in ref:
-                hint = "; a branch of another repository has to be fetched first, with `git fetch`"
+                hint = "; fetch remote branches first with `git fetch`"
             said = f" ({error})" if str(error) else ""
-            raise ChangesError(f"`{ref}` names no commit of {self.top}{said}{hint}") from None
+            raise ChangesError(f"`{ref}` is not a commit of {self.top}{said}{hint}") from None
         return told.split()[0].decode()
 
     @cached_property
@@ -219,7 +219,7 @@ class _Repository:
             end = told.index(b"\n", at)
             header = told[at:end].split()
             if len(header) != 3:
-                raise ChangesError(f"git has no object {blob}")
+                raise ChangesError(f"git object {blob} is missing")
             start, size = end + 1, int(header[2])
             found[blob] = told[start : start + size]
             at = start + size + 1
@@ -257,7 +257,7 @@ class _Repository:
         except _GitError as error:
             told = f"`git {arguments[0]}` failed: {error}"
             if self._partial:
-                told += "; torchlint fetches nothing: get all objects with `git fetch --refetch --no-filter`"
+                told += "; torchlint does not fetch objects: run `git fetch --refetch --no-filter`"
             raise ChangesError(told) from None
 
     @property
@@ -294,11 +294,11 @@ def _git(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ChangesError(f"`git {arguments[0]}` has not answered for {_PATIENCE} seconds") from None
+        raise ChangesError(f"`git {arguments[0]}` did not finish within {_PATIENCE} seconds") from None
     except FileNotFoundError:
-        raise ChangesError("there is no `git` to ask what changed") from None
+        raise ChangesError("`git` was not found") from None
     except (OSError, ValueError) as error:
-        raise ChangesError(f"`git` cannot be asked what changed: {error}") from error
+        raise ChangesError(f"`git` cannot be run: {error}") from error
     if ended.returncode:
         said = ended.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
         raise _GitError(said, ended.returncode)

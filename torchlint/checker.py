@@ -239,7 +239,7 @@ def _unfinished(source: Source, given_up: Sequence[str], reason: str) -> Diagnos
     left = f"{shown} were" if len(codes) > 1 else f"{shown} was"
     if len(codes) > _SHOWN:
         left = f"{len(codes)} rules, among them {', '.join(codes[:_SHOWN])}, were"
-    return own_diagnostic(GIVEN_UP, source, Span(0, 0), f"{left} not checked: this file {reason} to analyse")
+    return own_diagnostic(GIVEN_UP, source, Span(0, 0), f"{left} not checked: this file {reason} to analyze")
 
 
 def own_diagnostic(

@@ -18,21 +18,21 @@ _DEFAULT = "check"
 # Where each command lives, and the line that the list of commands shows for it.
 _COMMANDS = {
     "check": ("torchlint.commands.check", "Find and fix problems (the default command)"),
-    "advise": ("torchlint.commands.advise", "Show what could make programs as a whole faster or smaller"),
-    "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
-    "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
-    "env": ("torchlint.commands.env", "Show what this machine is set to, and what PyTorch would like"),
+    "advise": ("torchlint.commands.advise", "Show what could make whole programs faster or smaller"),
+    "verify": ("torchlint.commands.verify", "Measure the effect of fixes on a script"),
+    "bench": ("torchlint.commands.bench", "Measure the effect of the fix of each rule"),
+    "env": ("torchlint.commands.env", "Show machine settings that affect PyTorch performance"),
     "graph": ("torchlint.commands.graph", "Show the files of a project and what they import from each other"),
-    "server": ("torchlint.commands.server", "Show findings and fixes in an editor (language server)"),
+    "server": ("torchlint.commands.server", "Run the language server for editors"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
-    "explain": ("torchlint.commands.rule", "Another name for `rule`"),
+    "explain": ("torchlint.commands.rule", "Alias of `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),
     "schema": ("torchlint.commands.schema", "Print the JSON schema of the configuration"),
     "generate-shell-completion": (
         "torchlint.commands.generate_shell_completion",
-        "Print what bash, zsh or fish needs to complete torchlint's words",
+        "Print the completion script for bash, zsh or fish",
     ),
-    "clean": ("torchlint.commands.clean", "Delete what earlier runs remembered"),
+    "clean": ("torchlint.commands.clean", "Delete the cache"),
     "version": ("torchlint.commands.version", "Print the version"),
 }
 

@@ -78,7 +78,7 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
     path = absolute(path)
     if path in seen:
         chain = " → ".join(str(item) for item in (*seen, path))
-        raise ConfigError(f"config files extend each other in a circle: {chain}")
+        raise ConfigError(f"config files extend each other in a cycle: {chain}")
     try:
         text = read_bytes(path, _LARGEST).decode("utf-8-sig")
     except SourceError as error:
@@ -143,7 +143,7 @@ def inline(text: str, root: Path) -> Layer:
         ) from error
     layer = Layer({}, origin)
     if "extend" in document:
-        raise ConfigError("`extend` works in config files only; give `--config FILE`")
+        raise ConfigError("`extend` only works in config files; use `--config FILE`")
     return Layer(_values(document, layer, root), origin)
 
 
@@ -175,12 +175,12 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
 def _hint(key: str, value: object) -> str:
     """What may have been meant by a key that does not exist."""
     if key == "tool" and isinstance(value, dict):
-        return "; in this file keys stand at the top, without `[tool.torchlint]`"
+        return "; in this file keys are at the top level, without `[tool.torchlint]`"
     if key in _TABLES_OF_RUFF and isinstance(value, dict):
-        return f"; there are no tables: what ruff has in `{key}` stands beside the other keys"
+        return f"; torchlint has no subtables: move the keys of `{key}` to the top level"
     if key in map(options.key, options.settings()):
-        return f"; it is only given by `--{key}`"
-    return did_you_mean(key, [*options.config_keys(), "extend"]) or "; `torchlint config` lists those known"
+        return f"; it can only be set with `--{key}`"
+    return did_you_mean(key, [*options.config_keys(), "extend"]) or "; `torchlint config` lists all keys"
 
 
 _TABLES_OF_RUFF = frozenset({"lint", "format"})
@@ -396,9 +396,9 @@ class Resolver:
             self._inline.append(inline(value, self.directory))
             return
         if self.isolated:
-            raise ConfigError(f"`--config {value}` names a file, which `--isolated` forbids")
+            raise ConfigError(f"`--config {value}` names a file and cannot be combined with `--isolated`")
         if self._file is not None:
-            raise ConfigError("`--config` may name only one file")
+            raise ConfigError("`--config` accepts only one file")
         layers = read(path)
         if layers is None:
             raise ConfigError(f"{path} has no `[tool.torchlint]` table")

@@ -199,13 +199,13 @@ def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
         lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
     except SourceError as error:
         if is_file(path):
-            warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
+            warnings.append(f"{path} is ignored: {error.reason.removeprefix('cannot read the file: ')}")
         return None
     from torchlint import globs
 
     if len(lines) > globs.MOST_PATTERNS:
-        many = f"it has {len(lines)} lines, and {globs.MOST_PATTERNS} are allowed"
-        warnings.append(f"{path} is not heeded: {many}")
+        many = f"it has {len(lines)} lines; the limit is {globs.MOST_PATTERNS}"
+        warnings.append(f"{path} is ignored: {many}")
         return None
     return globs.spec(lines)
 

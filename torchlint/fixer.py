@@ -265,7 +265,7 @@ def _attempt(
         except ValueError as error:
             return _blame(source, chosen, sound, str(error))
         if changed.text == source.text:
-            return _Failure(codes, f"the fixes of {_names(codes)} change nothing, so none was applied")
+            return _Failure(codes, f"the fixes of {_names(codes)} have no effect, so none was applied")
         if sound and breaks(changed):
             return _blame(source, chosen, sound, "the result is not valid Python")
         if len(changed.text) > longest:
@@ -275,7 +275,7 @@ def _attempt(
         moves = moves.edited(_edits(chosen))
         source = changed
         applied.update(item.code for item in chosen)
-    return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")
+    return _Failure(codes, f"the fixes of {_names(codes)} do not converge, so none was applied")
 
 
 def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: str) -> _Failure:

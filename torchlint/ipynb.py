@@ -223,7 +223,7 @@ def read(text: str) -> Document:
         lines = NEWLINE.split(text[: error.at])
         raise SourceError(error.reason, Position(len(lines), len(lines[-1]) + 1)) from error
     except (RecursionError, MemoryError) as error:
-        raise SourceError("the notebook is nested too deeply to be read") from error
+        raise SourceError("the notebook is nested too deeply") from error
     except ValueError as error:  # a number of too many digits
         raise SourceError(f"the notebook is not valid JSON: {error}") from error
 
@@ -242,7 +242,7 @@ class _Reader:
         known: dict[str, Any] = {}
         worksheets: list[CodeCell] | None = None
         found: list[CodeCell] | None = None
-        for key in self._members("a notebook is an object"):
+        for key in self._members("a notebook must be an object"):
             if key == "cells":
                 self._count, found = 0, self._cells()
             elif key == "worksheets":
@@ -254,19 +254,19 @@ class _Reader:
             raise json.JSONDecodeError("Extra data", self._text, self._at)
         version = known.get("nbformat")
         if "nbformat" not in known:
-            raise _MalformedError("this is no notebook: it has no `nbformat`", 0)
+            raise _MalformedError("not a notebook: it has no `nbformat`", 0)
         if version not in FORMATS or isinstance(version, bool):
-            raise _MalformedError(f"notebooks of format {_short(version)} are not read, only of 3 and 4", 0)
+            raise _MalformedError(f"notebook format {_short(version)} is not supported, only 3 and 4", 0)
         wanted = found if version == 4 else worksheets
         if wanted is None:
             name = "cells" if version == 4 else "worksheets"
-            raise _MalformedError(f"this is no notebook: it has no `{name}`", 0)
+            raise _MalformedError(f"not a notebook: it has no `{name}`", 0)
         return Document(self._text, tuple(wanted if _is_python(known.get("metadata")) else ()))
 
     def _worksheets(self) -> list[CodeCell]:
         cells: list[CodeCell] = []
-        for _ in self._items("`worksheets` is a list"):
-            for key in self._members("a worksheet is an object"):
+        for _ in self._items("`worksheets` must be a list"):
+            for key in self._members("a worksheet must be an object"):
                 if key == "cells":
                     cells += self._cells()
                 else:
@@ -275,7 +275,7 @@ class _Reader:
 
     def _cells(self) -> list[CodeCell]:
         cells = []
-        for _ in self._items("`cells` is a list"):
+        for _ in self._items("`cells` must be a list"):
             self._count += 1
             if self._count > _MOST_CELLS:
                 raise _MalformedError(f"the notebook has more than {_MOST_CELLS} cells", self._at)
@@ -290,7 +290,7 @@ class _Reader:
         start = self._at
         known: dict[str, Any] = {}
         place: tuple[int, int] | None = None
-        for key in self._members("a cell is an object"):
+        for key in self._members("a cell must be an object"):
             begin, known[key] = self._at, self._value()
             if key in ("source", "input") and isinstance(known[key], (str, list)):
                 place = begin, self._at
@@ -313,7 +313,7 @@ class _Reader:
             gaps: tuple[str, ...] = ()
         else:
             cuts = [start]
-            for _ in self._items("a source is a list"):
+            for _ in self._items("a source must be a list"):
                 self._skip()
                 cuts.append(self._at)
                 literals.append(self._literal())
@@ -327,7 +327,7 @@ class _Reader:
         start = self._at
         value = self._value()
         if not isinstance(value, str):
-            raise _MalformedError(f"the source of cell {self._count} holds something other than text", start)
+            raise _MalformedError(f"the source of cell {self._count} is not text", start)
         return Piece(value, self._text[start + 1 : self._at - 1])
 
     def _members(self, what: str) -> Iterator[str]:
@@ -360,7 +360,7 @@ class _Reader:
         if self._text[self._at : self._at + 1] != bracket:
             start = self._at
             self._value()
-            raise _MalformedError(f"this is no notebook: {what}", start)
+            raise _MalformedError(f"not a notebook: {what}", start)
         self._at += 1
 
     def _closes(self, bracket: str) -> bool:

@@ -19,11 +19,11 @@ _REASONS = {
     Cause.MODULE_METHOD: "the loop runs a module",
     Cause.GIVEN_MODEL: "the loop runs `{name}` on the device",
     Cause.COMPUTATION: "the loop computes on the device",
-    Cause.BATCHES: "the loop goes over batches that the model works on",
+    Cause.BATCHES: "the loop iterates over batches for the model",
     Cause.METHOD: "`{name}` runs at every step",
     Cause.LIGHTNING: "Lightning calls `{name}` for every batch",
     Cause.HOOK: "the hook runs at every step",
-    Cause.TRAINING_STEP: "each call of `{name}` is a step of training",
+    Cause.TRAINING_STEP: "each call of `{name}` is a training step",
 }
 
 

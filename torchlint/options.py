@@ -45,15 +45,15 @@ class Kind(enum.Enum):
     """What a value looks like in a config file, and in words for people."""
 
     BOOL = "true or false"
-    INTEGER = "a whole number of 0 or more"
+    INTEGER = "a non-negative integer"
     STRING = "a string"
     VERSION = 'a version such as "0.1", or a range such as ">=0.1"'
     PATH = "a path"
-    CHOICE = "one of the listed words"
+    CHOICE = "one of the listed values"
     TARGET = 'a version such as "2.1", a range such as ">=2.1,<2.6", or "unknown"'
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
-    RULES_BY_PATTERN = "a table from glob pattern to a list of rules"
+    RULES_BY_PATTERN = "a table that maps glob patterns to lists of rules"
     REPORTS = "a list of formats, each with a file"
 
 
@@ -140,7 +140,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FIX,
-            "Count unsafe fixes as fixes too: likely right, but something outside the file could notice.",
+            "Also apply unsafe fixes, which may change runtime behavior.",
             "unsafe-fixes = true",
         ),
     )
@@ -149,7 +149,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FIX,
-            "Print what --fix would change as a diff and write nothing; exit 1 if there is a change.",
+            "Print the changes of --fix as a diff without writing them; exit with 1 if there are any.",
             config=False,
             switch=True,
         ),
@@ -163,7 +163,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FIX,
-            "Apply fixes, and report nothing that is left. Implies --fix.",
+            "Apply fixes, and do not report remaining findings. Implies --fix.",
             "fix-only = true",
         ),
     )
@@ -172,7 +172,7 @@ class Options:
         metadata=_says(
             Kind.CHOICE,
             _REPORT,
-            "How findings are printed.",
+            "The output format of findings.",
             'output-format = "concise"',
             choices=FORMATS,
             env="TORCHLINT_OUTPUT_FORMAT",
@@ -195,7 +195,7 @@ class Options:
         metadata=_says(
             Kind.REPORTS,
             _REPORT,
-            "Write a further report in another format to a file. May be repeated.",
+            "Also write a report in this format to a file. May be repeated.",
             metavar="FORMAT=FILE",
             config=False,
         ),
@@ -211,7 +211,7 @@ class Options:
         metadata=_says(
             Kind.CHOICE,
             _REPORT,
-            "The least severe finding that makes the exit status 1. Notes are always shown.",
+            "The lowest severity that makes the exit status 1. Notes are always shown.",
             'fail-on = "note"',
             choices=("note", "warning", "error"),
         ),
@@ -255,7 +255,7 @@ class Options:
         metadata=_says(
             Kind.PATH,
             _REPORT,
-            "Neither report nor fix the findings that this file lists.",
+            "Neither report nor fix the findings listed in this file.",
             'baseline = "torchlint-baseline.json"',
             metavar="FILE",
         ),
@@ -265,14 +265,16 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _REPORT,
-            "Write what is found to the baseline, and take out what was fixed in the files checked.",
+            "Add new findings to the baseline, and remove those that were fixed in the checked files.",
             config=False,
             switch=True,
         ),
     )
     ignore_baseline: bool = field(
         default=False,
-        metadata=_says(Kind.BOOL, _REPORT, "Report what the baseline lists, too.", config=False, switch=True),
+        metadata=_says(
+            Kind.BOOL, _REPORT, "Also report the findings listed in the baseline.", config=False, switch=True
+        ),
     )
     show_files: bool = field(
         default=False,
@@ -282,15 +284,15 @@ class Options:
     )
     show_settings: bool = field(
         default=False,
-        metadata=_says(Kind.BOOL, _REPORT, "Print the settings that a file gets.", config=False, switch=True),
+        metadata=_says(Kind.BOOL, _REPORT, "Print the settings used for a file.", config=False, switch=True),
     )
     select: tuple[str, ...] = field(
         default=DEFAULT_SELECT,
         metadata=_says(
             Kind.RULES,
             _RULES,
-            "Enable only these rules. A prefix such as TL2 or TL leaves opt-in rules off; "
-            "their code, their name or ALL turns them on.",
+            "Enable only these rules. A prefix such as TL2 or TL does not enable opt-in rules; "
+            "their code, their name or ALL does.",
             'select = ["TL1", "TL2", "TL301"]',
             per_file=True,
         ),
@@ -300,7 +302,7 @@ class Options:
         metadata=_says(
             Kind.RULES,
             _RULES,
-            "Disable these rules. Where a rule is both selected and ignored the more specific wins.",
+            "Disable these rules. If a rule is both selected and ignored, the more specific selector wins.",
             'ignore = ["TL302", "loader-without-workers"]',
             per_file=True,
         ),
@@ -310,7 +312,7 @@ class Options:
         metadata=_says(
             Kind.RULES,
             _RULES,
-            "Enable these rules on top of the selected ones.",
+            "Enable these rules in addition to the selected ones.",
             'extend-select = ["TL311"]',
             per_file=True,
         ),
@@ -320,7 +322,7 @@ class Options:
         metadata=_says(
             Kind.RULES_BY_PATTERN,
             _RULES,
-            "Disable rules in the files that match a glob; `!` in front means all other files.",
+            "Disable rules in files that match a glob; a leading `!` negates it.",
             'per-file-ignores = { "tests/**" = ["TL2"], "__init__.py" = ["ALL"] }',
             metavar="GLOB:RULE",
             per_file=True,
@@ -331,7 +333,7 @@ class Options:
         metadata=_says(
             Kind.RULES_BY_PATTERN,
             _RULES,
-            "As per-file-ignores, on top of those of an extended file.",
+            "Like per-file-ignores, in addition to those of an extended config file.",
             'extend-per-file-ignores = { "examples/**" = ["TL1"] }',
             metavar="GLOB:RULE",
             per_file=True,
@@ -342,7 +344,7 @@ class Options:
         metadata=_says(
             Kind.RULES,
             _RULES,
-            "Offer fixes of these rules only.",
+            "Only fix these rules.",
             'fixable = ["TL1", "TL301"]',
             per_file=True,
         ),
@@ -378,8 +380,8 @@ class Options:
         metadata=_says(
             Kind.TARGET,
             _RULES,
-            "The PyTorch releases that may run the code: 2.1 (and newer), a range, or unknown. Without it: "
-            "the lowest release that the project's declarations admit, else the installed one, else unknown.",
+            "The PyTorch releases that the code supports: 2.1 (and newer), a range, or unknown. By default "
+            "those that the project's dependencies allow, else the installed one, else unknown.",
             'target-torch = "2.1"',
             metavar="VERSION",
             env="TORCHLINT_TARGET_TORCH",
@@ -391,7 +393,7 @@ class Options:
         metadata=_says(
             Kind.INTEGER,
             _RULES,
-            "The number of data loader workers that fixes write.",
+            "The `num_workers` of data loaders that fixes set.",
             "workers = 8",
             cli=False,
             per_file=True,
@@ -399,14 +401,14 @@ class Options:
     )
     ignore_noqa: bool = field(
         default=False,
-        metadata=_says(Kind.BOOL, _RULES, "Do not obey suppression comments.", config=False, switch=True),
+        metadata=_says(Kind.BOOL, _RULES, "Ignore suppression comments.", config=False, switch=True),
     )
     add_noqa: str | None = field(
         default=None,
         metadata=_says(
             Kind.STRING,
             _RULES,
-            "Silence every finding by a comment, with this reason if one is given.",
+            "Add a suppression comment for every finding, with an optional reason.",
             metavar="[=REASON]",
             config=False,
             optional=True,
@@ -417,8 +419,8 @@ class Options:
         metadata=_says(
             Kind.STRING,
             _FILES,
-            "Report and fix only what is on lines that differ from where HEAD branched off this commit. "
-            "What is not committed, and files that git does not track, count as changed.",
+            "Only report and fix lines changed since HEAD branched off this commit. "
+            "Uncommitted changes and untracked files count as changed.",
             metavar="REF",
             config=False,
         ),
@@ -428,7 +430,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FILES,
-            "Check what is staged in git, and report only what is on lines that differ from HEAD.",
+            "Check the files staged in git, and only report lines that differ from HEAD.",
             config=False,
             switch=True,
         ),
@@ -438,7 +440,7 @@ class Options:
         metadata=_says(
             Kind.PATTERNS,
             _FILES,
-            "Leave out files and directories that match, in .gitignore syntax. Replaces the usual ones.",
+            "Exclude matching files and directories, in .gitignore syntax. Replaces the defaults.",
             'exclude = ["third_party", "*_pb2.py"]',
             per_file=True,
         ),
@@ -448,7 +450,7 @@ class Options:
         metadata=_says(
             Kind.PATTERNS,
             _FILES,
-            "Leave these out as well as what exclude says.",
+            "Exclude these in addition to those in exclude.",
             'extend-exclude = ["legacy/"]',
             per_file=True,
         ),
@@ -458,7 +460,7 @@ class Options:
         metadata=_says(
             Kind.PATTERNS,
             _FILES,
-            "Which files of a directory are checked. A file named on the command line always is.",
+            "The files to check in a directory. Files named on the command line are always checked.",
             'include = ["*.py"]',
             cli=False,
             per_file=True,
@@ -469,7 +471,7 @@ class Options:
         metadata=_says(
             Kind.PATTERNS,
             _FILES,
-            "Check these as well as what include says.",
+            "Check these in addition to those in include.",
             'extend-include = ["*.pyi"]',
             cli=False,
             per_file=True,
@@ -480,7 +482,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FILES,
-            "Leave out what .gitignore and its like leave out.",
+            "Exclude files that .gitignore and similar files exclude.",
             "respect-gitignore = false",
         ),
     )
@@ -489,7 +491,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FILES,
-            "Leave out excluded files even if they are named on the command line.",
+            "Exclude files even if they are named on the command line.",
             "force-exclude = true",
         ),
     )
@@ -498,7 +500,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FILES,
-            "Judge each file by what the other files of its project say, too.",
+            "Take the other files of a project into account when checking a file.",
             "project = false",
             per_file=True,
         ),
@@ -508,9 +510,8 @@ class Options:
         metadata=_says(
             Kind.CHOICE,
             _FILES,
-            "Whether others may import what the project exports (`library`), or all code that uses it is "
-            "part of the project (`application`). With `auto`, the packages of a project with build metadata "
-            "are a library.",
+            "Whether code outside the project may use what it exports (`library`), or not (`application`). "
+            "With `auto`, the packages of a project with build metadata are a library.",
             'project-kind = "application"',
             choices=(AUTO, "library", "application"),
             per_file=True,
@@ -521,7 +522,7 @@ class Options:
         metadata=_says(
             Kind.INTEGER,
             _FILES,
-            "Do not read files of more bytes than this, notebooks of more than ten times as many, and say so "
+            "Do not read files larger than this, or notebooks larger than ten times this, and report them "
             "(TL001); 0 means no limit.",
             "max-file-size = 20_000_000",
             metavar="BYTES",
@@ -533,7 +534,7 @@ class Options:
         metadata=_says(
             Kind.PATH,
             _FILES,
-            "The name of what is read from standard input with `-`.",
+            "The file name to use for standard input (`-`).",
             metavar="FILE",
             config=False,
         ),
@@ -543,7 +544,7 @@ class Options:
         metadata=_says(
             Kind.INTEGER,
             _RUN,
-            "Number of worker processes; 0 means one for each processor.",
+            "Number of worker processes; 0 means one per processor.",
             metavar="N",
             short="-j",
             env="TORCHLINT_JOBS",
@@ -555,7 +556,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _RUN,
-            "Check again whenever files change, until interrupted.",
+            "Check again whenever a file changes, until interrupted.",
             short="-w",
             config=False,
             switch=True,
@@ -566,7 +567,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _RUN,
-            "Check every file anew, and remember nothing.",
+            "Neither read nor write the cache.",
             short="-n",
             env="TORCHLINT_NO_CACHE",
             config=False,
@@ -578,7 +579,7 @@ class Options:
         metadata=_says(
             Kind.PATH,
             _RUN,
-            "Where results are kept between runs, instead of in the user's cache folder.",
+            "The cache directory, instead of the one in the user's cache folder.",
             'cache-dir = ".torchlint_cache"',
             metavar="FOLDER",
             env="TORCHLINT_CACHE_DIR",
@@ -589,7 +590,7 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _RUN,
-            "Say on standard error which rules take how long. Every file is checked anew.",
+            "Print the time that each rule takes to standard error. Ignores the cache.",
             config=False,
             switch=True,
         ),
@@ -599,7 +600,7 @@ class Options:
         metadata=_says(
             Kind.VERSION,
             _RUN,
-            "Refuse to run with another version of torchlint.",
+            "Require this version of torchlint.",
             'required-version = ">=0.1"',
             cli=False,
         ),
@@ -619,7 +620,7 @@ class Options:
 EXTEND = Setting(
     Kind.PATH,
     Section.RUNNING,
-    "Another config file to start from; what this file says wins.",
+    "Another config file to inherit from; values in this file take precedence.",
     'extend = "../pyproject.toml"',
     cli=False,
     per_file=True,
@@ -678,7 +679,7 @@ def convert(name: str, value: object, root: Path) -> Any:
         return Target.parse(value, "target-torch")
     if kind in (Kind.PATTERNS, Kind.RULES_BY_PATTERN) and isinstance(value, (list, tuple, dict)):
         if len(value) > _MOST_PATTERNS:
-            raise ValueError(f"it has {len(value)} patterns, and {_MOST_PATTERNS} are allowed")
+            raise ValueError(f"it has {len(value)} patterns, but at most {_MOST_PATTERNS} are allowed")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
         return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
@@ -691,8 +692,8 @@ def _pattern(text: str, root: Path) -> Pattern:
     # before two stars, it is there to separate directories, and would match nothing.
     if re.fullmatch(r"(?:[^\\]|\\(?![A-Za-z0-9_.]|\*\*).)*", text, re.DOTALL) is None:
         raise ValueError(
-            f"`{text}` is not a glob pattern: directories are separated by `/`, and a backslash takes the "
-            "special character behind it literally"
+            f"`{text}` is not a glob pattern: separate directories with `/`, and use a backslash only to "
+            "escape a special character"
         )
     return Pattern(text, root)
 

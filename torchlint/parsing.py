@@ -67,7 +67,7 @@ class Problem:
     end: Position
 
 
-TOO_DEEP = Problem("the program is nested too deeply to be read", Position(1, 1), Position(1, 2))
+TOO_DEEP = Problem("the program is nested too deeply", Position(1, 1), Position(1, 2))
 
 
 class UnreadableError(Exception):
@@ -119,7 +119,7 @@ def parse(text: str) -> SyntaxTree:
         # An editor, or a cookie such as `unicode_escape`, may give what no file in UTF-8 can hold.
         before = NEWLINE.split(text[: error.start])
         place = Position(len(before), len(before[-1]) + 1)
-        raise UnreadableError(_problem_at("half of a surrogate pair is no character", place)) from error
+        raise UnreadableError(_problem_at("an unpaired surrogate is not a character", place)) from error
     except BaseException as error:
         # A panic of the native parser is raised as a class that no `except Exception` catches.
         if type(error).__name__ != "PanicException":

@@ -197,12 +197,12 @@ def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
     for rule in found:
         amiss = _amiss(rule)
         if amiss:
-            raise RegistryError(f"the rule {_home(rule)} is not declared as rules are: {amiss}")
+            raise RegistryError(f"the rule {_home(rule)} is declared incorrectly: {amiss}")
         for known, key in ((by_code, rule.code), (by_name, rule.name)):
             if key in known:
                 raise RegistryError(
                     f"two rules are called `{key}`: {_home(known[key])} and {_home(rule)}; "
-                    "a rule pack must use codes and names of its own"
+                    "a rule pack must use unique codes and names"
                 )
             known[key] = rule
     return MappingProxyType(dict(sorted(by_code.items())))
@@ -214,10 +214,10 @@ def _amiss(rule: Any) -> str:
     Nobody but their authors checks the types of rule packs.
     """
     if not isinstance(rule.code, str) or not re.fullmatch(r"[A-Z]+[0-9]+", rule.code):
-        return f"`{rule.code}` is no code: capital letters, then digits"
+        return f"`{rule.code}` is not a valid code: use capital letters, then digits"
     name = r"(?![a-z]+[0-9]+$)[a-z][a-z0-9]*(-[a-z0-9]+)*"
     if not isinstance(rule.name, str) or not re.fullmatch(name, rule.name):
-        return f"`{rule.name}` is no name: lower-case words joined by hyphens"
+        return f"`{rule.name}` is not a valid name: use lower-case words joined by hyphens"
     if not isinstance(rule.severity, Severity):
         return f"its severity is `{rule.severity!r}`, not NOTE, WARNING or ERROR"
     if rule.fix not in get_args(FixKind):
@@ -254,7 +254,7 @@ def _modules(packs: Iterable[Pack]) -> Iterator[str]:
             yield from _modules_under(pack.module)
         except Exception as error:
             # Whatever it is: finding the modules of a package runs its ``__init__``.
-            raise RegistryError(f"the rule pack {pack} does not load: {error!r}") from error
+            raise RegistryError(f"the rule pack {pack} cannot be imported: {error!r}") from error
 
 
 def _modules_under(name: str) -> Iterator[str]:
@@ -283,7 +283,9 @@ def _imported(module: str) -> Iterator[Rule]:
     except Exception as error:
         if module.startswith(_BUILT_IN):
             raise
-        raise RegistryError(f"the module `{module}`{_of_pack(module)} does not load: {error!r}") from error
+        raise RegistryError(
+            f"the module `{module}`{_of_pack(module)} cannot be imported: {error!r}"
+        ) from error
     for value in namespace.values():
         if isinstance(value, Rule) and value.check.__module__ == module:
             yield value

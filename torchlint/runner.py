@@ -366,7 +366,7 @@ def _source(data: bytes, path: Path, most: int) -> Source:
     source = reading.from_bytes(data, path)
     if most and len(source.text) > most:
         size = len(source.text)
-        raise SourceError(f"cannot read the file: it has {size} characters of code, and {most} are allowed")
+        raise SourceError(f"cannot read the file: it has {size} characters of code; the limit is {most}")
     return source
 
 
@@ -604,7 +604,7 @@ def _encoded(data: bytes, source: Source) -> bytes:
     """
     original = reading.from_bytes(data, source.path)
     if original.to_bytes() != data:
-        raise SourceError(f"cannot write the fixes: {source.encoding} does not give the same bytes back")
+        raise SourceError(f"cannot write the fixes: the file does not round-trip through {source.encoding}")
     return source.to_bytes()
 
 
@@ -803,7 +803,7 @@ class _Files:
     def hindrance(self, path: Path) -> str | None:
         """Why a file cannot be changed in this run; None if it can."""
         if path not in self._items:
-            return f"`{path.name}` is not among the files that are checked"
+            return f"`{path.name}` is not among the checked files"
         if not self._mode.fixes:
             return None
         course = self._course(path)
@@ -943,7 +943,7 @@ def _of_chunk(
                 try:
                     yield from _submit(lonely, [item], mode).result()
                 except BrokenProcessPool:
-                    yield _Outcome(_failed(item.path, f"the process that checked {item.path.name} died"))
+                    yield _Outcome(_failed(item.path, f"the process checking {item.path.name} died"))
 
 
 def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
@@ -994,9 +994,11 @@ def _starting() -> Iterator[None]:
     except (OSError, EOFError) as error:
         # An end of file is the last that is heard of a process that was to start others.
         died = isinstance(error, (EOFError, ConnectionError))
-        reason = "the one that starts them died" if died else getattr(error, "strerror", None) or str(error)
+        reason = (
+            "the process that starts them died" if died else getattr(error, "strerror", None) or str(error)
+        )
         raise PoolError(
-            f"the processes that check files cannot be started: {reason}; `--jobs 1` needs none"
+            f"worker processes cannot be started: {reason}; use `--jobs 1` to run without them"
         ) from error
 
 

@@ -74,14 +74,14 @@ def _rule(rules: Mapping[str, Rule]) -> dict[str, Any]:
     """A selector: one that is known, or one that may be a rule pack's."""
     prefixes = {code[:end] for code in rules for end in range(_letters(code), len(code))}
     said = {
-        ALL: "Every rule, also those that are off by default.",
-        **{prefix: f"The rules whose codes begin with {prefix}." for prefix in sorted(prefixes)},
+        ALL: "Every rule, including opt-in rules.",
+        **{prefix: f"All rules whose code begins with {prefix}." for prefix in sorted(prefixes)},
         **{code: f"{rule.name}: {rule.summary}" for code, rule in rules.items()},
         **{rule.name: f"{code}: {rule.summary}" for code, rule in rules.items()},
     }
     own = sorted({code[: _letters(code)] for code in rules})
     return {
-        "description": "A rule code, a prefix of codes, the name of a rule, or ALL.",
+        "description": "A rule code, a code prefix, a rule name, or ALL.",
         "anyOf": [
             # Even Better TOML shows these texts beside the words that it offers.
             {"enum": list(said), "x-taplo": {"docs": {"enumValues": list(said.values())}}},

@@ -32,7 +32,7 @@ def _nearby(selector: str, rules: Mapping[str, Rule]) -> str:
     for length in range(len(selector) - 1, 0, -1):
         family = sorted(code for code in rules if code.startswith(selector[:length].upper()))
         if family and selector[length - 1].isdigit():
-            return f"; there are `{family[0]}` to `{family[-1]}`"
+            return f"; the rules are `{family[0]}` to `{family[-1]}`"
     return "; `torchlint rule --all` lists the rules"
 
 

@@ -33,7 +33,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 _HERE, _NO_REPLACE, _EXCHANGE = -100, 1, 2
 # How often somebody may save a file in the moment in which it is replaced.
 _SAVES = 100
-_UNSTORED = "it does not hold as many bytes as the system says"
+_UNSTORED = "its size does not match the size reported by the system"
 # How often a file is read from the start because its size changes meanwhile.
 _READINGS = 5
 NOTEBOOK = ".ipynb"
@@ -131,9 +131,9 @@ class Source:
         except UnicodeDecodeError as error:
             raise undecodable(body, error, encoding) from error
         except (LookupError, ValueError) as error:
-            raise SourceError(f"`{encoding}` is not an encoding of text") from error
+            raise SourceError(f"`{encoding}` is not a text encoding") from error
         if (nul := text.find("\0")) >= 0:
-            raise SourceError("the file holds a NUL byte", _end_position(text[:nul]))
+            raise SourceError("the file contains a NUL byte", _end_position(text[:nul]))
         return cls(path, text, encoding, bom, dominant_newline(text))
 
     @classmethod
@@ -163,7 +163,7 @@ class Source:
             data = text.encode(self.encoding)
         except UnicodeEncodeError as error:
             character = text[error.start]
-            raise SourceError(f"{self.encoding} cannot hold the character {character!r}") from error
+            raise SourceError(f"{self.encoding} cannot encode the character {character!r}") from error
         return codecs.BOM_UTF8 + data if self.bom else data
 
     @cached_property
@@ -266,7 +266,7 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
     """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
 
     Raises:
-        SourceError: there is no such file, it is something else, it may not be read, or it is too large.
+        SourceError: no such file, it is something else, it may not be read, or it is too large.
     """
     try:
         # Asked before it is opened: to open a device may be enough for it to do something.
@@ -328,7 +328,7 @@ def most_bytes(path: Path, most: int) -> int:
 
 def too_large(size: int, most: int) -> SourceError:
     """Why a file of ``size`` bytes is not read."""
-    return SourceError(f"cannot read the file: it has {size} bytes, and {most} are allowed")
+    return SourceError(f"cannot read the file: it has {size} bytes; the limit is {most}")
 
 
 def read_text(path: Path, most: int) -> str:
@@ -633,7 +633,7 @@ def _rename(temporary: Path, target: Path) -> None:
 
 def _reason(error: Exception, path: Path) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a broken symbolic link" if os.path.islink(path) else "there is no such file"  # noqa: PTH114
+        return "it is a broken symbolic link" if os.path.islink(path) else "no such file"  # noqa: PTH114
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)

@@ -217,7 +217,7 @@ def _check(directory: Path) -> bool:
     except SourceError:
         tag = b""
     if tag != _CONTENTS[_TAG].encode():
-        raise StoreError(f"{directory} cannot be used as a cache: it holds something else")
+        raise StoreError(f"{directory} cannot be used as a cache: it contains other files")
     return True
 
 

@@ -281,15 +281,17 @@ class _Reader:
             rest = comment.text[match.end() :].lstrip()
             # Prose may begin with the name of the tool; only what looks like a directive is judged.
             if match["open"] or not rest or rest.startswith((":", "#")):
-                hint = did_you_mean(word, verbs) or f"; there are {', '.join(f'`{verb}`' for verb in verbs)}"
+                hint = did_you_mean(word, verbs) or f"; use one of {', '.join(f'`{verb}`' for verb in verbs)}"
                 meant = closest(word, verbs)
-                remedy = f"Write `{meant}`" if meant else "Write `ignore[…]` with the rules in the brackets"
-                self._mistake(f"`{match['verb']}` is no kind of suppression{hint}", span, comment, remedy)
+                remedy = f"Use `{meant}`" if meant else "Use `ignore[…]` with the rules in brackets"
+                self._mistake(f"unknown directive `{match['verb']}`{hint}", span, comment, remedy)
             return match.end()
         close = comment.text.find("]", match.end()) if match["open"] else -1
         if close < 0:
-            remedy = f"Write `{word}[…]` with the rules in the brackets"
-            self._mistake(f"`{word}` needs rules in brackets, as in `{word}[TL202]`", span, comment, remedy)
+            remedy = f"Use `{word}[…]` with the rules in brackets"
+            self._mistake(
+                f"`{word}` requires rules in brackets, as in `{word}[TL202]`", span, comment, remedy
+            )
             return match.end()
         entries = []
         for item in _WORD.finditer(comment.text, match.end(), close):
@@ -302,8 +304,8 @@ class _Reader:
         if entries:
             self.directives.append(Directive(Verb(word), comment, whole, tuple(entries)))
         else:
-            remedy = "Name a rule in the brackets, or remove the comment"
-            self._mistake(f"`{word}[]` names no rule", whole, comment, remedy)
+            remedy = "List a rule in the brackets, or remove the comment"
+            self._mistake(f"`{word}[]` lists no rules", whole, comment, remedy)
         return close + 1
 
     def _resolve(self, text: str) -> str | None:
@@ -315,8 +317,8 @@ class _Reader:
         # Who has so many of them wrong has made no slips.
         meant = closest(text, known) if len(self.mistakes) < _MANY_MISTAKES else None
         hint = f"; did you mean `{meant}`?" if meant else ""
-        remedy = f"Write `{meant}`" if meant else "Name a rule instead, or remove the comment"
-        self._mistake(f"`{text}` is no rule{hint}", span, comment, remedy)
+        remedy = f"Use `{meant}`" if meant else "Use the code or name of a rule, or remove the comment"
+        self._mistake(f"unknown rule `{text}`{hint}", span, comment, remedy)
 
     def _mistake(self, message: str, span: Span, comment: Comment, remedy: str) -> None:
         self.mistakes.append(Mistake(message, span, comment.row, remedy))
@@ -464,7 +466,7 @@ class Suppressions:
             entries = directive.entries
             names = ", ".join(f"`{entries[number].text}`" for number in idle)
             if directive.verb is Verb.ENABLE:
-                told, advice = f"nothing has disabled {names}, enabled again here", "Remove the `enable`"
+                told, advice = f"`enable` of {names} has no matching `disable`", "Remove the `enable`"
             else:
                 told, advice = f"unused suppression of {names}", "Remove the unused suppression"
             place = entries[idle[0]].span if len(idle) == 1 else directive.span

@@ -231,7 +231,7 @@ def _combine(found: tuple[_Declared, ...], package: str) -> Target:
             return Target(lowest.lower, upper, declared.name)
     uppers = [target.upper for declared in found for target in declared.ranges]
     upper = None if None in uppers else max(upper for upper in uppers if upper is not None)
-    return Target(None, upper, f"{found[0].name}, which sets no lower bound")
+    return Target(None, upper, f"{found[0].name}, without a lower bound")
 
 
 @cache

@@ -27,22 +27,22 @@ _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mo
     fix="safe",
     on=cst.Call,
     mentions=("detect_anomaly",),
-    remedy="Remove it, or let an option switch it on",
+    remedy="Remove it, or enable it with an option",
     lasting=True,
 )
 def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.autograd.set_detect_anomaly(True)`, `detect_anomaly()` around steps of training and
-    `Trainer(detect_anomaly=True)`. What an option, a failure or a function for debugging switches on is left
-    alone, and so is what the file switches off again, and a file that checks derivatives (`gradcheck`).
+    Finds `torch.autograd.set_detect_anomaly(True)`, `detect_anomaly()` around training steps, and
+    `Trainer(detect_anomaly=True)`. The rule ignores anomaly detection that an option, a failure or a
+    debugging function turns on, that the file turns off again, and files that use `gradcheck`.
 
     ## Why is this bad?
 
-    With it autograd keeps a stack trace for every operation of the forward pass, runs the backward pass
-    operation by operation, and looks for NaN in every gradient, which waits for the device each time. It is
-    made for finding one error and not for training.
+    Anomaly detection stores a stack trace for every operation of the forward pass and checks every gradient
+    of the backward pass for NaN, which synchronizes with the device each time. It is meant for finding an
+    error, not for regular training.
 
     ## Example
 
@@ -61,13 +61,12 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
         optimizer.step()
     ```
 
-    To keep it at hand, let an option decide: `torch.autograd.set_detect_anomaly(args.debug)`.
+    To enable it on demand, use an option: `torch.autograd.set_detect_anomaly(args.debug)`.
 
     ## Fix safety
 
-    The fix removes the statement or the argument. Results stay the same; a gradient that is NaN no longer
-    ends the run. It is unsafe where the file catches errors around a backward pass. There is none for `with`
-    blocks.
+    The fix removes the statement or the argument. Results are the same, but a NaN gradient no longer ends the
+    run. It is unsafe if the file catches errors around a backward pass. There is no fix for `with` blocks.
 
     ## References
 
@@ -85,7 +84,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
         if isinstance(place, cst.WithItem):
             block = module.tree.parent(place)
             if isinstance(block, cst.With) and training_in(module, block.body) is not None:
-                remedy = f"Remove `{last_name(call.func)}`, or let an option switch it on"
+                remedy = f"Remove `{last_name(call.func)}`, or enable it with an option"
                 yield Finding(call, _MESSAGE, remedy=remedy)
         elif isinstance(place, cst.Expr) and name in _SETTING:
             yield Finding(call, _MESSAGE, fix=_fix(module, call))
@@ -96,10 +95,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
             yield Finding(call, _MESSAGE, fix=safe(module, "Remove the argument", edits))
 
 
-_MESSAGE = (
-    "anomaly detection records a stack trace for every operation and looks for NaN in every gradient; "
-    "remove it, or let an option switch it on"
-)
+_MESSAGE = "anomaly detection traces every operation and checks every gradient for NaN, which is slow"
 
 
 def _switched_off(module: Module) -> bool:

@@ -33,15 +33,14 @@ def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.autograd.gradcheck` and `gradgradcheck` in the steps of a program: in a loop that trains, in
-    `forward`, or in what they call. Tests, checks before the training and what an option asks for are left
-    alone.
+    Finds `torch.autograd.gradcheck` and `gradgradcheck` in a training loop, in `forward`, or in functions
+    called from there. The rule ignores tests, checks before training, and checks that an option enables.
 
     ## Why is this bad?
 
-    The check runs the function twice for every element of every input, in double precision, and waits for
-    each result. It tells whether a backward pass is written correctly, which does not change from step to
-    step.
+    The check runs the function twice for every element of every input, in double precision, and synchronizes
+    after each run. It verifies that the backward pass is implemented correctly, which does not change from
+    step to step.
 
     ## Example
 
@@ -64,7 +63,7 @@ def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: the check belongs into a test, which only its author can write.
+    There is no fix: the check belongs in a test, which the author has to write.
 
     ## References
 
@@ -78,7 +77,7 @@ def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     if hot is not None:
         yield Finding(
             call,
-            f"`{name.rpartition('.')[2]}` runs its function twice for every element of the inputs, at every "
-            "step; move it to a test",
+            f"`{name.rpartition('.')[2]}` runs its function twice per input element at every step; "
+            "move it to a test",
             related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
         )

@@ -35,15 +35,15 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.autograd.profiler.profile`, the profiler of old. It is an error where it is given
-    `activities`, `schedule` or `on_trace_ready`, which only `torch.profiler.profile` takes.
+    Finds the legacy profiler `torch.autograd.profiler.profile`. It is an error to pass it `activities`,
+    `schedule` or `on_trace_ready`, which only `torch.profiler.profile` accepts.
 
     ## Why is this bad?
 
-    The arguments of the one raise a `TypeError` in the other. And what the old one shows of the GPU are
-    times between events that it records around every operation, which slows the program down and is no time
-    of kernels; the newer one gets the kernels from the driver, can be scheduled to a few steps, and writes
-    traces as it goes.
+    Arguments of the new profiler raise a `TypeError` in the legacy one. On the GPU, the legacy profiler
+    records events around every operation, which slows the program down and does not show the time of
+    individual kernels. `torch.profiler.profile` records the kernels themselves, can be limited to a few steps
+    with a schedule, and writes traces during the run.
 
     ## Example
 
@@ -63,8 +63,8 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix is safe: it is offered where both profilers take the arguments, and where what is asked of the
-    result is there in both. Where nothing is said of the GPU, the fix leaves it out of the profile, too.
+    Safe: the fix is offered if both profilers accept the arguments and the program only uses results that
+    both provide. If the GPU was not profiled before, the fix does not profile it either.
 
     ## References
 
@@ -78,16 +78,14 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
     if foreign is not None:
         yield Finding(
             call,
-            f"autograd's profiler takes no `{foreign}` and raises a `TypeError`; "
-            "use `torch.profiler.profile`",
+            f"autograd's profiler raises a `TypeError` for `{foreign}`; use `torch.profiler.profile`",
             severity=ERROR,
             fix=_renamed(module, call),
         )
     elif module.target.at_least("1.9") and "use_kineto" not in given and not is_test(module):
         yield Finding(
             call,
-            "autograd's profiler times operations by events around them; `torch.profiler.profile` gets the "
-            "kernels themselves, and can be limited to a few steps",
+            "the legacy autograd profiler times operations, not kernels; use `torch.profiler.profile`",
             fix=_fix(module, call, given),
         )
 

@@ -20,28 +20,25 @@ from .shares import whole_data
     measured=False,
     on=cst.Call,
     mentions=("DataLoader", "DataParallel|fully_shard|deepspeed|replicate"),
-    remedy=(
-        "Pass `sampler=DistributedSampler(…)` in the place of `shuffle`, and tell it each epoch by "
-        "`set_epoch`"
-    ),
+    remedy="Pass `sampler=DistributedSampler(…)` instead of `shuffle`, and call `set_epoch` every epoch",
 )
 def distributed_sampler_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds loaders without a sampler over whose batches a model is trained that is wrapped for several
-    processes: in `DistributedDataParallel`, in FSDP, or as an engine of DeepSpeed.
+    Finds loaders without a sampler whose batches train a model that is wrapped for several processes: in
+    `DistributedDataParallel`, in FSDP, or as a DeepSpeed engine.
 
-    Loaders that are made for one process only are left alone, and so are datasets that hold a share of the
-    data already, random streams that are seeded by rank, and programs in which Accelerate, Lightning or
-    another framework hands out the data.
+    The rule ignores loaders created in one process only, datasets that already hold one share of the data,
+    random streams seeded by rank, and programs in which Accelerate, Lightning or another framework
+    distributes the data.
 
     ## Why is this bad?
 
-    Each process has a loader of its own. Without `DistributedSampler`, which gives it its share, each goes
-    through all of the data: an epoch on eight devices takes as long as on one, and eight times as many steps
-    as it should. Where the processes are seeded alike, or do not shuffle, all of them compute the same
-    batches, and the average of their gradients is the gradient of one.
+    Each process has its own loader. Without a `DistributedSampler`, which gives each process its share, every
+    process iterates over all of the data: on eight devices an epoch takes as long as on one device and trains
+    on every sample eight times. If the processes use the same seed or do not shuffle, all of them compute the
+    same batches, and averaging their gradients changes nothing.
 
     ## Example
 
@@ -67,8 +64,7 @@ def distributed_sampler_missing(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    There is no fix: the batch size and the learning rate were chosen for the number of steps that an epoch
-    has now.
+    There is no fix: batch size and learning rate were chosen for the current number of steps per epoch.
 
     ## References
 
@@ -78,9 +74,9 @@ def distributed_sampler_missing(call: cst.Call, module: Module) -> Iterator[Find
     found = whole_data(module, call)
     if found is None:
         return
-    data = "goes through all of the data" if found.shuffled else "computes the same batches"
+    what = "trains on the full dataset" if found.shuffled else "computes the same batches"
     yield Finding(
         call,
-        f"every process {data}: this loader has no `DistributedSampler` to give each its share",
-        related=((found.wrapper.call, "spreads the model over several processes"),),
+        f"every process {what}, because this loader has no `DistributedSampler`",
+        related=((found.wrapper.call, "the model is distributed here"),),
     )

@@ -26,19 +26,18 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds models that are given to `FullyShardedDataParallel` without an `auto_wrap_policy`, or to
-    `fully_shard`, as a whole, where nothing in the file shards the parts of any model.
+    Finds models passed as a whole to `FullyShardedDataParallel` without an `auto_wrap_policy`, or to
+    `fully_shard`, in a file that shards no parts of a model.
 
-    Where every release that may run the program has `fully_shard` (2.6), the first use of
-    `FullyShardedDataParallel` is a note otherwise: PyTorch calls it FSDP1, and deprecated. There it is
-    `fully_shard` that whole models are to be sharded with.
+    If every torch release that the project supports has `fully_shard` (since 2.6), other uses of
+    `FullyShardedDataParallel` are reported once as a note, because PyTorch deprecates FSDP1.
 
     ## Why is this bad?
 
-    A unit is gathered as a whole before its forward pass. With one unit all parameters are on each device at
-    once, so that sharding saves only what the optimizer keeps, and what gradients and parameters take between
-    steps; and there is no next unit to gather while this one computes: the device waits. With a unit for each
-    block it holds the parameters of a block or two, and gathers the next one meanwhile.
+    FSDP gathers a unit as a whole before its forward pass. With a single unit, all parameters are on each
+    device at the same time, and sharding only saves memory for the optimizer state and between steps. There
+    is also no next unit to gather during computation, so the device waits for communication. With one unit
+    per block, a device holds the parameters of one or two blocks, and gathers the next one while it computes.
 
     ## Example
 
@@ -56,7 +55,7 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     fully_shard(model)
     ```
 
-    With FSDP1 a policy does the same:
+    With FSDP1, use a policy:
 
     ```python
     policy = ModuleWrapPolicy({Block})
@@ -65,7 +64,7 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: which parts of the model are the blocks is for the author to say.
+    There is no fix: which parts of the model form a unit is a decision for the author.
 
     ## References
 
@@ -77,17 +76,18 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     if wrapper is None:
         return
     if single_unit(module, wrapper):
-        how = "apply `fully_shard` to each block before the model"
+        remedy = "Apply `fully_shard` to each block, and then to the model"
         if wrapper.wrapping is Wrapping.FSDP and not has_second_generation(module):
-            how = "pass an `auto_wrap_policy` that makes a unit of each block"
-        what = (
-            "the model is sharded as one unit: all of its parameters are gathered at once, before it computes"
+            remedy = "Pass an `auto_wrap_policy` that wraps each block"
+        yield Finding(
+            call,
+            "sharding the model as one unit gathers all parameters at once, without overlapping computation",
+            remedy=remedy,
         )
-        yield Finding(call, f"{what}; {how}", remedy=f"{how[0].upper()}{how[1:]}")
     elif superseded(module, wrapper):
         yield Finding(
             call,
-            "`FullyShardedDataParallel` is FSDP1, which PyTorch has deprecated for `fully_shard`",
+            "`FullyShardedDataParallel` (FSDP1) is deprecated in favor of `fully_shard`",
             severity=NOTE,
             remedy="Apply `fully_shard` to each block, and then to the model",
         )

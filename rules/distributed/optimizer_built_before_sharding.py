@@ -27,17 +27,17 @@ def optimizer_built_before_sharding(call: cst.Call, module: Module) -> Iterator[
     """
     ## What it does
 
-    Finds optimizers made with the parameters that a model has before it is given to
-    `FullyShardedDataParallel` or `fully_shard`.
+    Finds optimizers created with the parameters of a model that is later passed to `FullyShardedDataParallel`
+    or `fully_shard`.
 
-    `FullyShardedDataParallel(..., use_orig_params=True)` keeps the parameters, and nothing is said there;
-    nor of `DistributedDataParallel`, which leaves them alone.
+    The rule ignores `FullyShardedDataParallel(..., use_orig_params=True)` and `DistributedDataParallel`,
+    which keep the parameters.
 
     ## Why is this bad?
 
-    Sharding puts new parameters in the place of the old ones: one flat parameter for each unit with FSDP1,
-    sharded tensors with `fully_shard`. The optimizer still has the old ones. They get no gradients, so that
-    `step()` passes over them, and the model is not trained at all, without any error.
+    Sharding replaces the parameters of the model: by one flat parameter per unit with FSDP1, by sharded
+    tensors with `fully_shard`. The optimizer still holds the old ones. They receive no gradients, so `step()`
+    skips them, and the model is not trained, without any error.
 
     ## Example
 
@@ -55,7 +55,7 @@ def optimizer_built_before_sharding(call: cst.Call, module: Module) -> Iterator[
 
     ## Fix safety
 
-    There is no fix: what stands between the two lines may need one of them.
+    There is no fix: code between the two lines may depend on their order.
 
     ## References
 
@@ -68,7 +68,7 @@ def optimizer_built_before_sharding(call: cst.Call, module: Module) -> Iterator[
     name = "fully_shard" if wrapper.wrapping is Wrapping.FULLY_SHARD else "FullyShardedDataParallel"
     yield Finding(
         call,
-        f"this optimizer steps nothing: `{name}` puts other parameters in the place of these afterwards",
-        related=((wrapper.call, "replaces the parameters"),),
-        remedy=f"Make the optimizer after the call of `{last_name(wrapper.call.func)}`",
+        f"this optimizer has no effect: `{name}` later replaces its parameters",
+        related=((wrapper.call, "the parameters are replaced here"),),
+        remedy=f"Create the optimizer after the call of `{last_name(wrapper.call.func)}`",
     )

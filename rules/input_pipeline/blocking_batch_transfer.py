@@ -1,4 +1,4 @@
-"""TL103: a batch in pinned memory is moved while the host waits."""
+"""TL103: a batch in pinned memory is copied with a blocking transfer."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     """
     ## What it does
 
-    Finds `.to(device)` and `.cuda()` of a batch from a loader with pinned memory, without
-    `non_blocking=True`; and a part of a batch that is sent blocking beside one that is not. The parts of a
-    batch are treated alike: if one of them has to be sent blocking, for example because it is cast first
-    and so is no longer in pinned memory, the others are left alone.
+    Finds `.to(device)` and `.cuda()` without `non_blocking=True` on batches of a loader with pinned memory.
+    It also finds a blocking transfer of one part of a batch whose other parts are transferred with
+    `non_blocking=True`. If any part has to be transferred with a blocking copy, for example because it is
+    cast first and therefore no longer pinned, the rule ignores the whole batch.
 
     ## Why is this bad?
 
-    The host waits until the copy is done before it enqueues the work of the step. From pinned memory the
-    copy can run by itself: the host goes on, and the device orders the copy before what uses it.
+    The host waits for the copy to finish before it launches the kernels of the step. A copy from pinned
+    memory can be asynchronous: the host continues, and the stream runs the copy before the kernels that use
+    it.
 
     ## Example
 
@@ -52,10 +53,9 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
 
     ## Fix safety
 
-    Safe: work on the device that uses the copy waits for it. Copies from the device to the host are never
-    touched, since there the host would read too early. The fix is unsafe, for all parts of a batch, where a
-    collate function of another file may build objects of its own class, whose `to` might not take the
-    argument.
+    Safe: kernels on the device wait for the copy. Device-to-host copies are never changed, because the host
+    could read the data too early. The fix is unsafe if a collate function in another file may build objects
+    of its own class, whose `to` might not accept the argument.
 
     ## References
 
@@ -68,7 +68,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     grade = safe if transfer.tensor else unsafe
     yield Finding(
         call,
-        "the host waits for this copy, although the batch is in pinned memory",
+        "this copy from pinned memory blocks the host; pass `non_blocking=True`",
         fix=grade(module, "Set `non_blocking=True`", _unblocked(module, call)),
         remedy="Pass `non_blocking=True`",
     )

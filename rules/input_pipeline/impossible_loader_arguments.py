@@ -1,4 +1,4 @@
-"""TL105: combinations of loader arguments that raise."""
+"""TL105: arguments of `DataLoader` that raise when combined."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     """
     ## What it does
 
-    Finds arguments of `DataLoader` that exclude one another: options of worker processes without workers
-    (`persistent_workers`, `prefetch_factor`, `timeout`, `multiprocessing_context`), `sampler` with
-    `shuffle`, `batch_sampler` with `batch_size`, `shuffle`, `sampler` or `drop_last`, `batch_size=None`
-    with `drop_last`, and an `IterableDataset` with `shuffle` or a sampler. Unit tests, which see to it that
-    such calls raise, are left alone. Options of worker processes may stand in a configuration file that the
-    program reads; they are found there as a warning, since a command line may ask for workers.
+    Finds arguments of `DataLoader` that cannot be combined: options of worker processes without workers
+    (`persistent_workers`, `prefetch_factor`, `timeout`, `multiprocessing_context`), `sampler` with `shuffle`,
+    `batch_sampler` with `batch_size`, `shuffle`, `sampler` or `drop_last`, `batch_size=None` with
+    `drop_last`, and an `IterableDataset` with `shuffle` or a sampler. Unit tests are ignored, since they may
+    check that the call raises. Options of worker processes in a configuration file that the program reads are
+    reported there as a warning, since the command line may ask for workers.
 
     ## Why is this bad?
 
-    The constructor raises `ValueError` (a `timeout` without workers fails an assertion when the loader is
-    iterated).
+    The constructor raises `ValueError`. A `timeout` without workers fails an assertion when the loader is
+    iterated.
 
     ## Example
 
@@ -59,11 +59,11 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    Safe where the argument says nothing beside the other: it is dropped. That holds for options of workers
-    without workers, for `shuffle=True` beside a sampler that draws at random, and for a `batch_size` or
-    `drop_last` that the batch sampler has too. No fix is offered where the two ask for different things, and
-    where the program catches the error or asserts that it is raised. In a configuration file the fix is
-    unsafe: the option may be meant for runs that ask for workers.
+    Safe if the argument is redundant: options of workers without workers, `shuffle=True` next to a sampler
+    that draws at random, and a `batch_size` or `drop_last` that the batch sampler already has. The fix
+    removes it. There is no fix if the two arguments contradict each other, or if the program catches the
+    error or asserts that it is raised. In a configuration file the fix is unsafe: the option may be meant for
+    runs with workers.
 
     ## References
 
@@ -110,19 +110,19 @@ def _message(conflict: Conflict) -> str:
     name = conflict.argument
     match conflict.refusal:
         case Refusal.NO_WORKERS:
-            return f"`{name}` needs worker processes, and `num_workers` is 0"
+            return f"`{name}` requires worker processes, but `num_workers` is 0"
         case Refusal.NO_BATCHES:
-            return "`batch_size=None` makes no batches, so none can be dropped"
+            return "`batch_size=None` disables batching, which rules out `drop_last`"
         case Refusal.ITERABLE_DATASET:
-            return f"an `IterableDataset` decides its own order: `{name}` raises"
+            return f"`DataLoader` does not accept `{name}` with an `IterableDataset`"
         case Refusal.SAMPLER if conflict.sometimes:
-            return f"`sampler` decides the order where there is one: `{name}=True` raises then"
+            return f"`{name}=True` raises whenever `sampler` is not `None`"
         case Refusal.BATCH_SAMPLER if name != "shuffle":
-            return f"`batch_sampler` excludes `{name}`"
+            return f"`{name}` and `batch_sampler` are mutually exclusive"
         case Refusal.SAMPLER:
-            return f"`sampler` decides the order already: `{name}=True` raises"
+            return f"`{name}=True` and `sampler` are mutually exclusive"
         case Refusal.BATCH_SAMPLER:
-            return f"`batch_sampler` decides the order already: `{name}=True` raises"
+            return f"`{name}=True` and `batch_sampler` are mutually exclusive"
 
 
 def _is_expected(module: Module, call: cst.Call) -> bool:

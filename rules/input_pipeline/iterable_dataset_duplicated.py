@@ -1,4 +1,4 @@
-"""TL106: every worker process yields the whole of an iterable dataset."""
+"""TL106: every worker process yields the whole iterable dataset."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from torchlint.semantics.module import Module
     measured=False,
     on=cst.Call,
     mentions=("DataLoader", "IterableDataset"),
-    remedy="Ask `get_worker_info()` in `__iter__`, and yield every `num_workers`-th item from `id` on",
+    remedy="Use `get_worker_info()` in `__iter__` to yield every `num_workers`-th item, starting at `id`",
 )
 def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds an `IterableDataset` of this file whose `__iter__` never asks for `get_worker_info()`, given to a
+    Finds an `IterableDataset` in this file whose `__iter__` does not call `get_worker_info()`, passed to a
     `DataLoader` with workers.
 
     ## Why is this bad?
 
-    Each worker process iterates its own copy of the dataset. If none of them knows its share, all of them
-    yield everything: with four workers an epoch has every sample four times, metrics are counted four
-    times, and nothing fails.
+    Each worker process iterates over its own copy of the dataset. Unless `__iter__` splits the data between
+    them, every worker yields all of it: with four workers an epoch contains each sample four times, metrics
+    count each sample four times, and no error is raised.
 
     ## Example
 
@@ -59,7 +59,7 @@ def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    No fix: how to share the data out is for the author to say.
+    There is no fix: how to split the data is a decision for the author.
 
     ## References
 
@@ -74,6 +74,6 @@ def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Find
     if method is not None:
         yield Finding(
             call,
-            "every worker yields the whole dataset: its `__iter__` ignores `get_worker_info()`",
-            related=((method.name, "the same for every worker"),),
+            "every worker yields the whole dataset: `__iter__` does not use `get_worker_info()`",
+            related=((method.name, "yields the same items in every worker"),),
         )

@@ -1,4 +1,4 @@
-"""TL102: batches go to an accelerator from memory that it cannot read by itself."""
+"""TL102: batches are copied to an accelerator from pageable memory."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     """
     ## What it does
 
-    Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. A `DataLoader` that
-    is given `pin_memory=False` is left alone: whoever writes out the default has decided against it, for
-    example since page-locked memory is scarce or the pinning thread fails on the batches. So is a loader
-    whose batches are moved as copies only (`torch.cat(parts).to(device)`), which are not page-locked anyway.
+    Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. The rule ignores an
+    explicit `pin_memory=False`, which is a deliberate choice: pinned memory may be scarce, or pinning may
+    fail on the batches. It also ignores loaders whose batches are only moved as copies
+    (`torch.cat(parts).to(device)`), since a copy is not pinned.
 
     ## Why is this bad?
 
-    A device copies only from page-locked memory. A batch in ordinary memory is first copied to a
-    page-locked buffer of the driver, piece by piece, while the host waits. With `pin_memory=True` a thread
-    of the loader puts each batch into page-locked memory ahead of time; the copy is faster, and with
-    `non_blocking=True` it runs beside the computation (see TL103).
+    A device can only copy directly from pinned (page-locked) memory. The driver first copies a pageable batch
+    to a pinned buffer, piece by piece, while the host waits. With `pin_memory=True` a thread of the loader
+    pins each batch ahead of time. The copy is faster, and with `non_blocking=True` it overlaps with
+    computation (see TL103).
 
     ## Example
 
@@ -55,11 +55,11 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    Safe: the batches have the same contents. Without an accelerator the argument has no effect. It is unsafe
-    where the program asks a loader or a tensor whether memory is pinned. It is not added beside `**kwargs`,
-    which may hold it already; where these come from a configuration file, it is added there, which is unsafe
-    unless this loader alone is made of them. Loaders whose datasets hand out tensors of the accelerator are
-    left alone, since those cannot be pinned; so are MPS and XLA.
+    Safe: the contents of the batches do not change, and without an accelerator the argument has no effect.
+    The fix is unsafe if the program checks whether a loader or tensor is pinned. It is not added next to
+    `**kwargs`, which may already contain the argument. If the keyword arguments come from a configuration
+    file, the fix changes the file; it is unsafe unless only this loader uses the setting. The rule ignores
+    datasets that return tensors on the accelerator, which cannot be pinned, and programs for MPS and XLA.
 
     ## References
 
@@ -81,7 +81,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
         return
     asked_for = loaders.pinning_asked_for
-    message = "batches of this `DataLoader` are copied to the accelerator from pageable memory"
+    message = (
+        "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
+    )
     if setting is not None:
         fix = configure(setting, True, safe=not asked_for)
         yield Finding(call, message, fix=fix, remedy=f"Set `{spelt(setting, True)}`", at=setting)

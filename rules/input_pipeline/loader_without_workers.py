@@ -1,4 +1,4 @@
-"""TL101: a loader that prepares its batches in the process that trains."""
+"""TL101: a loader that loads batches in the training process."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds a `DataLoader` (or `TrainingArguments` of Transformers) without worker processes whose batches
-    feed an accelerator.
+    Finds a `DataLoader`, or `TrainingArguments` of Transformers, without worker processes whose batches are
+    moved to an accelerator. The number of workers may also come from a configuration file that the program
+    reads; the finding is reported there.
+
+    The rule ignores data that is already in memory, loaders in debug runs, and datasets that workers would
+    duplicate or that return tensors on the accelerator.
 
     ## Why is this bad?
 
-    With `num_workers=0`, the default, reading, decoding, augmenting and collating happen in the training
-    process between two steps, and the accelerator stands idle meanwhile. With workers the next batches are
-    made while it computes. Start with about four workers per accelerator and raise it while that helps.
-
-    The number of workers may stand in a configuration file that the program reads; then it is found there.
-
-    Data that is in memory already is left alone, and so are loaders of debugging runs and datasets that
-    workers would duplicate or that hand out tensors of the accelerator.
+    With `num_workers=0`, the default, data is read, decoded, augmented and collated in the training process
+    between two steps, while the accelerator is idle. Worker processes prepare the next batches during the
+    computation. Start with about four workers per accelerator, and add more as long as throughput improves.
 
     ## Example
 
@@ -57,17 +56,17 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: the random stream of augmentations moves to the workers, and where processes are spawned (macOS,
-    Windows, and Linux from Python 3.14 on) everything must be importable and picklable. No fix is offered
-    where the file shows that it is not: at the top level of a script without `if __name__ == "__main__"`,
-    or with a lambda or a local class or function as dataset, transform or collate function. How many
-    workers the fix asks for is the setting `workers`.
+    Unsafe: random augmentations draw their numbers in the workers, and where processes are spawned (macOS,
+    Windows, and Linux since Python 3.14) the dataset must be importable and picklable. There is no fix where
+    the file shows that it is not: a script without `if __name__ == "__main__"`, or a lambda, local function
+    or local class used as dataset, transform or collate function. The `workers` setting controls the number
+    of workers in the fix.
 
     ## References
 
     - [PyTorch performance tuning guide: enable asynchronous data loading and augmentation](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
-    - [Data loading and platform-specific behaviours](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
+    - [Data loading and platform-specific behaviors](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
     """
     loaders = Loaders.of(module)
     workers = module.settings.workers
@@ -76,7 +75,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         setting = _setting(module, call, argument)
         if not (setting or loaders.trainer_works_alone(call)) or loaders.trains_on_host(call):
             return
-        message = "the trainer loads every batch in its own process"
+        message = "the trainer loads batches in its own process"
     elif loaders.makes_loader(call):
         argument = "num_workers"
         setting = _setting(module, call, argument)
@@ -84,7 +83,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
             return
         if loaders.idle_workers(call):
             return
-        message = "`DataLoader` makes every batch in the training process"
+        message = "`DataLoader` loads batches in the training process"
     else:
         return
     if loaders.debugging(call):
@@ -92,7 +91,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     code = f"{argument}={workers}" if setting is None else spelt(setting, workers)
     yield Finding(
         call,
-        f"{message}, and the accelerator waits for it; try `{code}`",
+        f"{message}, stalling the device; try `{code}`",
         fix=_fix(module, call, argument, workers, setting),
         remedy=_remedy(module, call, code),
         at=setting,
@@ -109,8 +108,8 @@ def _remedy(module: Module, call: cst.Call, code: str) -> str:
     remedy = f"Set `{code}`"
     if not Loaders.of(module).spawnable(call):
         remedy += (
-            '; where processes are spawned, that needs the run below `if __name__ == "__main__":`, '
-            "and a dataset and a `collate_fn` of classes and functions at module level"
+            '; where workers are spawned, also run the program under `if __name__ == "__main__":` '
+            "and define the dataset and `collate_fn` at module level"
         )
     return remedy
 

@@ -1,4 +1,4 @@
-"""TL108: a tensor is made from a list of NumPy arrays, number by number."""
+"""TL108: a tensor is made from a list of NumPy arrays, element by element."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from torchlint.semantics.module import Module
     on=cst.Call,
     named={cst.Call: FROM_LISTS},
     mentions=("torch", "tensor|Tensor|asarray", "numpy|cv2"),
-    remedy="Make one array of them with `numpy.array(…)`, and a tensor of that",
+    remedy="Convert the list with `numpy.array(…)` first",
 )
 def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.tensor`, `torch.as_tensor`, `torch.asarray`, `torch.Tensor` and the likes of
-    `torch.FloatTensor` of a list, or a list of lists, of NumPy arrays.
+    Finds `torch.tensor`, `torch.as_tensor`, `torch.asarray`, `torch.Tensor` and legacy constructors such as
+    `torch.FloatTensor` called on a list, or a list of lists, of NumPy arrays.
 
     ## Why is this bad?
 
-    Each number is taken out of its array as a Python object, and put into the tensor by itself. PyTorch
-    warns of it at run time ("extremely slow"). `np.array(list)` copies whole arrays, and a tensor is made
-    from one array in a single copy.
+    Every element is extracted as a Python object and written to the tensor separately. PyTorch itself warns
+    that this is "extremely slow". `np.array(list)` copies whole arrays, and the tensor is then made with a
+    single copy.
 
     ## Example
 
@@ -50,12 +50,12 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
 
     ## Fix safety
 
-    Safe where the tensor has the same dtype and values either way. It is unsafe where the dtype follows
-    from the arrays and the list may be empty (an empty list makes a float32 tensor, an empty array a float64
-    one) or may hold arrays of several dtypes, which NumPy and PyTorch promote differently; where floats may
-    be cut to whole numbers, or whole numbers may not fit the dtype asked for, since the list raises then and
-    the array does not; and where arrays may hold Python objects. Arrays that have no items keep their shape,
-    of which a list loses what follows the first zero.
+    Safe if the tensor has the same dtype and values either way. The fix is unsafe in these cases: the dtype
+    follows from the arrays and the list may be empty (an empty list makes a float32 tensor, an empty array a
+    float64 tensor) or may mix dtypes, which NumPy and PyTorch promote differently; floats may be truncated to
+    integers, or integers may not fit the requested dtype, for which only the list raises; or the arrays may
+    hold Python objects. Arrays without elements keep their shape, while a list loses all dimensions after the
+    first zero.
 
     ## References
 
@@ -72,8 +72,12 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
         grade = safe if same_through_one_array(module, call, arrays) else unsafe
         fix = grade(
             module,
-            f"Make one array of them with `{spelling.text}`",
+            f"Convert the list with `{spelling.text}` first",
             spelling.edits,
             replace(module, node, f"{spelling.text}({module.source(node)})"),
         )
-    yield Finding(call, "the numbers of these arrays are copied one by one, as Python objects", fix=fix)
+    yield Finding(
+        call,
+        "a list of NumPy arrays is converted element by element as Python objects, which is slow",
+        fix=fix,
+    )

@@ -1,4 +1,4 @@
-"""TL104: the worker processes of a loader are started anew for every pass over the data."""
+"""TL104: a loader restarts its worker processes every epoch."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     """
     ## What it does
 
-    Finds a `DataLoader` with workers that is gone through again and again, by a loop around the loop over
-    it or around the call that leads there, without `persistent_workers=True`.
+    Finds a `DataLoader` with workers but without `persistent_workers=True` that is iterated several times, by
+    a loop around the loop over it or around a call that leads there.
+
+    The rule ignores loaders that are created inside the outer loop, and loops that change the dataset, since
+    persistent workers would not see the change.
 
     ## Why is this bad?
 
-    At the end of each pass the loader ends its worker processes, and starts new ones for the next: they get
-    the dataset again, import again where they are spawned, and open their files again, and training waits
-    until the first batch is there. Persistent workers wait for the next pass instead, their caches warm.
-
-    Loaders that are made anew in the loop are left alone, and so are loops that change the dataset, since
-    workers that live on would not notice.
+    At the end of each epoch the loader stops its worker processes, and it starts new ones for the next epoch.
+    Each of them receives the dataset, imports modules if it is spawned, and opens files again. Training waits
+    until the first batch is ready. Persistent workers stay alive between epochs and keep their caches.
 
     ## Example
 
@@ -61,11 +61,11 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    Unsafe: the workers, and the copies of the dataset that they have, take memory between the passes,
-    too; what another file changes in the dataset does not reach them; and no new seed is drawn for each
-    pass, so that the workers' random numbers go on where they were, and those of the program come out
-    differently. Where the number of workers is an option, the fix asks for persistent ones only if there
-    are any; where a dictionary of options or a configuration file says it, the fix adds to that.
+    Unsafe: the workers and their copies of the dataset also use memory between epochs, they do not see
+    changes that another file makes to the dataset, and the base seed is drawn only once, which changes random
+    numbers in the workers and in the program. If the number of workers is a variable, the fix asks for
+    persistent workers only if there are any. If it comes from a dictionary or a configuration file, the fix
+    adds to that.
 
     ## References
 
@@ -89,12 +89,12 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
         return
     yield Finding(
         call,
-        "the workers of this `DataLoader` are started anew for every pass over it",
+        "this `DataLoader` restarts its worker processes every epoch",
         fix=_fix(module, call, workers) if setting is None else configure(setting, True),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,
-                "each round of this loop is one pass",
+                "each iteration of this loop is one epoch",
             ),
         ),
         remedy=None if setting is None else f"Set `{spelt(setting, True)}`",

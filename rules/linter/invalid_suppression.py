@@ -9,15 +9,15 @@ from torchlint.semantics.module import Module
 @rule("TL003", "invalid-suppression", severity=WARNING, fix="none", measured=False, on=())
 def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds suppression comments that cannot be obeyed: a code or name that no rule has, a kind of suppression
-    that does not exist, or a `# torchlint:` comment without a list of rules in brackets.
+    Finds suppression comments that have no effect: an unknown rule code or name, an unknown directive, or a
+    `# torchlint:` comment without a list of rules in brackets.
 
-    In a `# noqa:` list, which other tools read too, only codes that begin with `TL` and near misses of rule
-    names are judged.
+    In a `# noqa:` list, which other tools read too, only codes that begin with `TL` and misspelled rule names
+    are checked.
 
     ## Why is this bad?
-    The comment looks as if it silenced something, and does not. Where it was meant to, the finding is still
-    reported; where the code was mistyped, it may hide a finding of another rule some day.
+    The comment looks as if it silences a finding, but does not. If the mistyped code is that of another rule,
+    it may hide a finding of that rule later.
 
     ## Example
     ```python
@@ -30,7 +30,7 @@ def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    There is no fix; the message names the rule that is spelt most like what is written.
+    There is no fix; the message suggests the rule with the most similar code or name.
 
     ## References
     - [Ruff: invalid-rule-code (RUF102)](https://docs.astral.sh/ruff/rules/invalid-rule-code/)

@@ -9,16 +9,16 @@ from torchlint.semantics.module import Module
 @rule("TL001", "syntax-error", severity=ERROR, fix="none", measured=False, on=())
 def syntax_error(node: object, module: Module) -> Iterator[Finding]:
     """## What it does
-    Reports files that torchlint cannot treat: programs with a syntax error, bytes that are not text in the
-    encoding that the file declares, NUL bytes, files that are missing or may not be read, and files whose
-    fixes could not be written because they are read-only or changed in the meantime.
+    Reports files that torchlint cannot check: files with a syntax error, bytes that are invalid in the
+    declared encoding, NUL bytes, missing or unreadable files, and files whose fixes could not be written
+    because they are read-only or changed in the meantime.
 
-    Syntax that is newer than the Python that runs torchlint is no error. Syntax that torchlint's own parser
-    does not know yet is reported as that.
+    Syntax newer than the Python version that runs torchlint is not an error. Syntax that torchlint's own
+    parser does not support yet is reported as such.
 
     ## Why is this bad?
-    Nothing else can be said of such a file: what is wrong with it stays hidden until it is repaired. Other
-    files are checked as usual. The rule cannot be switched off and no comment silences it.
+    No other rule can check the file until it is repaired. Other files are checked as usual. The rule cannot
+    be disabled or suppressed.
 
     ## Example
     ```python

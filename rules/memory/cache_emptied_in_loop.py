@@ -1,4 +1,4 @@
-"""TL601: the allocator's cache is given back to the driver at every step."""
+"""TL601: the caching allocator is emptied at every step."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.cuda.empty_cache()`, its twins for other accelerators and helpers of well-known libraries
-    that call them, at every step of a loop that works on the device. Calls behind an option for saving
-    memory, now and then, after a failed allocation, between models and around measurements are left alone.
+    Finds calls of `torch.cuda.empty_cache()`, its counterparts for other accelerators, and library helpers
+    that call them, at every step of a loop that runs on the device. The rule ignores calls behind a
+    memory-saving option, calls in only some iterations, and calls after an out-of-memory error, between
+    models or around measurements.
 
     ## Why is this bad?
 
-    PyTorch keeps freed memory for the next allocation. Giving it back waits for the device, frees every
-    cached block, and makes the next step ask the driver for memory again, which is slow and waits for the
-    device once more. It does not make room: memory in the cache is used before new memory is asked for.
+    PyTorch's caching allocator keeps freed memory and reuses it for later allocations. `empty_cache()`
+    synchronizes with the device and returns all cached blocks to the driver, so that the next step has to
+    allocate them again with `cudaMalloc`, which is slow. It does not make more memory available to PyTorch:
+    cached memory is reused before new memory is requested.
 
     ## Example
 
@@ -60,15 +62,13 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         train_step(model, images.cuda(), labels.cuda())
     ```
 
-    If the memory is fragmented, `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` helps; if it does not
-    suffice, a smaller batch does.
+    If memory is fragmented, try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, then a smaller batch.
 
     ## Fix safety
 
-    Safe: results do not depend on the cache, so the fix removes the call. It is unsafe where a comment right
-    above the call, or one about memory with no empty line between, gives a reason for it. None is offered
-    where the file measures memory, since what it measures would change, and where a function that empties the
-    cache is also called at places that do not run at every step.
+    The fix removes the call and is safe, because results do not depend on the cache. It is unsafe if a
+    comment explains the call. There is no fix if the file measures memory, because the measured values would
+    change, or if the function that empties the cache is also called outside the loop.
 
     ## References
 
@@ -83,7 +83,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{name}()` at every step gives back memory that the next one asks for again",
+        f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )

@@ -1,4 +1,4 @@
-"""TL607: a checkpoint is loaded to the device that it was saved from, beside the model that gets it."""
+"""TL607: a checkpoint is loaded onto the device that it was saved from, next to the model."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
     """
     ## What it does
 
-    Finds `torch.load` of a checkpoint without `map_location`, if a model or optimizer is filled from it with
-    `load_state_dict`. Calls with `map_location` or `mmap=True` are left alone, and so are those in files that
-    run on the CPU only, those whose tensors become the model's own (`assign=True`), and those that fill only
-    what holds no tensors, such as a scheduler.
+    Finds `torch.load` without `map_location` where `load_state_dict` then fills a model or an optimizer from
+    the checkpoint. The rule ignores calls with `map_location` or `mmap=True`, files that run on the CPU only,
+    checkpoints whose tensors become the model's own (`assign=True`), and objects without tensors, such as
+    schedulers.
 
     ## Why is this bad?
 
-    Tensors go back to the device that they were saved from. While `load_state_dict` copies them into the
-    model, there are two copies of all weights on that device, and longer than that if a variable keeps the
-    checkpoint. With several processes, each of them may load its copy to the first device. And on a machine
-    without that device loading fails.
+    `torch.load` restores tensors to the device that they were saved from. Until the checkpoint is freed, that
+    device holds the weights twice. With several processes, each of them may load a copy onto the first
+    device. On a machine without that device, loading fails.
 
     ## Example
 
@@ -54,8 +53,8 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    Unsafe: `load_state_dict` copies to where the parameters are, but what else the program takes from the
-    checkpoint stays on the CPU.
+    Unsafe: `load_state_dict` copies to the device of the parameters, but whatever else the program uses from
+    the checkpoint stays on the CPU.
 
     ## References
 
@@ -72,9 +71,8 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
         return
     yield Finding(
         call,
-        "`torch.load` puts the checkpoint on the device that it was saved from, beside the weights that it "
-        'fills; pass `map_location="cpu"`',
-        fix=unsafe(module, "Load to the CPU", set_argument(module, call, "map_location", '"cpu"')),
-        related=((filled, "copied from the checkpoint here"),),
+        "`torch.load` loads a second copy of the weights onto the device that they were saved from",
+        fix=unsafe(module, 'Pass `map_location="cpu"`', set_argument(module, call, "map_location", '"cpu"')),
+        related=((filled, "filled from the checkpoint here"),),
         remedy='Pass `map_location="cpu"`',
     )

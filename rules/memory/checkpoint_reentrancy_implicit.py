@@ -1,4 +1,4 @@
-"""TL606: checkpointing that leaves open which of its two implementations is meant."""
+"""TL606: activation checkpointing that relies on the default of `use_reentrant`."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
     """
     ## What it does
 
-    Finds calls of `torch.utils.checkpoint.checkpoint` and `checkpoint_sequential` that do not pass
-    `use_reentrant`. Calls that may pass it in `**kwargs` are left alone.
+    Finds calls of `torch.utils.checkpoint.checkpoint` and `checkpoint_sequential` without `use_reentrant`.
+    Calls that may pass it in `**kwargs` are ignored.
 
     ## Why is this bad?
 
-    There are two implementations, and without the argument the older one is taken: the reentrant one. It
-    runs the whole function again in the backward pass, where the other stops at the last tensor that the
-    backward needs. It gives the parameters of the function no gradient unless one of the inputs requires
-    one, and it fails with `torch.autograd.grad` and with keyword arguments for the function. Since release
-    2.1 (`checkpoint_sequential`: 2.2) each call warns that a later release will raise an exception instead.
+    There are two implementations, and the default is the older, reentrant one. In the backward pass it
+    recomputes the whole function, while the other stops as soon as all saved activations are recomputed. It
+    gives parameters no gradient unless an input requires one, and it supports neither `torch.autograd.grad`
+    nor keyword arguments of the function. Since torch 2.1 (2.2 for `checkpoint_sequential`) each call without
+    `use_reentrant` warns that a later release will raise an exception.
 
     ## Example
 
@@ -58,13 +58,14 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
     hidden = checkpoint(self.block, hidden, mask, use_reentrant=False)
     ```
 
-    `use_reentrant=True` keeps what the call does now.
+    Pass `use_reentrant=True` to keep the current behavior.
 
     ## Fix safety
 
-    Unsafe: the gradients are the same, but hooks and side effects of the function may run another number of
-    times, what it records may not be complete, and parameters that got no gradient may now get one. There is
-    no fix where a release without the argument (1.10; for `checkpoint_sequential`: 1.13) may run the program.
+    Unsafe: gradients are the same, but hooks and side effects of the function may run a different number of
+    times, parameters that received no gradient before may now receive one, and recomputation stops early, so
+    that side effects at the end of the function may not be repeated. There is no fix if the project supports
+    a release without the argument (1.10, or 1.13 for `checkpoint_sequential`).
 
     ## References
 
@@ -80,9 +81,8 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
     edits = set_argument(module, call, "use_reentrant", "False") if module.target.at_least(since) else None
     yield Finding(
         call,
-        f"`{name.rpartition('.')[2]}` without `use_reentrant` takes the reentrant implementation, which runs "
-        "all of the function again and which a later release will not choose by itself; "
-        "pass `use_reentrant=False`",
+        f"`{name.rpartition('.')[2]}` without `use_reentrant` is deprecated and uses the slower reentrant "
+        "variant",
         fix=unsafe(module, "Pass `use_reentrant=False`", edits),
-        remedy=f"Pass `use_reentrant=False`, which needs torch {since}",
+        remedy=f"Pass `use_reentrant=False`, which requires torch {since}",
     )

@@ -1,4 +1,4 @@
-"""TL604: batches of ever new lengths leave holes in the memory of the device."""
+"""TL604: batches of varying length can fragment device memory."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from torchlint.semantics.padding import pads_to_longest, spares_fragments
     on=cst.Call,
     mentions=("torch", "collate_fn", "DataLoader"),
     opt_in=True,
-    remedy="Set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True`, or pad to few lengths",
+    remedy="Set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True`, or pad to a few fixed lengths",
     lasting=True,
 )
 def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds a loader that feeds an accelerator and whose collate function pads each batch to the longest of its
-    own items. Programs that sort by length, pad to one length or to multiples, or that ask for expandable
-    segments are left alone.
+    Finds loaders that feed an accelerator and whose collate function pads each batch to its longest item.
+    The rule ignores programs that sort by length, pad to a fixed length or to multiples, or use expandable
+    segments.
 
     ## Why is this bad?
 
-    Each step then asks the allocator for tensors of other sizes. Blocks that an earlier step has left in the
-    cache are too small for a longer batch or are split for a shorter one, so that more and more memory is
-    reserved than used, until an allocation fails though enough is free in pieces.
+    Allocation sizes then change from step to step. Cached blocks from earlier steps are too small for a
+    longer batch, or are split for a shorter one. Reserved memory grows beyond what is in use, and an
+    allocation can fail although enough memory is free in total.
 
     ## Example
 
@@ -54,12 +54,13 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
     ```
 
-    before the first use of CUDA, or batches of few lengths: padded to multiples of 64, say, or drawn from
-    buckets of similar length. A first step with the longest batch reserves what all others need.
+    before the first use of CUDA. Alternatively, use fewer distinct lengths: pad to multiples of 64, for
+    example, or group items of similar length into buckets. Running the longest batch first reserves enough
+    memory for all others.
 
     ## Fix safety
 
-    There is no fix: which lengths a model should see is for the author to say.
+    There is no fix: which sequence lengths the model should see is a decision for the author.
 
     ## References
 
@@ -77,6 +78,6 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
         return
     yield Finding(
         call,
-        "each batch is padded to its own longest item, so that every step asks for memory of other sizes",
+        "padding each batch to its longest item varies allocation sizes and can fragment device memory",
         related=((padded, "padded here"),),
     )

@@ -1,4 +1,4 @@
-"""TL602: the garbage collector of Python runs at every step."""
+"""TL602: Python's garbage collector runs at every step."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .clearances import clears_each_step
     fix="none",
     on=cst.Call,
     mentions=("torch", "gc", "collect"),
-    remedy="Remove the call, or make it once in many steps",
+    remedy="Remove the call, or collect only every few hundred steps",
 )
 def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `gc.collect()` at every step of a loop that works on the device, also in helpers that are called
-    there. Calls now and then, behind an option, in exception handlers, between models and around measurements
-    are left alone, and so is the collection of the young generations only, `gc.collect(0)`.
+    Finds `gc.collect()` at every step of a loop that runs on the device, including in helpers called from the
+    loop. The rule ignores calls in only some iterations, behind an option, in exception handlers, between
+    models or around measurements, and `gc.collect(0)`, which collects only the youngest generation.
 
     ## Why is this bad?
 
-    A full collection looks at every object that Python holds, those of torch and its libraries among them,
-    and meanwhile the host queues no work for the device. It frees no tensor that `del` or the end of a
-    function does not free at once, unless objects refer to each other in a circle.
+    A full collection traverses every container object in the process, including those of torch and its
+    libraries. The host launches no kernels meanwhile. Tensors are freed as soon as their last reference goes
+    away; the collector only frees objects in reference cycles.
 
     ## Example
 
@@ -51,11 +51,12 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
         train_step(model, images.cuda(), labels.cuda())
     ```
 
-    If circles hold memory, collect once in many steps: `if step % 500 == 0: gc.collect()`.
+    If reference cycles keep tensors alive, collect every few hundred steps: `if step % 500 == 0:
+    gc.collect()`.
 
     ## Fix safety
 
-    There is no fix: whether circles of objects hold memory is for the author to say.
+    There is no fix: the program may rely on the collection to free reference cycles.
 
     ## References
 
@@ -68,6 +69,6 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
         return
     yield Finding(
         call,
-        "`gc.collect()` at every step looks at every object that Python holds while the device gets no work",
+        "`gc.collect()` at every step traverses all Python objects and delays kernel launches",
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )

@@ -1,4 +1,4 @@
-"""TL605: the history of device memory is recorded, and nothing ends it."""
+"""TL605: recording of the CUDA memory history is never stopped."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.cuda.memory._record_memory_history()` in a file that never ends the recording with
-    `enabled=None`. A run that is recorded as a whole because an option asks for it is left alone, and so are
-    a history that is kept for the moment when memory runs out, a function that others call to begin, and a
-    script whose last line takes the snapshot.
+    Finds `torch.cuda.memory._record_memory_history()` in a file that never stops the recording with
+    `enabled=None`. The rule ignores recordings that an option turns on for the whole run, a history kept to
+    be dumped on an out-of-memory error, functions that start recording for their callers, and scripts that
+    end by taking the snapshot.
 
     ## Why is this bad?
 
-    As long as it is on, every allocation and every free takes a stack trace on the host and keeps it, several
-    kilobytes each. Without `max_entries` they are kept for ever, so that the memory of the host fills up.
+    While recording is on, every allocation and every free captures a stack trace of several kilobytes on the
+    host. Without `max_entries` all of them are kept, and host memory fills up.
 
     ## Example
 
@@ -63,7 +63,7 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: how many steps are worth recording is for the author to say.
+    There is no fix: how many steps to record is a decision for the author.
 
     ## References
 
@@ -79,11 +79,11 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     if _ends_with_snapshot(module, call):
         return
     bounded = not module.argument(call, "max_entries").absent
-    kept = "takes a stack trace" if bounded else "takes a stack trace and keeps it for ever"
+    what = "takes a stack trace at" if bounded else "keeps a stack trace of"
     yield Finding(
         call,
-        f"nothing ends this recording, so that every allocation {kept}",
-        remedy=f"Call `{module.source(call.func)}(enabled=None)` when the snapshot is taken",
+        f"memory history recording never stops and {what} every allocation",
+        remedy=f"Call `{module.source(call.func)}(enabled=None)` after taking the snapshot",
     )
 
 

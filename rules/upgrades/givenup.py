@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("torch", "torchvision", "torchaudio")
 _TAKERS = {symbol: rows for symbol, rows in ARGUMENTS.items() if rows[0].package in _PACKAGES}
+# Beyond this many characters a message leaves what to do to the help.
+_LONGEST = 100
 _PARAMETERS = frozenset(row.argument for rows in _TAKERS.values() for row in rows)
 # Subclasses that the file or a library made of it change what ``isinstance`` says.
 _ASKED_FOR_TYPE = "torch.optim.lr_scheduler._LRScheduler"
@@ -37,9 +39,9 @@ def said_of(module: Module, row: Upgrade) -> str:
         what = "is deprecated"
     else:
         what = f"is deprecated since {row.package} {row.deprecated}"
-    if row.replacement is None:
-        return f"`{name}` {what}; {row.note}"
-    return f"`{name}` {what}; u{row.remedy[1:]}"
+    advice = [row.note] if row.replacement is None else [f"u{row.remedy[1:]}", f"use `{row.replacement}`"]
+    told = (f"`{name}` {what}; {each}" for each in advice)
+    return next((each for each in told if len(each) <= _LONGEST), f"`{name}` {what}")
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
@@ -98,4 +100,4 @@ def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | No
     # A release that takes it no more prints nothing in any case.
     unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)
     make = safe if unheard else unsafe
-    return make(module, f"Drop `{row.argument}`", unset_argument(module, call, row.argument))
+    return make(module, f"Remove `{row.argument}`", unset_argument(module, call, row.argument))

@@ -28,19 +28,19 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     """
     ## What it does
 
-    Finds private names of torch, those behind an underscore, of which every release that may run the program
-    has a public twin.
+    Finds private names of torch, marked by an underscore, for which every torch release that the project
+    supports has a public equivalent.
 
-    What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
-    handlers, and in functions that are used in such places only. So is the private name of which a file makes
-    the public one itself.
+    Code that is only reached behind a version check is ignored: either branch of a test of
+    `torch.__version__` or `hasattr(torch, …)`, code after an early `return`, `try` blocks with their
+    handlers, and functions used only in such places. A private name is also ignored if the file defines the
+    public one itself.
 
     ## Why is this bad?
 
-    What is private moves and goes without notice: `torch._six` and `torch._utils._accumulate` went from one
-    release to the next, and with them everything that imported them. `_LRScheduler` is worse: since torch 2.0
-    it is an empty subclass, so that `isinstance(scheduler, _LRScheduler)` is False of torch's own schedulers.
+    Private names move and disappear without notice: `torch._six` and `torch._utils._accumulate` disappeared
+    from one release to the next, and every import of them failed. `_LRScheduler` is worse: since torch 2.0 it
+    is an empty subclass, so `isinstance(scheduler, _LRScheduler)` is `False` for torch's own schedulers.
 
     ## Example
 
@@ -68,9 +68,9 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
 
     ## Fix safety
 
-    Safe: both names are one object, or one does nothing but call the other. It is unsafe where the file asks
-    `isinstance` or `issubclass` for `_LRScheduler`, of which the answer changes. No fix is offered where the
-    name is exported in `__all__`.
+    Safe: both names refer to the same object, or one only calls the other. The fix is unsafe if the file uses
+    `isinstance` or `issubclass` with `_LRScheduler`, because the result changes. There is no fix if the name
+    is exported in `__all__`.
 
     ## References
 

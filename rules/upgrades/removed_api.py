@@ -44,18 +44,18 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
     """
     ## What it does
 
-    Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which may
-    run the program lacks. The releases are those that the project declares, or else those installed; nothing
-    is found where neither is known.
+    Finds functions, classes and parameters of torch, torchvision and torchaudio that no release supported by
+    the project has any more. The releases are those that the project declares, or otherwise the installed
+    ones; if neither is known, the rule reports nothing.
 
-    What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
-    handlers, and in functions that are used in such places only.
+    Code that is only reached behind a version check is ignored: either branch of a test of
+    `torch.__version__` or `hasattr(torch, …)`, code after an early `return`, `try` blocks with their
+    handlers, and functions used only in such places.
 
     ## Why is this bad?
 
-    The import or the call raises, often in a script that is run again after months, or in the one branch that
-    no test runs: `ImportError`, `AttributeError`, `TypeError`, or a `RuntimeError` that says what to use.
+    The import or the call raises `ImportError`, `AttributeError`, `TypeError` or `RuntimeError`, often in a
+    script that has not been run for months, or in a branch that no test covers.
 
     ## Example
 
@@ -73,11 +73,11 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
 
     ## Fix safety
 
-    Safe: it is offered where the replacement says the same as the last release that had the old name, with
-    the arguments that the call passes. It is unsafe for `torch.solve`, since `torch.linalg.solve` may take a
-    batch of matrices for one of vectors. Names that are imported from their module are renamed with the
-    import and all other uses; an import is added only where none serves. No fix is offered where a name is
-    exported in `__all__`, where arguments are hidden in `*args` or `**kwargs`, and where the results differ.
+    Safe: the fix is offered if the replacement behaves like the last release that had the old name, with the
+    arguments of this call. It is unsafe for `torch.solve`, because `torch.linalg.solve` may interpret a batch
+    of matrices as a batch of vectors. Imported names are renamed together with the import and all other uses;
+    a new import is added only if necessary. There is no fix if a name is exported in `__all__`, if arguments
+    are hidden in `*args` or `**kwargs`, or if the results differ.
 
     ## References
 

@@ -59,10 +59,10 @@ def test_the_documents_are_written_and_then_current(
     page = (pages.DIRECTORY / "TL202.md").read_text(encoding="utf-8")
     assert page.endswith(
         "\n## Measured\n\nOn NVIDIA H200, torch 2.11.0+cu130, 2026-11-21, by `torchlint bench TL202`:\n\n"
-        "* small: FASTER 1.41 (1.39–1.43); results identical; peak memory 3.10 → 2.82 GiB; synchronising "
-        "calls a step 2 → 1.\n"
-        "* medium: UNCLEAR 1.03 (0.98–1.08); results identical; synchronising calls a step 2 → 1.\n"
-        "* large: SAME 1.01 (1.00–1.02); results identical; synchronising calls a step 2 → 1.\n"
+        "* small: FASTER 1.41 (1.39–1.43); results identical; peak memory 3.10 → 2.82 GiB; synchronizing "
+        "calls per step 2 → 1.\n"
+        "* medium: UNCLEAR 1.03 (0.98–1.08); results identical; synchronizing calls per step 2 → 1.\n"
+        "* large: SAME 1.01 (1.00–1.02); results identical; synchronizing calls per step 2 → 1.\n"
     )
     assert "## Measured" not in (pages.DIRECTORY / "TL105.md").read_text(encoding="utf-8")
 
@@ -78,7 +78,7 @@ def test_the_readme_has_a_line_for_each_rule(kept: Path, synthetic: ModuleType) 
     told = " ".join(text.split())
     assert "Faster at some size: TL201, TL202, TL302. Slower at some size: TL302." in told
     assert "No faster, but with less memory: TL401." in told
-    assert "REJECTED: The fix changes what the program computes" in told
+    assert "REJECTED: The fix changes the results, or the fixed program fails" in told
     assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 110
 
 
@@ -168,6 +168,6 @@ def test_programs_of_several_ranks_have_tables_of_their_own(kept: Path, syntheti
     # What ran on the processor is no figure of a GPU.
     assert f"## The rules, on 2 ranks on {results.machine.processor}, torch" in page
     summary = " ".join(measured.summary().split())
-    assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank decides: " in summary
+    assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank counts: " in summary
     assert "2 ranks on" not in summary
     assert summary.count("| [TL202]") == 1

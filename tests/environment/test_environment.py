@@ -166,7 +166,7 @@ def test_gpus_of_the_driver_are_seen_without_torch(look: Look) -> None:
     rows = look(server)
     assert rows["GPUs"].now == "8 x NVIDIA A100"
     assert rows["NVIDIA driver"].now == "570.86.10"
-    assert rows["float32 products"].standing is Standing.UNKNOWN
+    assert rows["float32 matmul"].standing is Standing.UNKNOWN
 
 
 def test_nothing_readable_is_unknown_and_no_advice(look: Look) -> None:
@@ -225,14 +225,14 @@ HOST = {"/proc/self/status": STATUS.format(cpus="0-15", memory="0")}
             *("OpenMP threads", "2, the", "OMP_NUM_THREADS=2"),
         ),
         # What only matters where the CPU computes.
-        (desktop, torch(), {}, {}, "OpenMP affinity", "each thread", 'GOMP_CPU_AFFINITY="0-15"'),
+        (desktop, torch(), {}, {}, "OpenMP affinity", "one core per thread", 'GOMP_CPU_AFFINITY="0-15"'),
         (
             desktop,
             torch(openmp=("libiomp5.so",)),
             {},
             {},
             "OpenMP affinity",
-            "each",
+            "one core",
             "KMP_AFFINITY=granularity",
         ),
         (desktop, torch(), {"KMP_AFFINITY": "compact"}, {}, "OpenMP affinity", None, None),
@@ -265,10 +265,10 @@ HOST = {"/proc/self/status": STATUS.format(cpus="0-15", memory="0")}
         (server, torch(cuda="13.0", devices=A100), {}, {}, "NVIDIA driver", "580 or newer", "nvidia-smi"),
         (server, torch(cuda="12.8", devices=A100), {}, {}, "NVIDIA driver", None, None),
         (server, torch(), {}, {}, "PyTorch", "a build with CUDA", "pip install --force-reinstall torch"),
-        (server, torch(cuda="12.8"), {}, {}, "PyTorch", "let it see the GPUs", "docker run --gpus all"),
+        (server, torch(cuda="12.8"), {}, {}, "PyTorch", "make the GPUs visible", "docker run --gpus all"),
         (
             *(server, torch(cuda="12.8"), {"CUDA_VISIBLE_DEVICES": ""}, {}),
-            *("PyTorch", "let it see the GPUs", "unset CUDA_VISIBLE_DEVICES"),
+            *("PyTorch", "make the GPUs visible", "unset CUDA_VISIBLE_DEVICES"),
         ),
         (desktop, torch(), {}, {}, "PyTorch", None, None),
         (
@@ -276,18 +276,18 @@ HOST = {"/proc/self/status": STATUS.format(cpus="0-15", memory="0")}
             torch(cuda="12.8", devices=A100, matmul="highest"),
             {},
             {},
-            "float32 products",
+            "float32 matmul",
             '"high"',
             "set_f",
         ),
-        (server, torch(cuda="12.8", devices=A100, matmul="high"), {}, {}, "float32 products", None, None),
+        (server, torch(cuda="12.8", devices=A100, matmul="high"), {}, {}, "float32 matmul", None, None),
         (
             *(server, torch(cuda="12.8", devices=A100, matmul="high"), {"NVIDIA_TF32_OVERRIDE": "0"}, {}),
-            *("float32 products", "leave it", "unset NVIDIA_TF32_OVERRIDE"),
+            *("float32 matmul", "let the program", "unset NVIDIA_TF32_OVERRIDE"),
         ),
         (
             *(server, torch(cuda="12.8", devices=(Device("V100", (7, 0)),), matmul="highest"), {}, {}),
-            *("float32 products", None, None),
+            *("float32 matmul", None, None),
         ),
         (
             server,
@@ -305,7 +305,7 @@ HOST = {"/proc/self/status": STATUS.format(cpus="0-15", memory="0")}
         (server, torch(), {"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"}, {}, "GPU allocator", None, None),
         (
             *(server, torch(), {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, {}),
-            *("GPU allocator", "cache memory", "unset PYTORCH_NO_CUDA_MEMORY_CACHING"),
+            *("GPU allocator", "caching allocator", "unset PYTORCH_NO_CUDA_MEMORY_CACHING"),
         ),
         (desktop, torch(), {}, {}, "GPU allocator", None, None),
         # Left on.
@@ -347,7 +347,7 @@ def test_advice(
 @pytest.mark.parametrize(
     ("environ", "files", "container", "command"),
     [
-        ({}, {}, "no sign of one", "remount,size=8G"),
+        ({}, {}, "none detected", "remount,size=8G"),
         ({}, {"/.dockerenv": ""}, "Docker", "docker run --ipc=host"),
         ({}, {"/run/.containerenv": ""}, "Podman", "--ipc=host"),
         ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, {}, "Kubernetes", "emptyDir"),
@@ -398,7 +398,7 @@ def test_a_python_without_torch(python: Callable[[str], str], look: Look) -> Non
     answer = ask(path)
     assert (answer.python, answer.torch, answer.problem) == ("3.11.2", None, None)
     assert look(desktop, answer)["PyTorch"].now == (
-        f"unknown: not installed for {path}; --python names another interpreter"
+        f"unknown: not installed in {path}; use --python for another interpreter"
     )
 
 

@@ -156,4 +156,4 @@ def test_files_that_are_left_out_of_the_project_are_not_shown(project: Path) -> 
     (project / "torchlint.toml").write_text("exclude = ['engine.py']")
     result = CliRunner().invoke(command, ["engine.py", "train.py"])
     assert "engine.py (" not in result.stdout
-    assert "1 file left out: excluded from the project around" in result.stderr
+    assert "1 file skipped: excluded from the project" in result.stderr

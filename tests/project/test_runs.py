@@ -287,7 +287,7 @@ def test_verbose_names_what_is_not_found_in_the_project(work: Path) -> None:
     )
     assert f"debug: {work / 'shop' / 'main.py'}:2: not found in the project: from . import other\n" in told
     assert "yaml" not in told
-    assert f"debug: {work / 'broken.py'} is no program that can be read" in told
+    assert f"debug: {work / 'broken.py'} cannot be parsed" in told
     assert "not found" not in _told("--verbose", "--no-cache", "--isolated", "train.py")
     assert "not found" not in _told("--no-cache", "--isolated", "shop/main.py")
 

@@ -113,7 +113,7 @@ def test_a_finding_with_a_safe_fix(desk: Any) -> None:
             Applicability.DISPLAY,
             True,
             False,
-            "note: This change is shown for your judgment and never applied\n",
+            "note: This change is a suggestion and is never applied\n",
         ),
     ],
 )

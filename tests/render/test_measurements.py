@@ -26,7 +26,7 @@ def test_a_script_is_one_line_a_variant(synthetic: Any) -> None:
         "Measured on NVIDIA H200, torch 2.11.0+cu130, CUDA 13.0, driver 570.124.06, in 1\n  min"
     )
     assert table_line(text, "original").startswith("original 12.")
-    assert table_line(text, "original").endswith("ms a step 3.10 GiB 2 212")
+    assert table_line(text, "original").endswith("ms per step 3.10 GiB 2 212")
     assert (
         table_line(text, "all fixes") == "all fixes moved 1.34 (1.32–1.36) FASTER 3.10→2.77 GiB 2→1 212→187"
     )
@@ -39,7 +39,7 @@ def test_a_script_is_one_line_a_variant(synthetic: Any) -> None:
 
 def test_reasons_notes_and_what_was_left_out_follow(synthetic: Any) -> None:
     text = " ".join(measurements.render(synthetic.verify_results(), 80).split())
-    assert "Less than 3 % counts as the same." in text
+    assert "Differences below 3 % count as the same." in text
     assert "TL201:31: The interval reaches from 0.97 to 1.07, over the threshold of 3 %." in text
     assert "TL201, results: The loss at step 3 differs by 41 %" in text
     assert "RuntimeError: element 0 of tensors does not require grad" in text
@@ -59,15 +59,15 @@ def test_bench_is_one_line_a_size(synthetic: Any) -> None:
     text = measurements.render(synthetic.bench_results(), 80)
     assert table_line(text, "TL202") == "TL202 small identical 1.41 (1.39–1.43) FASTER 3.10→2.82 GiB 2→1 212"
     assert len(re.findall(r"^ +(?:medium|large) ", text, re.MULTILINE)) == 8
-    assert "item-in-hot-loop" not in text and "Left out for want of room: before." in text
+    assert "item-in-hot-loop" not in text and "Omitted for lack of space: before." in text
     assert " ".join(text.split()).count("TL201 small, medium, large, results: Random numbers come") == 1
     wide = measurements.render(synthetic.bench_results(), 160)
-    assert "TL202  item-in-hot-loop" in wide and "Left out" not in wide
+    assert "TL202  item-in-hot-loop" in wide and "Omitted" not in wide
 
 
 def test_columns_that_do_not_fit_are_named(synthetic: Any) -> None:
     text = measurements.render(synthetic.verify_results(), 60)
-    assert "Left out for want of room: peak memory, syncs, kernels." in text
+    assert "Omitted for lack of space: peak memory, syncs, kernels." in text
     assert table_line(text, "TL202:38") == "TL202:38 identical 1.30 (1.28–1.31) FASTER"
 
 
@@ -75,8 +75,8 @@ def test_without_a_gpu_its_columns_are_gone(synthetic: Any) -> None:
     text = measurements.render(synthetic.verify_results(cpu=True), 80)
     header = next(line for line in text.splitlines() if "speed-up" in line)
     assert header.split() == ["results", "speed-up", "verdict"]
-    assert "Synchronising calls are seen on CUDA devices only." in text
-    assert "Left out for want of room" not in text
+    assert "Synchronizing calls are seen on CUDA devices only." in text
+    assert "Omitted for lack of space" not in text
 
 
 def test_an_unfit_machine_shows_no_speed_up(synthetic: Any) -> None:
@@ -99,19 +99,19 @@ def test_the_terminal_is_not_driven_by_what_was_measured(synthetic: Any) -> None
 
 def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) -> None:
     text = measurements.render_syncs(synthetic.sync_report(), 80)
-    confirmed, not_seen, not_predicted = re.split(r"\nPredicted, but|\nSeen, but", text)
+    confirmed, not_seen, not_predicted = re.split(r"\nPredicted, but|\nObserved, but", text)
     assert (
-        "  train.py:38  1 a step, 3.10 ms a step waiting, aten::item\n      total += loss.item()\n"
+        "  train.py:38  1 per step, 3.10 ms per step spent waiting, aten::item\n      total += loss.item()\n"
         in confirmed
     )
     assert "    TL202: `.item()` makes the host wait" in confirmed
     assert "  train.py:31\n      noise = torch.randn" in not_seen and "TL201: the tensor" in not_seen
-    assert "  train.py:39  1 a step, 70.0 µs a step waiting" in not_predicted
-    assert "1 line confirmed, 1 predicted but not seen, 2 seen but not predicted.\n" in not_predicted
+    assert "  train.py:39  1 per step, 70.0 µs per step spent waiting" in not_predicted
+    assert "1 line confirmed, 1 predicted but not observed, 2 observed but not predicted.\n" in not_predicted
     nothing = measurements.render_syncs(SyncReport(steps=50), 80)
-    assert "No line is predicted to wait for the device, and none was seen to." in nothing
-    blind = measurements.render_syncs(SyncReport(steps=5, missing=("only CUDA tells of them",)), 80)
-    assert blind == "\nSynchronising calls over 5 steps\n\nOnly CUDA tells of them.\n"
+    assert "No line was predicted or observed to synchronize with the device." in nothing
+    blind = measurements.render_syncs(SyncReport(steps=5, missing=("only available on CUDA",)), 80)
+    assert blind == "\nSynchronizing calls in 5 steps\n\nOnly available on CUDA.\n"
 
 
 def test_nothing_measured_and_interrupted(synthetic: Any) -> None:

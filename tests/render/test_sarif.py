@@ -183,7 +183,7 @@ def test_too_many_results_leave_out_the_least_severe(desk: Any, monkeypatch: pyt
     assert rows == [1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 40, 50]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
     assert told["level"] == "warning"
-    assert told["message"]["text"].startswith("38 findings are left out, the least severe")
+    assert told["message"]["text"].startswith("38 findings of the lowest severity are omitted")
 
 
 def test_a_log_fits_into_an_upload(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:

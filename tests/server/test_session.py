@@ -719,7 +719,7 @@ async def test_a_text_that_is_too_large_is_told_at_once(editor: Editor, uri: str
     (found,) = await editor.told(uri, after=1)
     assert (found.code, found.message.partition(": ")[2]) == (
         "TL001",
-        f"it has {len(BAD) + 6_000_002} bytes, and 5000000 are allowed",
+        f"it has {len(BAD) + 6_000_002} bytes; the limit is 5000000",
     )
     editor.replace(uri, "# " + "é" * 2_600_000)
     (found,) = await editor.told(uri, after=2)
@@ -744,7 +744,7 @@ async def test_what_is_too_large_is_neither_waited_for_nor_handed_on(
     few = LintSettings(rules=("TL001",), max_file_size=10)
     checked = await checks.of(program("x = 1  # éé"), few)
     (found,) = checked.diagnostics
-    assert found.message == "cannot read the file: it has 13 bytes, and 10 are allowed"
+    assert found.message == "cannot read the file: it has 13 bytes; the limit is 10"
     assert oversized(program("x = 'é'"), few) is None
     assert oversized(program("x" * 10), few) is None
     assert oversized(program("x" * 99), LintSettings()) is None

@@ -454,7 +454,7 @@ def verify_results(seed: int = 0, *, cpu: bool = False, fit: bool = True) -> Res
             draft.verdict = Verdict.UNFIT if draft.verdict in _TIMED else draft.verdict
     missing = (
         (
-            "Synchronising calls are seen on CUDA devices only.",
+            "Synchronizing calls are seen on CUDA devices only.",
             "Peak memory is counted on accelerators only.",
         )
         if cpu

@@ -157,7 +157,7 @@ def test_apply_writes_nothing_where_no_fix_has_proved_its_worth(
 ) -> None:
     found(outcomes)
     run = torchlint("verify", "--apply", "--isolated", str(train))
-    assert "Nothing was applied" in run.stdout
+    assert "No fixes were applied" in run.stdout
     assert train.read_bytes() == TRAIN.encode()
 
 
@@ -192,7 +192,7 @@ def test_what_is_not_installed_is_said_before_anything_is_measured(
     for command in (("verify", str(train)), ("bench", "TL302")):
         run = torchlint(*command, "--isolated", "--device", "cpu", "--json", "a.json", "--html", "a.html")
         assert run.exit_code == 2
-        assert f"needs {module}, which is not installed: pip install 'torchlint[verify]'" in run.stderr
+        assert f"requires {module}, which is not installed: pip install 'torchlint[verify]'" in run.stderr
         assert run.stdout == ""
 
 
@@ -201,7 +201,7 @@ def test_what_is_not_installed_is_said_before_anything_is_measured(
     [
         ("raise ImportError(\"No module named 'torch'\", name='torch')", "pip install 'torchlint[verify]'"),
         ("__version__ = '1.13.1+cu117'", "torch 1.13.1+cu117 is too old"),
-        ("__version__ = '2.2'", "measuring needs torch 2.3 or newer"),
+        ("__version__ = '2.2'", "measuring requires torch 2.3 or newer"),
     ],
 )
 def test_a_torch_that_is_missing_or_too_old_is_explained(
@@ -220,16 +220,19 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train.py", "--link", "nowhere"], "there is no `nowhere` to link to"),
-        (["train.py", "--apply", "--syncs"], "`--syncs` measures no fix that `--apply` could apply"),
+        (["train.py", "--link", "nowhere"], "`nowhere` to link to does not exist"),
+        (
+            ["train.py", "--apply", "--syncs"],
+            "`--apply` cannot be combined with `--syncs`, which measures no fixes",
+        ),
         (["missing.py"], "missing.py"),
         (["."], "is a directory"),
         (["train.py", "--select", "TL999"], "TL999"),
-        (["train.py", "--device", "tpu"], "it knows cpu, cuda and mps"),
+        (["train.py", "--device", "tpu"], "use cpu, cuda or mps"),
         (["train.py", "--steps", "1"], "--steps"),
         ([], "SCRIPT"),
         (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
-        (["train.py", "--epochs", "3"], "come behind `--`: `verify train.py -- --epochs …`"),
+        (["train.py", "--epochs", "3"], "follow `--`: `verify train.py -- --epochs …`"),
     ],
 )
 def test_a_wrong_call_is_explained(arguments: list[str], said: str, train: Path) -> None:

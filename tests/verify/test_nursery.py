@@ -107,7 +107,7 @@ def test_a_copy_says_why_it_failed(job: Job, nurseries: Nurseries) -> None:
 def test_the_signal_that_ended_a_copy_is_known(job: Job, nurseries: Nurseries) -> None:
     with started(replace(job, size="dying"), nurseries) as process:
         process.run()
-        with pytest.raises(Failure, match="it was ended by SIGSEGV"):
+        with pytest.raises(Failure, match="it was killed by SIGSEGV"):
             process.examined(60)
 
 

@@ -69,11 +69,11 @@ def test_steps_are_found_and_the_program_is_stopped(name: str, script: Any, tmp_
 
 def test_a_program_that_hangs_is_explained_by_its_line(script: Any, tmp_path: Path) -> None:
     program = script("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n")
-    with pytest.raises(Failure, match=r"no end of a step within 2 s; it is at main\.py:5, in wait\(\)"):
+    with pytest.raises(Failure, match=r"did not finish a step within 2 s; it is at main\.py:5, in wait\(\)"):
         examine(program, tmp_path.parent / "hang.pt", "reference", timeout=2)
 
 
 def test_a_program_that_fails_shows_what_it_printed(script: Any, tmp_path: Path) -> None:
     program = script("print('loading')\nopen('missing.csv')\n")
-    with pytest.raises(Failure, match=r"(?s)FileNotFoundError.*The last lines that it printed:"):
+    with pytest.raises(Failure, match=r"(?s)FileNotFoundError.*The last lines of its output:"):
         examine(program, tmp_path.parent / "fails.pt", "reference")

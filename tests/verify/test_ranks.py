@@ -179,7 +179,7 @@ def test_the_rank_that_was_killed_is_to_blame_and_not_those_that_miss_it(
     with started(replace(job, size="dying"), nurseries) as group:
         group.run()
         group.ready(60)
-        with pytest.raises(Failure, match=r"^rank 1 of 2: the program failed: it was ended by SIGSEGV"):
+        with pytest.raises(Failure, match=r"^rank 1 of 2: the program failed: it was killed by SIGSEGV"):
             group.block(0, 4, 60)
 
 

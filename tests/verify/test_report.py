@@ -198,7 +198,7 @@ def test_the_outcome_is_told_in_a_sentence(synthetic: ModuleType) -> None:
         "With all 4 fixes the program runs 1.34 (95 % interval 1.32–1.36) times as fast."
     )
     assert leads["verify"].endswith(
-        "→ 2.77 GiB. One by one: 1 FASTER, 1 SAME, 1 SLOWER, 1 UNCLEAR, 2 REJECTED, 1 UNMEASURED."
+        "→ 2.77 GiB. Separately: 1 FASTER, 1 SAME, 1 SLOWER, 1 UNCLEAR, 2 REJECTED, 1 UNMEASURED."
     )
     assert leads["unfit"].startswith("This machine does not reproduce the program&#39;s own time")
     assert leads["bench"] == (
@@ -228,7 +228,7 @@ def test_messages_show_code_as_code_and_fixes_of_fixes_as_such(synthetic: Module
     html = report.render(replace(results, measurements=(changed,)))
     assert "TL201: Set <code>a &lt; b</code>, or <code>c</code> (line 31)" in html
     assert "TL202: Odd `mark (line 38)" in html
-    assert "TL302: what the other fixes bring up" in html
+    assert "TL302: caused by the other fixes" in html
 
 
 def test_figures_that_nobody_saw_take_no_column(synthetic: ModuleType) -> None:
@@ -265,16 +265,20 @@ def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType)
 
 def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
     page = parse(rendered(synthetic, "verify"))
-    titles = ["Confirmed: predicted, and seen to wait", "Predicted, but not seen", "Seen, but not predicted"]
+    titles = [
+        "Confirmed: predicted and observed",
+        "Predicted, but not observed",
+        "Observed, but not predicted",
+    ]
     assert [cells[0] for cells in page.rows if cells[0] in titles] == titles
-    assert "50 steps of the original were watched." in rendered(synthetic, "verify")
+    assert "50 steps of the original were observed." in rendered(synthetic, "verify")
     assert any(cells[:4] == ["train.py:31", "TL201", "0", "–"] for cells in page.rows)
 
 
 def test_without_a_gpu_the_page_says_what_was_not_seen(synthetic: ModuleType) -> None:
     html = rendered(synthetic, "cpu")
-    assert "Synchronising calls are seen on CUDA devices only." in html
-    assert "Where the host waits" not in html and "Peak memory of a step" not in html
+    assert "Synchronizing calls are seen on CUDA devices only." in html
+    assert "Where the host synchronizes" not in html and "Peak memory of a step" not in html
     assert page_figures(html) == 2
 
 
@@ -288,7 +292,7 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert page_figures(html) == 3
     assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
     assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
-    assert "2 blocks are left out of the statistics, marked by a cross" in html
+    assert "2 blocks are excluded from the statistics, marked with a cross" in html
 
 
 def test_the_same_results_give_the_same_page(synthetic: ModuleType) -> None:

@@ -150,4 +150,4 @@ def test_a_machine_that_differs_from_itself_is_unfit() -> None:
     noise = judge.noise(slow)
     assert noise is not None
     assert not noise.fit
-    assert "differs from itself" in noise.reason
+    assert "run twice, differs by" in noise.reason

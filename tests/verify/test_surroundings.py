@@ -195,7 +195,7 @@ def test_data_beside_the_project_is_found_once_it_is_linked(project: Path, exami
     with pytest.raises(Failure) as failure:
         examine(text)
     assert f"No such file or directory: '{data / 'a.txt'}'" in failure.value.reason
-    assert f"outside of the project, of which the program runs in a copy: try `--link {data.parent}`" in (
+    assert f"outside the project, which the program runs a copy of; try `--link {data.parent}`" in (
         failure.value.reason
     )
     assert examine(text, links=(str(data.parent),))["ended"]
@@ -215,7 +215,7 @@ def test_a_linked_folder_is_not_copied(project: Path, tmp_path: Path) -> None:
     assert (copy / "large" / "images").is_symlink()
     assert (copy / "large" / "images" / "a.bin").stat().st_size == 3 << 20
     assert (copy / "large" / "list.txt").exists() and not (copy / "large").is_symlink()
-    with pytest.raises(ValueError, match="holds the project itself"):
+    with pytest.raises(ValueError, match="contains the project itself"):
         Workspace(project / "train.py", tmp_path, links=[str(project.parent)])
 
 
@@ -228,9 +228,7 @@ def test_links_within_a_project_are_copied_unless_they_lead_upwards(project: Pat
     copy = Workspace(project / "train.py", scratch).copy({}).project
     assert (copy / "runs" / "latest" / "log.txt").exists() and not (copy / "runs" / "latest").is_symlink()
     (project / "runs" / "third" / "all").symlink_to("..")
-    with pytest.raises(
-        ValueError, match=r"all leads back to a folder above it; `--link .*/all` leaves it out"
-    ):
+    with pytest.raises(ValueError, match=r"all links to a parent folder; `--link .*/all` skips it"):
         Workspace(project / "train.py", scratch)
     Workspace(
         project / "train.py",

@@ -135,7 +135,7 @@ def test_the_diff_is_that_of_the_fixer(measured: Any) -> None:
 
 
 def test_what_cannot_be_seen_without_a_gpu_is_said(measured: Any) -> None:
-    assert "only CUDA tells of them" in measured[1].stdout
+    assert "only available on CUDA" in measured[1].stdout
 
 
 def run_examination(folder: Path, text: str, **job: Any) -> dict[str, Any]:
@@ -172,9 +172,9 @@ def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:
     [
         ("print('nothing to do')\n", "ended without a step"),
         ("print('loading')\nraise ValueError('no such file')\n", "ValueError: no such file"),
-        ("import sys\nsys.exit(3)\n", "exits with 3$"),
+        ("import sys\nsys.exit(3)\n", "exited with 3$"),
         ("raise SystemExit('no data')\n", "failed: no data$"),
-        ("print('usage: script.py --data DATA')\nraise SystemExit(2)\n", "exits with 2; .* behind `--`"),
+        ("print('usage: script.py --data DATA')\nraise SystemExit(2)\n", "exited with 2; .* after `--`"),
     ],
 )
 def test_a_program_that_cannot_be_measured_is_explained(tmp_path: Path, text: str, reason: str) -> None:

@@ -69,10 +69,10 @@ class Adoption:
             return files
         outside = sum(not changes.covers(path) for path in files)
         if outside:
-            warn(f"{plural(outside, 'file')} outside of the repository {changes.top} left out")
+            warn(f"{plural(outside, 'file')} outside the repository {changes.top} skipped")
         for path in changes.missing:
             if path.suffix in (".py", ".pyw", ".ipynb"):
-                warn(f"{path} is staged but not in the working tree, and was not checked")
+                warn(f"{path} is staged but missing from the working tree, and was not checked")
         touched = tuple(path for path in files if changes.of(path) is not None)
         chosen = self._chosen
         if chosen.writes or chosen.add_noqa is not None:
@@ -153,10 +153,10 @@ class Adoption:
             for path, codes in judged.items()
             for entry in baseline.of(path)
         )
-        told = f"{plural(held, 'finding')} of the baseline left out.\n" if held else ""
+        told = f"{plural(held, 'finding')} listed in the baseline not shown.\n" if held else ""
         if gone:
-            told += f"{plural(gone, 'finding')} of the baseline no longer there; "
-            told += "`--update-baseline` takes out what was fixed.\n"
+            told += f"{plural(gone, 'finding')} in the baseline no longer found; "
+            told += "run with `--update-baseline` to remove them.\n"
         return told
 
     def _update(
@@ -188,7 +188,7 @@ class Adoption:
         ]
         added, taken = len(updated.entries - baseline.entries), len(baseline.entries - updated.entries)
         shown = relative(baseline.path, self._directory)
-        counts = f"{added} new, {taken} taken out"
+        counts = f"{added} added, {taken} removed"
         return f"Wrote {plural(len(updated.entries), 'finding')} ({counts}) to {shown}.\n"
 
 
@@ -204,7 +204,7 @@ def _baseline(chosen: Options) -> Baseline | None:
     try:
         return Baseline.read(path)
     except BaselineError as error:
-        raise Failure(f"{error}{'' if exists(path) else '; `--update-baseline` writes one'}") from None
+        raise Failure(f"{error}{'' if exists(path) else '; `--update-baseline` creates it'}") from None
 
 
 def _changes(chosen: Options, directory: Path) -> Changes | None:
@@ -229,16 +229,16 @@ def _check(chosen: Options, *, stdin: bool) -> None:
         "--add-noqa": chosen.add_noqa is not None,
     }
     if chosen.changed_since == "":
-        raise click.UsageError("--changed-since is empty; it takes a commit, a branch or a tag")
+        raise click.UsageError("--changed-since requires a commit, branch or tag")
     if chosen.update_baseline and chosen.baseline is None:
-        raise click.UsageError("--update-baseline needs --baseline FILE, or `baseline` in a config file")
+        raise click.UsageError("--update-baseline requires --baseline FILE, or `baseline` in a config file")
     if chosen.update_baseline and chosen.ignore_baseline:
-        raise click.UsageError("--update-baseline and --ignore-baseline contradict each other")
+        raise click.UsageError("--update-baseline and --ignore-baseline cannot be combined")
     if chosen.add_noqa is not None and len(chosen.add_noqa.splitlines()) > 1:
-        raise click.UsageError("--add-noqa: a reason has one line")
+        raise click.UsageError("--add-noqa: the reason must be a single line")
     if stdin and any(given.values()):
         flag = next(flag for flag, is_given in given.items() if is_given)
-        raise click.UsageError(f"{flag} is about files, not about standard input")
+        raise click.UsageError(f"{flag} does not work with standard input")
     fixing = chosen.fix or chosen.fix_only or chosen.diff
     together = [
         ("--changed-since", "--staged"),
@@ -250,8 +250,8 @@ def _check(chosen: Options, *, stdin: bool) -> None:
         if given[one] and given[other]:
             raise click.UsageError(f"{one} and {other} cannot be combined")
     if given["--add-noqa"] and chosen.ignore_noqa:
-        raise click.UsageError("--add-noqa and --ignore-noqa contradict each other")
+        raise click.UsageError("--add-noqa and --ignore-noqa cannot be combined")
     if given["--add-noqa"] and fixing:
-        raise click.UsageError("--add-noqa silences findings; run it without --fix, --fix-only and --diff")
+        raise click.UsageError("--add-noqa cannot be combined with --fix, --fix-only or --diff")
     if chosen.update_baseline and chosen.diff:
         raise click.UsageError("--update-baseline and --diff cannot be combined")

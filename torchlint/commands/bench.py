@@ -40,9 +40,9 @@ def _run(
 
         found = cases(sorted(wanted))
         for code in sorted(wanted - {case.code for case in found}) if names else ():
-            terminal.warn(f"{code} claims neither speed nor memory, and has no case")
+            terminal.warn(f"{code} has no effect on speed or memory, and no benchmark")
         if not found:
-            raise Failure("none of these rules has a case")
+            raise Failure("none of these rules has a benchmark")
         with watching(terminal) as progress:
             count = sum(not sizes or size in sizes for case in found for size in case.sizes)
             run = Run("bench", settings(options, _SECONDS * count), progress)
@@ -67,19 +67,19 @@ def _refuted(results: Any) -> bool:
 command = click.Command(
     "bench",
     callback=_run,
-    help="Measure what the fixes of rules are worth on this machine: for each RULE (a code, a prefix or a "
-    "name; all by default) a small program is run in its bad form and as torchlint fixes it, in three "
-    "sizes.\n\nExits with 0, with 1 if a fix changes results or makes its program slower, with 2 if "
-    "nothing could be measured.",
+    help="Measure the effect of the fix of each rule on this machine. For each RULE (a code, a prefix or "
+    "a name; by default all) a small program is run before and after torchlint's fix, in three "
+    "sizes.\n\nExits with 0, with 1 if a fix changes the results or makes the program slower, or with "
+    "2 if nothing could be measured.",
     params=[
         click.Argument(["names"], nargs=-1, metavar="[RULE]...", shell_complete=completion.rule_names),
         click.Option(
             ["--size", "sizes"],
             multiple=True,
             type=Choice(_SIZES),
-            help="Only this size; may be repeated.",
+            help="Only run this size. May be repeated.",
         ),
-        *parameters(f"{_SECONDS:g} for each case and size"),
+        *parameters(f"{_SECONDS:g} per case and size"),
         *shared_parameters(),
     ],
 )

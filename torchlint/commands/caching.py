@@ -58,12 +58,12 @@ class Memory:
         if not of_project(layer):
             return self._open(directory)
         if outside(layer):
-            self.terminal.warn(f"{refusal(layer)}; it is not used")
+            self.terminal.warn(f"{refusal(layer)}; it is ignored")
             return self.store
         own = default_directory()
         key = own_key(own.with_name("key")) if own is not None else b""
         if not key:
-            self.terminal.warn("no key can be kept in the user's cache folder; nothing is remembered")
+            self.terminal.warn("the user's cache folder is not writable; results are not cached")
             return None
         return self._open(directory, key=key)
 
@@ -73,7 +73,7 @@ class Memory:
         try:
             return open_store(directory.absolute(), key) if named else Store(directory)
         except StoreError as error:
-            self.terminal.warn(f"{error}; nothing is remembered")
+            self.terminal.warn(f"{error}; results are not cached")
             return None
 
 
@@ -92,6 +92,6 @@ def outside(layer: Layer) -> bool:
 def refusal(layer: Layer) -> str:
     """Why the cache folder that a config file names is not used."""
     return (
-        f"`cache-dir` of {layer.path} names a folder that is not below it, which only `--cache-dir` and "
-        "TORCHLINT_CACHE_DIR may"
+        f"`cache-dir` of {layer.path} names a folder that is not below it, which only "
+        "`--cache-dir` and TORCHLINT_CACHE_DIR may"
     )

@@ -152,7 +152,7 @@ def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
             pattern = before
         if not pattern or not rule:
             raise click.UsageError(
-                f"--{options.key(name)} takes GLOB:RULE, such as `tests/**:TL2`, not `{part}`"
+                f"--{options.key(name)} expects GLOB:RULE, such as `tests/**:TL2`, not `{part}`"
             )
         table.setdefault(pattern, []).append(rule)
     return table
@@ -211,7 +211,7 @@ def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **
     from torchlint.commands import watch
 
     if _DASH in paths:
-        raise click.UsageError("`-` reads standard input, which cannot be watched")
+        raise click.UsageError("`-` (standard input) cannot be watched")
     shared = {name: parameters[name] for name in ("color", "verbose", "quiet", "silent")}
     terminal, directory, rules = Terminal(**shared), Path.cwd(), registry.catalogue()
     given = _given(parameters, directory)
@@ -273,8 +273,8 @@ def check(
         raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
     if chosen.statistics and chosen.output_format not in _STATISTICS:
         raise click.UsageError(
-            f"--statistics has no form in {chosen.output_format}; "
-            f"it is printed with --output-format {', '.join(_STATISTICS)}"
+            f"--statistics does not support {chosen.output_format}; "
+            f"use --output-format {', '.join(_STATISTICS)}"
         )
 
     about = Adoption(chosen, directory, stdin=_DASH in paths, alone=alone)
@@ -323,7 +323,7 @@ def _chosen(settings: Settings, terminal: Terminal) -> Options:
     if not by_config or not (switched_off or formats - set(_HUMAN)):
         return chosen
     for name, path in by_config.items():
-        terminal.debug(f"`{options.key(name)}` of {path} does not count in this run")
+        terminal.debug(f"`{options.key(name)}` of {path} is ignored in this run")
     return replace(
         chosen,
         fix=chosen.fix and "fix" not in by_config,
@@ -410,14 +410,12 @@ def _debug_projects(terminal: Terminal, layouts: Layouts, files: Collection[Path
 
     for root in layouts.given_up:
         terminal.debug(
-            f"{root} has too many files or folders to be looked at as a project; its files are judged alone"
+            f"{root} has too many files or folders for a project; its files are checked individually"
         )
     for layout in layouts.found:
         index = layout.index()
         for file in sorted(index.unreadable):
-            terminal.debug(
-                f"{file} is no program that can be read; what it would tell of others is not known"
-            )
+            terminal.debug(f"{file} cannot be parsed, so other files are checked without it")
         for file in sorted(layout.members.intersection(files) - index.unreadable):
             for each in graph.unresolved(index, file):
                 terminal.debug(f"{file}:{each.row}: not found in the project: {each.statement}")
@@ -482,7 +480,7 @@ def _check_stdin(
 
     path = absolute(chosen.stdin_filename) if chosen.stdin_filename else STDIN
     if sys.stdin is None:
-        raise Failure("standard input is closed; `-` reads it")
+        raise Failure("cannot read `-`: standard input is closed")
     data = sys.stdin.buffer.read()
     outcome = _Outcome(about.advice)
     if chosen.stdin_filename and chosen.force_exclude:
@@ -648,7 +646,7 @@ def _reports(chosen: Options) -> Mapping[Path, str]:
     for text in chosen.report:
         name, equals, path = text.partition("=")
         if not (equals and path):
-            raise click.UsageError(f"--report takes FORMAT=FILE, such as `json=report.json`, not `{text}`")
+            raise click.UsageError(f"--report expects FORMAT=FILE, such as `json=report.json`, not `{text}`")
         if name not in options.FORMATS:
             raise click.UsageError(f"--report: {options.none_of(name, options.FORMATS)}")
         wanted[Path(path)] = name
@@ -739,7 +737,7 @@ def _settings_line(name: str, setting: Setting, value: object) -> str:
     """``key = value`` as a config file may say it, commented out where none may or nothing is said."""
     if value is None:
         return f"# {options.key(name)} is not given"
-    flag_only = "" if setting.config else "# only on the command line: "
+    flag_only = "" if setting.config else "# command line only: "
     return f"{flag_only}{options.key(name)} = {_toml(options.plain(name, value))}"
 
 
@@ -754,7 +752,7 @@ def _toml(value: object) -> str:
 def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
     if "" in value:
         # An unset variable of a script, which must not turn into the working directory.
-        raise click.UsageError("a path is empty")
+        raise click.UsageError("empty path")
     return tuple(Path(text) for given in value for text in _expanded(given))
 
 
@@ -779,9 +777,9 @@ def parameters(names: Iterable[str]) -> list[click.Parameter]:
 command = Command(
     "check",
     callback=_run,
-    help="Find problems in the Python files and notebooks at PATH, a file or a directory, and in the "
-    "configuration files that they read; the working directory without one, standard input with `-`.\n\n"
-    "Exits with 0 if nothing is found or all was fixed, with 1 if warnings or errors remain (--fail-on), "
-    "with 2 on misuse or an internal error.",
+    help="Check the Python files and notebooks in PATH, a file or a directory, and the configuration "
+    "files that they read. Without PATH, check the working directory; with `-`, standard input.\n\n"
+    "Exits with 0 if nothing is found or everything was fixed, with 1 if warnings or errors remain "
+    "(see --fail-on), or with 2 on invalid usage or an internal error.",
     params=parameters(name for name, setting in options.settings().items() if setting.cli),
 )

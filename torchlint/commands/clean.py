@@ -30,7 +30,7 @@ def _run(
         raise click.ClickException(caching.refusal(layer))
     directory = settings.options.cache_dir or default_directory()
     if directory is None:
-        raise click.ClickException("there is no folder for the user's caches; give --cache-dir")
+        raise click.ClickException("the user's cache folder was not found; pass --cache-dir")
     try:
         count, size = Store(directory.absolute()).clear()
     except StoreError as error:
@@ -49,7 +49,7 @@ _CACHE_DIR = options.settings()["cache_dir"]
 command = click.Command(
     "clean",
     callback=_run,
-    help="Delete what earlier runs remembered, of all projects. The next run checks every file anew.",
+    help="Delete the cache of all projects. The next run checks every file again.",
     params=[
         click.Option(
             ["--cache-dir"],

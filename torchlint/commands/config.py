@@ -79,12 +79,10 @@ def _page(item: dict[str, Any]) -> str:
         f"Default: {json.dumps(item['default'])}" if item["default"] not in (None, "") else "Default: none",
     ]
     if not item["config"]:
-        return "\n".join(
-            [*lines, f"Only given by: {', '.join(given)}", "", f"Example: {item['example']}", ""]
-        )
+        return "\n".join([*lines, f"Only set by: {', '.join(given)}", "", f"Example: {item['example']}", ""])
     decides = "the source file" if item["per_file"] else "the working directory"
     lines += [
-        *([f"Also given by: {', '.join(given)}"] if given else []),
+        *([f"Also set by: {', '.join(given)}"] if given else []),
         f"Read from: the config file closest to {decides}",
         "",
         "Example, in pyproject.toml:",
@@ -99,7 +97,7 @@ def _page(item: dict[str, Any]) -> str:
 command = click.Command(
     "config",
     callback=_run,
-    help="List the keys that a config file may hold, or explain KEY: one of these, or another option.",
+    help="List the keys of a config file, or explain KEY (or another option).",
     params=[
         click.Argument(["key"], required=False, metavar="[KEY]", shell_complete=completion.config_keys),
         click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),

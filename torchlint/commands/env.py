@@ -91,14 +91,15 @@ def _table(found: list[Row], terminal: Terminal) -> str:
 command = click.Command(
     "env",
     callback=_run,
-    help="Show what this machine is set to that decides how fast PyTorch programs run, what is advised, why, "
-    "and the command that does it. Nothing is changed. What could not be read is said to be unknown.",
+    help="Show the settings of this machine that affect PyTorch performance, what is recommended and "
+    "why, and the command to change each of them. Nothing is changed. Settings that could not be "
+    "read are reported as unknown.",
     params=[
         click.Option(
             ["--python"],
             metavar="PATH",
-            help="The interpreter whose torch is asked, such as that of your project; by default the one "
-            "that runs torchlint.",
+            help="The Python interpreter whose torch is examined, such as that of your project; by "
+            "default the one that runs torchlint.",
         ),
         click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),

@@ -23,7 +23,7 @@ def _run(shell: str, verbose: bool, quiet: bool, silent: bool, color: str, **_: 
 command = click.Command(
     "generate-shell-completion",
     callback=_run,
-    help="Print what SHELL has to read to complete commands, options, rules and config keys.",
+    help="Print the completion script for SHELL, for commands, options, rules and config keys.",
     epilog='bash and zsh: eval "$(torchlint generate-shell-completion bash)" in ~/.bashrc, likewise zsh in '
     "~/.zshrc. fish: torchlint generate-shell-completion fish > ~/.config/fish/completions/torchlint.fish",
     params=[click.Argument(["shell"], type=Choice(_SHELLS)), *shared_parameters()],

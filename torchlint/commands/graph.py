@@ -46,9 +46,7 @@ def _run(
         else:
             alone += 1
     if alone:
-        terminal.warn(
-            f"{plural(alone, 'file')} left out: excluded from the project around, or too many to be looked at"
-        )
+        terminal.warn(f"{plural(alone, 'file')} skipped: excluded from the project, or too many files")
     elif not wanted:
         terminal.warn("No Python files found under the given path(s)")
     graphs = []
@@ -61,8 +59,8 @@ def _run(
 command = click.Command(
     "graph",
     callback=_run,
-    help="Show the files under PATHS, what torchlint takes each of them for, and what it imports from other "
-    "files of its project. Nothing is executed.",
+    help="Show the files under PATHS, their roles in the project, and which other files of the project "
+    "they import. Nothing is executed.",
     params=[
         click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path, exists=True)),
         click.Option(
@@ -70,7 +68,7 @@ command = click.Command(
             type=Choice(list(FORMATS)),
             default="text",
             show_default=True,
-            help="Text to read, JSON, or a picture for Graphviz or Mermaid.",
+            help="The output format: text, JSON, or a graph for Graphviz or Mermaid.",
         ),
         *shared_parameters(),
     ],

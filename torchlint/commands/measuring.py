@@ -33,26 +33,26 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--device"],
             default="auto",
             metavar="DEVICE",
-            help="cpu, cuda, cuda:1 or mps; the best there is by default.",
+            help="The device: cpu, cuda, cuda:1 or mps; by default the best available.",
         ),
         click.Option(
             ["--steps"],
             type=click.IntRange(min=2),
             metavar="N",
-            help="How many steps to time in each process; by default as many as give blocks of 20 ms.",
+            help="Steps to time in each process; by default enough for blocks of 20 ms.",
         ),
         click.Option(
             ["--warmup"],
             type=click.IntRange(min=0),
             metavar="N",
-            help="How many steps to run at least before any counts; by default 10, or 4 long ones.",
+            help="Minimum number of warm-up steps; by default 10, or 4 if they are long.",
         ),
         click.Option(
             ["--replicates"],
             type=click.IntRange(min=1),
             metavar="N",
-            help="How often each variant is started afresh; by default 3 times in `bench`, in `verify` up "
-            "to 5, until the verdicts are clear.",
+            help="Number of fresh processes per variant; by default 3 in `bench`, and up to 5 in "
+            "`verify` until the verdicts are clear.",
         ),
         click.Option(
             ["--budget"],
@@ -60,7 +60,7 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             default=None if isinstance(budget, str) else budget,
             show_default=budget if isinstance(budget, str) else True,
             metavar="SECONDS",
-            help="The time that the plan may take; what it leaves out, it says.",
+            help="Time limit of the measurement; skipped variants are reported.",
         ),
         click.Option(
             ["--tolerance"],
@@ -68,7 +68,7 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             default=1e-3,
             show_default=True,
             metavar="SHARE",
-            help="How far results may differ, relative to their size.",
+            help="Maximum relative difference of results.",
         ),
         click.Option(
             ["--seed"],
@@ -76,19 +76,19 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             default=0,
             show_default=True,
             metavar="N",
-            help="Where the program's random numbers start, and the order of variants.",
+            help="Random seed of the program and of the order of variants.",
         ),
         click.Option(
             ["--json", "json_file"],
             type=path,
             metavar="FILE",
-            help="Write everything that was measured, raw times included.",
+            help="Write all measurements to this file, including raw times.",
         ),
         click.Option(
             ["--html", "html_file"],
             type=path,
             metavar="FILE",
-            help="Write a report to look at: one page that needs no network.",
+            help="Write an HTML report to this file: a single page that works offline.",
         ),
     ]
 
@@ -110,7 +110,7 @@ def requirements(options: Mapping[str, Any]) -> Iterator[None]:
     wanted += ["jinja2", "matplotlib"] if options["html_file"] else []
     for name in wanted:
         if importlib.util.find_spec(name) is None:
-            raise Failure(f"measuring needs {name}, which is not installed: {EXTRA}")
+            raise Failure(f"measuring requires {name}, which is not installed: {EXTRA}")
     for path in filter(None, (options["json_file"], options["html_file"])):
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             missing = "there is no such folder" if not path.parent.exists() else "permission denied"
@@ -119,18 +119,16 @@ def requirements(options: Mapping[str, Any]) -> Iterator[None]:
     try:
         from torchlint.verify import processes
     except ImportError as error:
-        raise Failure(f"measuring needs {error.name}, which is not installed: {EXTRA}") from error
+        raise Failure(f"measuring requires {error.name}, which is not installed: {EXTRA}") from error
     if not processes.SUPPORTED:
-        raise Failure(
-            "measuring pauses programs with signals, which this system does not have; use Linux or macOS"
-        )
+        raise Failure("measuring is not supported on this system; use Linux or macOS")
     try:
         yield
     except processes.Failure as error:
         hint = f": {EXTRA}" if "torch" in error.reason and "No module" in error.reason else ""
         raise Failure(f"{error.reason}{hint}") from error
     except ImportError as error:
-        raise Failure(f"measuring needs {error.name}, which is not installed: {EXTRA}") from error
+        raise Failure(f"measuring requires {error.name}, which is not installed: {EXTRA}") from error
 
 
 def settings(parameters: dict[str, Any], budget: float) -> Settings:

@@ -49,7 +49,7 @@ def _of_number(error: click.BadParameter) -> str:
     for said, meant in kinds.items():
         head, found, _ = error.message.partition(f" is not a valid {said}")
         if found:
-            return f"`{head.strip(chr(39))}` is no {meant}"
+            return f"`{head.strip(chr(39))}` is not a {meant}"
     return error.message
 
 

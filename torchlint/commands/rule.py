@@ -42,7 +42,7 @@ def _run(
     terminal = Terminal(color, verbose, quiet, silent)
     rules = registry.catalogue()
     if every == bool(names):
-        raise click.UsageError("give the code or name of a rule, or --all")
+        raise click.UsageError("pass the code or name of a rule, or --all")
     chosen = list(rules.values()) if every else [_find(name, rules) for name in names]
     if output_format == "json":
         described = [_described(rule) for rule in chosen]
@@ -125,7 +125,7 @@ def _rendered(markdown: str) -> str:
 command = click.Command(
     "rule",
     callback=_run,
-    help="Explain the rules with these codes or names.",
+    help="Explain rules by code or name.",
     params=[
         click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]...", shell_complete=completion.rule_names),
         click.Option(["--all", "every"], is_flag=True, help="List all rules."),

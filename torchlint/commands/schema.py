@@ -17,7 +17,7 @@ def _run(verbose: bool, quiet: bool, silent: bool, color: str, **_: object) -> N
 command = click.Command(
     "schema",
     callback=_run,
-    help="Print the JSON schema of the configuration, for editors and validators. Installed rule packs "
-    "are in it.",
+    help="Print the JSON schema of the configuration, including installed rule packs, for editors and "
+    "validators.",
     params=shared_parameters(),
 )

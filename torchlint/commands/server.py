@@ -9,7 +9,7 @@ import click
 from torchlint.commands import Failure
 from torchlint.commands.terminal import Terminal, shared_parameters
 
-EXTRA = "`pip install 'torchlint[lsp]'` installs it"
+EXTRA = "install it with `pip install 'torchlint[lsp]'`"
 
 
 def _run(
@@ -26,7 +26,9 @@ def _run(
         import lsprotocol  # noqa: F401
         import pygls  # noqa: F401
     except ImportError as error:
-        raise Failure(f"the language server needs {error.name}, which is not installed: {EXTRA}") from error
+        raise Failure(
+            f"the language server requires {error.name}, which is not installed: {EXTRA}"
+        ) from error
     from torchlint.server.features import serve
 
     with terminal.listening():
@@ -42,10 +44,10 @@ def _absolute(config: str) -> str:
 command = click.Command(
     "server",
     callback=_run,
-    help="Show findings, fixes and the pages of rules in an editor that speaks the Language Server Protocol, "
-    "on standard input and output. Editors start it; docs/editors.md says how to tell them.",
+    help="Run the language server, which provides findings, fixes and rule pages to editors over "
+    "standard input and output. Editors start it; see docs/editors.md.",
     params=[
-        click.Option(["--stdio"], is_flag=True, help="Talk on standard input and output, as it always does."),
+        click.Option(["--stdio"], is_flag=True, help="Use standard input and output (always on)."),
         *shared_parameters(),
     ],
 )

@@ -33,19 +33,19 @@ def shared_parameters() -> list[click.Parameter]:
             multiple=True,
             metavar="FILE|KEY=VALUE",
             shell_complete=completion.config_values,
-            help="A config file to use instead of those that would be found, or one key and value as TOML, "
-            "which wins over every file. May be repeated.",
+            help="A config file to use instead of those found automatically, or a key and value in TOML, "
+            "which override every file. May be repeated.",
         ),
-        click.Option(["--isolated"], is_flag=True, help="Look for no config file."),
+        click.Option(["--isolated"], is_flag=True, help="Ignore all config files."),
         click.Option(
             ["--color"],
             type=Choice(["auto", "always", "never"]),
             default="auto",
-            help="When to colour the output; auto heeds NO_COLOR and FORCE_COLOR.",
+            help="When to color the output; auto respects NO_COLOR and FORCE_COLOR.",
         ),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Say on standard error what is done, and why."),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Print findings, and nothing else."),
-        click.Option(["-s", "--silent"], is_flag=True, help="Print nothing; the exit status tells."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Print details to standard error."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print findings only."),
+        click.Option(["-s", "--silent"], is_flag=True, help="Print nothing; only set the exit status."),
     ]
 
 

@@ -41,15 +41,14 @@ def _run(
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
     if not script.is_file():
-        reason = "is a directory; `verify` runs a program" if script.is_dir() else "there is no such file"
+        reason = "is a directory; `verify` runs a script" if script.is_dir() else "no such file"
         raise Failure(f"{script}: {reason}")
     if script.suffix == ".ipynb":
         raise Failure(
-            "a notebook is run cell by cell, and has no run to measure; "
-            f"`jupyter nbconvert --to script {script}` makes a script of it"
+            f"a notebook cannot be measured; convert it with `jupyter nbconvert --to script {script}`"
         )
     if apply and syncs:
-        raise click.UsageError("`--syncs` measures no fix that `--apply` could apply")
+        raise click.UsageError("`--apply` cannot be combined with `--syncs`, which measures no fixes")
     given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}
     if select:
         given["select"] = tuple(word for text in select for word in text.split(","))
@@ -106,7 +105,7 @@ def _apply(
     names = judge.proven(results.measurements[0])
     texts = variants.accepted(sources, settings_for, names) if names else {}
     if not texts:
-        terminal.out("\nNothing was applied: no fix kept the results and was faster or used less memory.\n")
+        terminal.out("\nNo fixes were applied: none kept the results and was faster or used less memory.\n")
         return
     for path, text in texts.items():
         source = sources[path]
@@ -127,20 +126,20 @@ class _Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             script = next((word for word in given if word.endswith(".py")), "SCRIPT")
-            hint = f"options of the program come behind `--`: `verify {script} -- {error.option_name} …`"
+            hint = f"options of the program follow `--`: `verify {script} -- {error.option_name} …`"
             raise click.UsageError(f"{mistakes.message(error)}\n{hint}", ctx) from None
 
 
 command = _Command(
     "verify",
     callback=_run,
-    help="Measure what the fixes of a program are worth on this machine. SCRIPT is run as it is and as "
-    "torchlint would fix it, in copies of its project, with ARGS. The project itself is not written to, "
-    "except by --apply; what the program keeps at absolute paths elsewhere, it keeps there.\n\n"
-    "A step is a step of the optimizer that steps first, or, in a program that only infers, a call of its "
-    "model. All fixes are measured together, and those of each rule alone.\n\n"
-    "Exits with 0, with 1 if the fixes change the results or make the program slower, with 2 if the program "
-    "does not run or nothing could be measured.",
+    help="Measure the effect of fixes on a program on this machine. SCRIPT is run with ARGS, both "
+    "unchanged and with fixes, in copies of its project. The project itself is not modified, except "
+    "by --apply; files that the program writes at absolute paths are not redirected.\n\nA step is a "
+    "step of the first optimizer, or, in programs that only run inference, a call of the model. All "
+    "fixes are measured together, and those of each rule separately.\n\nExits with 0, with 1 if the "
+    "fixes change the results or make the program slower, or with 2 if the program fails or nothing "
+    "could be measured.",
     params=[
         click.Argument(["script"], type=click.Path(path_type=Path)),
         click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),
@@ -149,34 +148,35 @@ command = _Command(
             multiple=True,
             metavar="RULE,…",
             shell_complete=completion.selectors,
-            help="Only the fixes of these rules.",
+            help="Only measure the fixes of these rules.",
         ),
-        click.Option(["--unsafe-fixes"], is_flag=True, help="Measure unsafe fixes too."),
+        click.Option(["--unsafe-fixes"], is_flag=True, help="Also measure unsafe fixes."),
         click.Option(
-            ["--each-place"], is_flag=True, help="Measure each place alone, instead of each rule alone."
+            ["--each-place"], is_flag=True, help="Measure each fix separately instead of each rule."
         ),
         click.Option(
             ["--entry"],
             default="",
             metavar="[MODULE:]FUNCTION",
-            help="A function whose calls are the steps, for programs in which none are found.",
+            help="A function whose calls count as steps, if no steps are found.",
         ),
         click.Option(
             ["--link", "links"],
             multiple=True,
             metavar="PATH",
-            help="What the program only reads: a part of the project that is too large to copy, or data "
-            "beside the project. May be repeated.",
+            help="A path that the program only reads, to link instead of copying: a large folder of the "
+            "project, or data next to it. May be repeated.",
         ),
         click.Option(
             ["--apply"],
             is_flag=True,
-            help="Then apply the fixes that kept the results and were faster or used less memory.",
+            help="Apply the fixes that kept the results and were faster or used less memory.",
         ),
         click.Option(
             ["--syncs"],
             is_flag=True,
-            help="Time nothing; show where the program waits for the device, and where torchlint says so.",
+            help="Instead of timing, compare where the program synchronizes with the device with what "
+            "torchlint reports.",
         ),
         *parameters(_BUDGET),
         *shared_parameters(),

@@ -26,7 +26,7 @@ def _run(output_format: str, verbose: bool, quiet: bool, silent: bool, color: st
 command = click.Command(
     "version",
     callback=_run,
-    help="Print the version; with -v also the rule packs that are installed.",
+    help="Print the version; with -v also the installed rule packs.",
     params=[
         click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),

@@ -128,7 +128,7 @@ def rounds(places: Sequence[Path], others: Callable[[], Iterable[Path]], memory:
         import watchfiles
     except ImportError as error:
         raise Failure(
-            "`--watch` needs watchfiles, which is not installed: pip install 'torchlint[watch]'"
+            "`--watch` requires watchfiles, which is not installed: pip install 'torchlint[watch]'"
         ) from error
 
     directories = {place if place.is_dir() else place.parent for place in places}
@@ -180,7 +180,7 @@ def follow(check: Callable[[], None], terminal: Terminal, steps: Iterator[None])
                 raise
             Failure(str(error)).show(color=terminal.color)
         if not terminal.quiet:
-            terminal.err("Watching for changes; Ctrl-C ends it.\n")
+            terminal.err("Watching for changes. Press Ctrl-C to stop.\n")
 
 
 def _of_now(result: Result) -> Result:

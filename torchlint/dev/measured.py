@@ -41,11 +41,11 @@ _NOTICED = 0.02
 
 _METHOD = (
     "A speed-up is time before over time after, with its 95 % interval: 2 means half the time. FASTER and "
-    "SLOWER mean that the whole interval lies beyond the noise threshold (3 % or more), SAME that it lies "
-    "within, UNCLEAR that it does neither."
+    "SLOWER mean that the whole interval is outside the noise threshold (3 % or more), SAME that it is "
+    "inside, and UNCLEAR that it is neither."
 )
 _NO_RATIO = (Verdict.UNFIT, Verdict.REJECTED, Verdict.UNMEASURED)
-_FIGURES = "results | speed-up | a step | peak memory | syncs a step | kernels a step |"
+_FIGURES = "results | speed-up | per step | peak memory | syncs per step | kernels per step |"
 _WIDTH = 110
 _EVIDENCE = {
     "peak_memory": "peak_allocated",
@@ -118,8 +118,8 @@ def summary() -> str:
         + f"\n{_table(cases)}\n"
         + _ranks_summary(bench, machine)
         + _paragraph(
-            f"{_conclusion(cases)} [docs/measured.md](docs/measured.md) has the rest: step times, memory, "
-            "what the device did, and whole programs; `benchmarks/results` has every block."
+            f"{_conclusion(cases)} [docs/measured.md](docs/measured.md) has step times, memory, "
+            "device activity and whole programs; `benchmarks/results` has the raw data."
         )
         + "\n"
     )
@@ -131,7 +131,7 @@ def _ranks_summary(cases: Sequence[Case], machine: str) -> str:
     for several in _machines(cases):
         found = _latest(case for case in cases if case.machine == several)
         if found[0].measurement.ranks > 1 and several.endswith(f" × {machine}"):
-            told = f"On {several}, where the slowest rank decides: {_conclusion(found)}"
+            told = f"On {several}, where the slowest rank counts: {_conclusion(found)}"
             parts.append(f"{_paragraph(told)}\n{_table(found)}\n")
     return "".join(parts)
 
@@ -240,8 +240,8 @@ def _programs_section(machine: str, cases: Sequence[Case]) -> str:
             rows += f"| {program} | {variant} {_figures(case, comparison)}\n"
     told = (
         "The programs of `fixtures/programs`, measured by `torchlint verify` with all fixes together and "
-        "with each alone. They are made to run in seconds: tiny models, short epochs, data in memory. "
-        "So the host sets the pace, and workers that start at each epoch cost more than they take over. "
+        "with each alone. They run in seconds, with tiny models, short epochs and data in memory, so that "
+        "they are limited by the host, and starting workers in each epoch costs more than it saves. "
         f"{_versions(cases)} {_explained(cases)}"
     )
     return (
@@ -293,7 +293,7 @@ def _repetitions(cases: Sequence[Case]) -> Iterator[str]:
             rows += f"| {name} | {both} | {'yes' if agree else 'no'} |\n"
     if rows:
         told = (
-            "The same cases in runs of their own on machines of the same kind. The intervals overlap in "
+            "The same cases in separate runs on machines of the same kind. The intervals overlap in "
             f"{agreeing} of {compared} comparisons."
         )
         yield (
@@ -352,9 +352,9 @@ def _told(case: Case) -> str:
         parts.append(f"results {examination.sameness.agreement.value}")
     for name, text in (
         ("peak memory", words.memory(measurement, head.variant)),
-        ("synchronising calls a step", words.counted(measurement, head.variant, "syncs")),
-        ("kernels a step", words.counted(measurement, head.variant, "kernels")),
-        ("collectives a step", words.counted(measurement, head.variant, "collectives")),
+        ("synchronizing calls per step", words.counted(measurement, head.variant, "syncs")),
+        ("kernels per step", words.counted(measurement, head.variant, "kernels")),
+        ("collectives per step", words.counted(measurement, head.variant, "collectives")),
     ):
         if "→" in text:
             parts.append(f"{name} {text}")

@@ -77,7 +77,7 @@ def table(prefix: str) -> str:
 def _page(rule: Rule, found: Sequence[Effect]) -> str:
     default = "Off by default: select it to use it." if rule.opt_in else "On by default."
     advice = f" {ADVICE}" if rule.advice else ""
-    remedy = f"What to do by hand: {rule.remedy}.\n\n" if rule.remedy is not None else ""
+    remedy = f"Manual fix: {rule.remedy}.\n\n" if rule.remedy is not None else ""
     return (
         f"# {rule.name} ({rule.code})\n\n"
         f"Severity: {rule.severity.value}. {default} {_FIXES[rule.fix]}\n\n"

@@ -23,7 +23,7 @@ DISTRIBUTED_DEBUGGING = (
     "https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications"
 )
 INSTALLING = "https://pytorch.org/get-started/locally/"
-NOT_LINUX = "read from /proc and /sys, which this system does not have"
+NOT_LINUX = "requires /proc and /sys, which this system does not have"
 
 _OLDEST_DRIVER = {11: 450, 12: 525, 13: 580}
 """The first driver branch that runs programs built with a major release of CUDA (COMPATIBILITY)."""
@@ -71,19 +71,19 @@ def _unknown(subject: str, reason: str) -> Row:
 def _container(machine: Machine) -> Row:
     if not machine.linux:
         return _unknown("Container", NOT_LINUX)
-    return Row("Container", machine.container or "no sign of one")
+    return Row("Container", machine.container or "none detected")
 
 
 def _gpus(machine: Machine) -> Row:
     if machine.gpus is None:
-        reason = "there may be some, and no torch that sees them tells" if machine.linux else NOT_LINUX
+        reason = "unknown without a torch that detects GPUs" if machine.linux else NOT_LINUX
         return _unknown("GPUs", reason)
     counts: dict[str, int] = {}
     for gpu in machine.gpus:
         name = gpu.name if gpu.memory is None else f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB)"
         counts[name] = counts.get(name, 0) + 1
     text = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in counts.items())
-    return Row("GPUs", text or "none seen")
+    return Row("GPUs", text or "none found")
 
 
 def _torch(machine: Machine) -> Row:
@@ -91,7 +91,7 @@ def _torch(machine: Machine) -> Row:
     if asked.torch is None:
         if asked.problem is not None:
             return _unknown(subject, asked.problem)
-        return _unknown(subject, f"not installed for {asked.path}; --python names another interpreter")
+        return _unknown(subject, f"not installed in {asked.path}; use --python for another interpreter")
     torch = asked.torch
     built = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else "CPU only"
     now = f"{torch.version}, {built}" + (f", cuDNN {torch.cudnn}" if torch.cudnn else "")
@@ -101,17 +101,17 @@ def _torch(machine: Machine) -> Row:
             now,
             Standing.ADVICE,
             "a build with CUDA",
-            "the machine has NVIDIA's driver, and this build cannot use it",
+            "the machine has an NVIDIA driver that this build cannot use",
             f"{asked.path} -m pip install --force-reinstall torch",
             INSTALLING,
         )
     if torch.cuda and machine.gpus and not torch.devices:
         return Row(
             subject,
-            f"{now}, sees no GPU",
+            f"{now}, finds no GPU",
             Standing.ADVICE,
-            "let it see the GPUs",
-            "the driver knows of GPUs that CUDA_VISIBLE_DEVICES or the container hides from torch",
+            "make the GPUs visible",
+            "CUDA_VISIBLE_DEVICES or the container hides GPUs from torch",
             "unset CUDA_VISIBLE_DEVICES"
             if "CUDA_VISIBLE_DEVICES" in machine.environ
             else "docker run --gpus all …",
@@ -124,8 +124,8 @@ def _driver(machine: Machine) -> Row:
     subject = "NVIDIA driver"
     if machine.driver is None:
         if machine.gpus == ():
-            return Row(subject, "none seen")
-        return _unknown(subject, "no driver tells its version here" if machine.linux else NOT_LINUX)
+            return Row(subject, "none found")
+        return _unknown(subject, "the driver version cannot be read" if machine.linux else NOT_LINUX)
     torch = machine.interpreter.torch
     if torch is None or not torch.cuda:
         return Row(subject, machine.driver)
@@ -136,8 +136,8 @@ def _driver(machine: Machine) -> Row:
             machine.driver,
             Standing.ADVICE,
             f"{oldest} or newer",
-            f"programs built with CUDA {torch.cuda} need that driver",
-            f"nvidia-smi  # shows the driver; install branch {oldest} or newer as your distribution does",
+            f"programs built with CUDA {torch.cuda} require this driver",
+            f"nvidia-smi  # shows the driver; install branch {oldest} or newer from your distribution",
             COMPATIBILITY,
         )
     return Row(subject, machine.driver, Standing.FINE if oldest is not None else Standing.FACT)
@@ -147,34 +147,34 @@ def _driver(machine: Machine) -> Row:
 
 
 def _matmul(machine: Machine) -> Row:
-    subject = "float32 products"
+    subject = "float32 matmul"
     capability = _capability(machine)
     if capability is None:
         return _no_capability(machine, subject)
     torch = machine.interpreter.torch
     assert torch is not None
     if capability < (8, 0):
-        return Row(subject, "the GPU has no TensorFloat-32")
+        return Row(subject, "not supported by the GPU")
     if machine.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
         return Row(
             subject,
-            "NVIDIA_TF32_OVERRIDE=0 forbids TensorFloat-32",
+            "NVIDIA_TF32_OVERRIDE=0 disables TF32",
             Standing.ADVICE,
-            "leave it to the program",
-            "tensor cores stay unused for float32, whatever a program asks for",
+            "let the program decide",
+            "float32 matmuls never use tensor cores, whatever the program sets",
             "unset NVIDIA_TF32_OVERRIDE",
             CUDA_NOTES,
         )
     if torch.matmul is None:
-        return _unknown(subject, f"torch {torch.version} does not tell")
+        return _unknown(subject, f"not available in torch {torch.version}")
     if torch.matmul != "highest":
         return Row(subject, f'"{torch.matmul}" in a new process', Standing.FINE)
     return Row(
         subject,
         'full precision ("highest") in a new process',
         Standing.ADVICE,
-        '"high", where training tolerates it',
-        "full float32 products leave the tensor cores unused; `torchlint bench TL502` measures it here",
+        '"high", if training tolerates it',
+        "full-precision float32 matmuls do not use tensor cores; measure it with `torchlint bench TL502`",
         'torch.set_float32_matmul_precision("high")  # in the program',
         CUDA_NOTES,
     )
@@ -186,16 +186,16 @@ def _half(machine: Machine) -> Row:
     if capability is None:
         return _no_capability(machine, subject)
     if capability >= (8, 0):
-        return Row(subject, "bfloat16 and float16 have tensor cores; bfloat16 needs no GradScaler")
+        return Row(subject, "tensor cores for bfloat16 and float16; bfloat16 needs no GradScaler")
     if capability >= (7, 0):
-        return Row(subject, "float16 has tensor cores and needs a GradScaler; bfloat16 has none")
+        return Row(subject, "tensor cores for float16, which needs a GradScaler, but not for bfloat16")
     return Row(subject, "no tensor cores")
 
 
 def _no_capability(machine: Machine, subject: str) -> Row:
     if machine.gpus == ():
         return Row(subject, "no GPU")
-    return _unknown(subject, "no torch that sees an NVIDIA GPU tells what it can do")
+    return _unknown(subject, "unknown without a torch that detects an NVIDIA GPU")
 
 
 def _capability(machine: Machine) -> tuple[int, int] | None:
@@ -211,14 +211,14 @@ def _gpu_memory(machine: Machine) -> Row:
             subject,
             "PYTORCH_NO_CUDA_MEMORY_CACHING is set",
             Standing.ADVICE,
-            "cache memory",
-            "without its cache torch asks the driver for each tensor, which waits for the device",
+            "caching allocator",
+            "without the caching allocator, every allocation calls the driver, and freeing synchronizes",
             "unset PYTORCH_NO_CUDA_MEMORY_CACHING",
             DEBUGGING,
         )
     names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     given = {name: machine.environ[name] for name in names if machine.environ.get(name)}
-    now = ", ".join(f"{name}={value}" for name, value in given.items()) or "as torch sets it"
+    now = ", ".join(f"{name}={value}" for name, value in given.items()) or "the default of torch"
     if not machine.gpus:
         return Row(subject, now)
     if any("expandable_segments:True" in value for value in given.values()):
@@ -230,8 +230,8 @@ def _gpu_memory(machine: Machine) -> Row:
         subject,
         now,
         Standing.ADVICE,
-        "expandable segments, if the sizes of batches vary",
-        "blocks of memory that can grow leave fewer gaps behind than blocks of fixed sizes",
+        "expandable segments, if batch sizes vary",
+        "segments that can grow reduce fragmentation",
         "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
         f"{CUDA_NOTES}#optimizing-memory-usage-with-pytorch-alloc-conf",
     )
@@ -243,13 +243,13 @@ def _gpu_memory(machine: Machine) -> Row:
 def _numa(machine: Machine) -> Row:
     subject, cpus = "NUMA binding", machine.processors
     if not cpus.nodes or not cpus.allowed:
-        return _unknown(subject, "the system shows no NUMA nodes" if machine.linux else NOT_LINUX)
+        return _unknown(subject, "NUMA nodes cannot be read" if machine.linux else NOT_LINUX)
     if len(cpus.nodes) == 1:
         return Row(subject, "one node")
     used = cpus.used_nodes
     if len(used) == 1:
         return Row(subject, f"bound to the CPUs of node {used[0]}, of {len(cpus.nodes)}", Standing.FINE)
-    now = f"free to run on nodes {spelt(used)}"
+    now = f"not bound; may run on nodes {spelt(used)}"
     nodes = {gpu.node for gpu in machine.gpus or () if gpu.node is not None}
     if machine.gpus and len(machine.gpus) > 1:
         command = "torchrun --numa-binding=node --nproc-per-node=gpu train.py  # torch 2.9 or newer"
@@ -266,7 +266,7 @@ def _numa(machine: Machine) -> Row:
     )
 
 
-_FAR = "memory of another node is farther away, for the CPUs and for copies to the GPU"
+_FAR = "memory of another node is slower to access, for CPUs and for copies to the GPU"
 
 
 def _threads(machine: Machine) -> Row:
@@ -281,11 +281,11 @@ def _threads(machine: Machine) -> Row:
         now = "OMP_NUM_THREADS is not set" + (f"; torch uses {threads}" if threads is not None else "")
     cores = cpus.usable_cores
     if cores is None:
-        reason = "how many cores there are cannot be read" if machine.linux else NOT_LINUX
+        reason = "the number of cores cannot be read" if machine.linux else NOT_LINUX
         return Row(subject, f"{now}; {reason}", Standing.UNKNOWN)
     number = threads if given is None else int(given) if given.isdecimal() else None
     if number is None:
-        return Row(subject, f"{now}; no torch tells how many it uses", Standing.UNKNOWN)
+        return Row(subject, f"{now}; unknown without torch", Standing.UNKNOWN)
     several = len(machine.gpus or ()) > 1
     share = max(1, cores // len(machine.gpus)) if machine.gpus else cores
     if number <= share:
@@ -294,8 +294,8 @@ def _threads(machine: Machine) -> Row:
         subject,
         now,
         Standing.ADVICE,
-        f"{share}, the physical cores that there are{' for each GPU' if several else ''}",
-        "threads for which there is no core wait for one another"
+        f"{share}, the physical cores{' for each GPU' if several else ''}",
+        "more threads than cores slow each other down"
         + (", and the processes of several GPUs share the cores" if several else ""),
         f"export OMP_NUM_THREADS={share}",
         f"{TUNING_GUIDE}#utilize-openmp",
@@ -309,11 +309,11 @@ def _affinity(machine: Machine) -> Row:
     if given:
         return Row(subject, ", ".join(given), Standing.FINE)
     if not _computes_on_cpu(machine):
-        return Row(subject, "not set; it matters where the CPU does the computing")
+        return Row(subject, "not set; only matters for computation on the CPU")
     torch, cpus = machine.interpreter.torch, machine.processors
     libraries = torch.openmp if torch is not None else ()
     if not libraries or not cpus.allowed:
-        return _unknown(subject, "not set, and no torch tells which OpenMP it loads")
+        return _unknown(subject, "not set; the OpenMP library is unknown without torch")
     if any("iomp" in name for name in libraries):
         command = "export KMP_AFFINITY=granularity=fine,compact,1,0 KMP_BLOCKTIME=1"
     else:
@@ -322,8 +322,8 @@ def _affinity(machine: Machine) -> Row:
         subject,
         f"not set; torch loads {', '.join(libraries)}",
         Standing.ADVICE,
-        "each thread on a core of its own",
-        "threads that move between cores leave their caches behind",
+        "one core per thread",
+        "threads lose their caches when they move between cores",
         command,
         f"{TUNING_GUIDE}#utilize-openmp",
     )
@@ -335,7 +335,7 @@ def _openmp(machine: Machine) -> Row:
     if preloaded:
         return Row(subject, f"{preloaded[0]} is preloaded", Standing.FINE)
     if torch is None or not torch.openmp:
-        return _unknown(subject, "no torch tells which one it loads")
+        return _unknown(subject, "unknown without torch")
     now = ", ".join(torch.openmp)
     if machine.processors.vendor != "GenuineIntel" or not _computes_on_cpu(machine) or "iomp" in now:
         return Row(subject, now)
@@ -344,7 +344,7 @@ def _openmp(machine: Machine) -> Row:
         now,
         Standing.ADVICE,
         "Intel's, on this processor",
-        "libiomp5 knows the topology of Intel's processors and can keep its threads warm between operations",
+        "libiomp5 is optimized for Intel processors and can keep its threads active between operations",
         f"{machine.interpreter.path} -m pip install intel-openmp && export LD_PRELOAD="
         "\"$(python -c 'import sys; print(sys.prefix)')/lib/libiomp5.so${LD_PRELOAD:+:$LD_PRELOAD}\"",
         f"{TUNING_GUIDE}#intel-openmp-runtime-library-libiomp",
@@ -358,11 +358,11 @@ def _allocator(machine: Machine) -> Row:
         return Row(subject, f"{preloaded[0]} is preloaded", Standing.FINE)
     if not machine.linux:
         return _unknown(subject, NOT_LINUX)
-    now = "the one of the C library"
+    now = "malloc of the C library"
     if not _computes_on_cpu(machine):
-        return Row(subject, f"{now}; it matters where the CPU does the computing")
+        return Row(subject, f"{now}; only matters for computation on the CPU")
     found = next(iter(machine.libraries), None)
-    command = "apt-get install libjemalloc2  # or your distribution's jemalloc; then run this again"
+    command = "apt-get install libjemalloc2  # or your distribution's package; then run this again"
     if found is not None:
         command = f'export LD_PRELOAD="{found}${{LD_PRELOAD:+:$LD_PRELOAD}}"'
     return Row(
@@ -370,7 +370,7 @@ def _allocator(machine: Machine) -> Row:
         now,
         Standing.ADVICE,
         "jemalloc or tcmalloc",
-        "they keep freed memory for the next tensor instead of giving it back to the system",
+        "they reuse freed memory instead of returning it to the system",
         command,
         f"{TUNING_GUIDE}#switch-memory-allocator",
     )
@@ -386,7 +386,7 @@ def _computes_on_cpu(machine: Machine) -> bool:
 def _workers(machine: Machine) -> Row:
     subject, usable = "Loader workers", machine.processors.usable
     if usable is None:
-        return _unknown(subject, "how many CPUs may be used cannot be read" if machine.linux else NOT_LINUX)
+        return _unknown(subject, "the number of usable CPUs cannot be read" if machine.linux else NOT_LINUX)
     quota = machine.processors.quota
     limit = f", limited to {quota:g} by its control group" if quota is not None else ""
     now = f"{len(machine.processors.allowed)} CPUs{limit}"
@@ -397,8 +397,8 @@ def _workers(machine: Machine) -> Row:
         now,
         Standing.ADVICE,
         f"at most {share} {'workers' if share > 1 else 'worker'}{' for each GPU' if gpus > 1 else ''}",
-        "workers beyond the CPUs that may be used take time from one another; try fewer first",
-        f"[tool.torchlint]  workers = {min(share, 8)}  # what fixes of TL101 write, in pyproject.toml",
+        "more workers than usable CPUs slow each other down; try fewer first",
+        f"[tool.torchlint]  workers = {min(share, 8)}  # for fixes of TL101, in pyproject.toml",
         f"{TUNING_GUIDE}#enable-asynchronous-data-loading-and-augmentation",
     )
 
@@ -406,7 +406,7 @@ def _workers(machine: Machine) -> Row:
 def _shared_memory(machine: Machine) -> Row:
     subject = "Shared memory"
     if machine.shared is None:
-        return _unknown(subject, "there is no /dev/shm" if machine.linux else NOT_LINUX)
+        return _unknown(subject, "/dev/shm does not exist" if machine.linux else NOT_LINUX)
     now = f"/dev/shm holds {_size(machine.shared)}"
     if machine.shared >= _ROOMY:
         return Row(subject, now, Standing.FINE)
@@ -418,8 +418,8 @@ def _shared_memory(machine: Machine) -> Row:
         subject,
         now,
         Standing.ADVICE,
-        "some GiB",
-        "loader workers hand their batches over in it, and die with a bus error when it is full",
+        "several GiB",
+        "loader workers pass batches through it, and die with a bus error when it is full",
         command,
         DOCKER,
     )
@@ -428,12 +428,12 @@ def _shared_memory(machine: Machine) -> Row:
 # --- left on ---------------------------------------------------------------------------------------------
 
 _SLOWING: tuple[tuple[str, Callable[[str], bool], str, str], ...] = (
-    ("CUDA_LAUNCH_BLOCKING", lambda value: value == "1", "the host waits for every kernel", DEBUGGING),
-    ("AMD_SERIALIZE_KERNEL", lambda value: value in "123", "the host waits for every kernel", DEBUGGING),
+    ("CUDA_LAUNCH_BLOCKING", lambda value: value == "1", "every kernel launch is synchronous", DEBUGGING),
+    ("AMD_SERIALIZE_KERNEL", lambda value: value in "123", "every kernel launch is synchronous", DEBUGGING),
     (
         "TORCH_DISTRIBUTED_DEBUG",
         lambda value: value.upper() == "DETAIL",
-        "every collective is checked for agreement before it runs",
+        "every collective is verified across ranks",
         DISTRIBUTED_DEBUGGING,
     ),
 )
@@ -445,7 +445,7 @@ def _debugging(machine: Machine) -> Row:
         value = machine.environ.get(name, "")
         if value and slows(value):
             return Row(subject, f"{name}={value}", Standing.ADVICE, "off", why, f"unset {name}", source)
-    return Row(subject, "none that slows a run", Standing.FINE)
+    return Row(subject, "none that slows down a run", Standing.FINE)
 
 
 def _size(count: int) -> str:

@@ -73,7 +73,7 @@ def main() -> None:
         try:
             answer["torch"] = describe(torch)
         except Exception as error:
-            answer["problem"] = f"torch {torch.__version__} cannot tell: {error}"
+            answer["problem"] = f"torch {torch.__version__} failed: {error}"
     print(json.dumps(answer))
 
 

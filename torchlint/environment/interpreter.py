@@ -66,7 +66,7 @@ def ask(path: str | None = None, environ: Mapping[str, str] | None = None) -> In
         )
         answer = json.loads(run.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        return Interpreter(python, problem=f"it did not answer within {_SECONDS:.0f} seconds")
+        return Interpreter(python, problem=f"it did not respond within {_SECONDS:.0f} seconds")
     except OSError as error:
         return Interpreter(python, problem=f"it cannot be started: {error.strerror}")
     except (ValueError, IndexError):

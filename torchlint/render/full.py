@@ -52,11 +52,11 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
                 out.append(f"{' ' * gutter}{report.paint(':::', 'blue', bold=True)} {place}")
             out.append(patch.render(report, changed.text, change, gutter))
         if fix.withheld is not None:
-            out.append(f"{note}: This fix changes several files and is not applied: {fix.withheld}")
+            out.append(f"{note}: This fix changes several files and was not applied: {fix.withheld}")
         elif fix.applicability is Applicability.UNSAFE:
             out.append(f"{note}: This is an unsafe fix and may change runtime behavior")
         elif fix.applicability is Applicability.DISPLAY:
-            out.append(f"{note}: This change is shown for your judgment and never applied")
+            out.append(f"{note}: This change is a suggestion and is never applied")
     return "\n".join(out) + "\n\n"
 
 

@@ -45,9 +45,9 @@ _AGREEMENTS = {Agreement.STREAM_MOVED: "moved", Agreement.UNCHECKED: words.NOTHI
 """What is too long, or says nothing, in a column."""
 
 _STATUSES = {
-    SyncStatus.CONFIRMED: ("Confirmed: predicted, and seen to wait", "green"),
-    SyncStatus.NOT_SEEN: ("Predicted, but not seen", "yellow"),
-    SyncStatus.NOT_PREDICTED: ("Seen, but not predicted", "cyan"),
+    SyncStatus.CONFIRMED: ("Confirmed: predicted and observed", "green"),
+    SyncStatus.NOT_SEEN: ("Predicted, but not observed", "yellow"),
+    SyncStatus.NOT_PREDICTED: ("Observed, but not predicted", "cyan"),
 }
 
 
@@ -101,13 +101,13 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
         if measurement.syncs is not None:
             out += render_syncs(measurement.syncs, width, color=color)
     if results.interrupted:
-        out += "\nInterrupted: this is what was measured until then.\n"
+        out += "\nInterrupted: results up to this point.\n"
     return out
 
 
 def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
     """The lines that wait for the device: confirmed, predicted but not seen, seen but not predicted."""
-    out = f"\nSynchronising calls over {plural(report.steps, 'step')}\n"
+    out = f"\nSynchronizing calls in {plural(report.steps, 'step')}\n"
     for status, (title, hue) in _STATUSES.items():
         rows = [row for row in report.rows if row.status is status]
         if not rows:
@@ -119,11 +119,11 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
     if not report.rows and report.missing:
         out += "\n"
     elif not report.rows:
-        out += "\nNo line is predicted to wait for the device, and none was seen to.\n"
+        out += "\nNo line was predicted or observed to synchronize with the device.\n"
     else:
         out += (
-            f"\n{plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not seen, "
-            f"{counts[2]} seen but not predicted.\n"
+            f"\n{plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not observed, "
+            f"{counts[2]} observed but not predicted.\n"
         )
     for text in report.missing:
         out += _paragraph("", words.sentence(text), width)
@@ -134,9 +134,9 @@ def _sync(row: SyncRow, width: int, color: bool) -> str:
     where = _paint(f"{visible(row.file)}:{row.row}", color, bold=True)
     figures = []
     if row.per_step:
-        figures.append(f"{words.count(row.per_step)} a step")
+        figures.append(f"{words.count(row.per_step)} per step")
     if row.seconds is not None:
-        figures.append(f"{words.seconds(row.seconds)} a step waiting")
+        figures.append(f"{words.seconds(row.seconds)} per step spent waiting")
     if row.what:
         figures.append(visible(row.what))
     out = f"  {where}{'  ' if figures else ''}{', '.join(figures)}\n"
@@ -184,10 +184,10 @@ def _table(columns: Sequence[_Column], width: int, color: bool) -> str:
             parts.append(_paint(_pad(column.cells[number], column), color, hue, bold=bool(hue)))
         out += gap.join(parts).rstrip() + "\n"
     if any(column.header in ("syncs", "kernels") for column in kept):
-        out += "\nSynchronising calls and kernels are counted per step.\n"
+        out += "\nSynchronizing calls and kernels are counted per step.\n"
     dropped = [column.header for column in columns if column not in kept and column.header]
     if dropped:
-        out += f"Left out for want of room: {', '.join(dropped)}.\n"
+        out += f"Omitted for lack of space: {', '.join(dropped)}.\n"
     return out
 
 
@@ -273,7 +273,7 @@ def _before(row: _Row) -> str:
 def _speedup(row: _Row) -> str:
     if row.variant == ORIGINAL:
         step = words.step_seconds(row.measurement, row.variant)
-        return "" if step is None else f"{words.seconds(step)} a step"
+        return "" if step is None else f"{words.seconds(step)} per step"
     interval = None if row.comparison is None else words.speedup(row.comparison)
     return words.NOTHING if interval is None else f"{words.ratio(interval)} ({words.span(interval)})"
 
@@ -336,9 +336,11 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
     out = "\n"
     noise = measurement.noise
     if noise is not None:
-        text = f"The original against a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)})."
+        text = (
+            f"Original compared with a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)})."
+        )
         if noise.fit:
-            text += f" Less than {words.percent(noise.threshold)} counts as the same."
+            text += f" Differences below {words.percent(noise.threshold)} count as the same."
         out += _paragraph("", text, width)
     for remark in words.remarks(measurement):
         names = ", ".join(words.label(measurement, variant) for variant in remark.variants)

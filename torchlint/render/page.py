@@ -6,7 +6,7 @@ from torchlint import effects, impact
 from torchlint.rule import Rule
 
 _FIXES = {
-    "safe": "Its fix is safe where nothing in the file speaks against it.",
+    "safe": "Its fix is safe unless noted otherwise.",
     "unsafe": "Its fix is unsafe: it needs `--unsafe-fixes`.",
     "none": "It has no fix.",
 }
@@ -19,12 +19,12 @@ def render(rule: Rule) -> str:
     """Title, severity, fix, what to do by hand, the documentation, and what was measured."""
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
-        facts += " It is off unless it is selected by its code, its name or ALL."
+        facts += " It is opt-in: select it by its code, its name or ALL."
     facts += f"\n\n{impact.explained(rule, effects.of(rule.code))}"
     if rule.advice:
         facts += f" {ADVICE}"
     if rule.remedy is not None:
-        facts += f"\n\nWhat to do by hand: {rule.remedy}."
+        facts += f"\n\nManual fix: {rule.remedy}."
     measured = effects.section(rule.code, effects.of(rule.code))
     return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
 

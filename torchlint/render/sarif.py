@@ -166,8 +166,8 @@ def _invocation(report: Report, indices: dict[str, int], left_out: int) -> dict[
             {
                 "level": "warning",
                 "message": {
-                    "text": f"{left_out} findings are left out, the least severe, since collectors take no "
-                    "more results in one file."
+                    "text": f"{left_out} findings of the lowest severity are omitted, because of the limit "
+                    "on results per file."
                 },
             }
         )

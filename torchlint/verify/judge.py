@@ -41,7 +41,7 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
-ONE_REPLICATE = "only one replicate was run: what its processes were dealt by chance is not known"
+ONE_REPLICATE = "only one replicate was run, so the variation between processes is unknown"
 """Why a single replicate has no verdict, however narrow its interval."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
@@ -59,9 +59,9 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     # A program that computes in half precision rounds as coarsely as that.
     tolerance = max(tolerance, ROUNDINGS * found.get("coarsest", 0.0))
     if not steps:
-        return Sameness(Agreement.UNCHECKED, reason="no step's results were recorded")
+        return Sameness(Agreement.UNCHECKED, reason="no results were recorded")
     if found["bitwise"]:
-        return Sameness(Agreement.IDENTICAL, steps, tolerance=tolerance, reason="bit for bit the same")
+        return Sameness(Agreement.IDENTICAL, steps, tolerance=tolerance, reason="bitwise identical")
 
     def excess(key: str) -> float:
         return float(differences[key]) / max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0))
@@ -80,9 +80,9 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
             reason="random numbers come from another generator; shapes, dtypes, devices and moments agree",
         )
     if math.isinf(largest):
-        reason = f"the results differ: {where} has another shape, other gaps, or no counterpart"
+        reason = f"the results differ: {where} has another shape, other NaNs, or no counterpart"
         return same(Agreement.DIFFERENT, largest=1.0, reason=reason)
-    reason = f"the results differ: {where} by {largest:.1e}, where {allowed:.1e} is allowed"
+    reason = f"the results differ: {where} by {largest:.1e}, more than the allowed {allowed:.1e}"
     return same(Agreement.DIFFERENT, reason=reason)
 
 
@@ -100,10 +100,10 @@ def noise(blocks: Iterable[Block]) -> Noise | None:
     fit, reason = True, ""
     if _biased(wall):
         fit = False
-        reason = f"the unchanged program, run twice, differs from itself by {_percent(wall.ratio - 1)}"
+        reason = f"the time of the unchanged program, run twice, differs by {_percent(wall.ratio - 1)}"
     elif threshold > UNSTEADY:
         fit = False
-        reason = f"the unchanged program's own time {_reach(reach)}"
+        reason = f"the time of the unchanged program {_reach(reach)}"
     return Noise(wall, threshold, fit, reason)
 
 
@@ -139,7 +139,7 @@ def comparison(
     pairs = stats.samples(blocks, ORIGINAL, name)
     wall = stats.interval(pairs)
     if wall is None:
-        return Comparison(name, Verdict.UNMEASURED, "no block of it was timed", memory=memory)
+        return Comparison(name, Verdict.UNMEASURED, "it was not timed", memory=memory)
     alone = len(pairs) < 2
     device = stats.interval(stats.samples(blocks, ORIGINAL, name, "device"))
     found, reason = (Verdict.UNCLEAR, ONE_REPLICATE) if alone else timed(wall, noise)
@@ -183,27 +183,23 @@ def proven(measurement: Measurement) -> set[str]:
 
 
 def _reach(share: float) -> str:
-    return (
-        f"is only known to ±{_percent(share)}"
-        if share < 1
-        else "is not known at all, so far do its runs differ"
-    )
+    return f"is only known to ±{_percent(share)}" if share < 1 else "varies too much between runs"
 
 
 def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
     """The verdict on a time, with its reason in a sentence for people."""
     if noise is None:
-        return Verdict.UNFIT, "the original was not timed against itself"
+        return Verdict.UNFIT, "the original was not timed against a copy of itself"
     found = verdict(wall, noise.threshold)
     # What is too unsteady for a figure of its own can still be far from what was four times as slow.
     if not noise.fit and (_biased(noise.wall) or found not in (Verdict.FASTER, Verdict.SLOWER)):
         return Verdict.UNFIT, noise.reason
     bound = _percent(noise.threshold)
     reasons = {
-        Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time a step",
-        Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time a step",
+        Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
+        Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
         Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval reaches across the threshold of {bound}: more replicates would tell",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; run more replicates",
     }
     return found, reasons[found]
 

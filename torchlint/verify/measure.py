@@ -255,9 +255,7 @@ class Session:
             if not error.wants_torchrun:
                 raise
             self.pool.environment = torchrun_variables
-            self.notes.append(
-                "the program wants to be started by torchrun: it ran as the only process of one"
-            )
+            self.notes.append("the program expects torchrun; it was run with a single process")
             found = self._run_original()
         self.modules = tuple(found["modules"])
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
@@ -335,8 +333,8 @@ class Session:
         planned = plan(needed, alone, self._costs(), self.settings.wishes, self._left(), total)
         if planned.dropped:
             self.dropped.append(
-                f"{', '.join(planned.dropped)}: not timed alone, as the budget has no time for that; "
-                "`--budget SECONDS` gives more"
+                f"{', '.join(planned.dropped)}: not timed separately, because the budget is too small; "
+                "raise it with `--budget SECONDS`"
             )
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
@@ -373,7 +371,7 @@ class Session:
                     # A case may yet get what others leave of the budget.
                     if not self.pool.subject.reruns:
                         self.notes.append(
-                            f"the budget ended after {replicate} of {planned.replicates} replicates"
+                            f"the budget ran out after {replicate} of {planned.replicates} replicates"
                         )
                     return
                 if number == 0 and replicate >= LEAST_REPLICATES and self._decided():

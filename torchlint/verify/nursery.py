@@ -95,7 +95,7 @@ class Nursery:
                 # Whoever was interrupted while it waited has left the answer to its order behind.
                 if made["number"] == self._orders:
                     return made
-        raise ConnectionError("the process that had imported torch has ended")
+        raise ConnectionError("the process that preloads torch has ended")
 
 
 class Copy:

@@ -295,8 +295,8 @@ class Process:
         if code < 0:
             name = signal.Signals(-code).name
             out_of_memory = "; the system may have run out of memory" if name == "SIGKILL" else ""
-            return {"event": "end", "reason": "error", "message": f"it was ended by {name}{out_of_memory}"}
-        return {"event": "end", "reason": "error", "message": f"its process ended with status {code}"}
+            return {"event": "end", "reason": "error", "message": f"it was killed by {name}{out_of_memory}"}
+        return {"event": "end", "reason": "error", "message": f"its process exited with status {code}"}
 
     # --- failures -----------------------------------------------------------------------------------------
 
@@ -307,13 +307,13 @@ class Process:
         if message["reason"] == "finished":
             return Failure(
                 "the program ended without a step: no optimizer stepped and no module was called. "
-                "`--entry MODULE:FUNCTION` names a function whose calls are the steps"
+                "`--entry MODULE:FUNCTION` names a function whose calls count as steps"
             )
         said = self._theirs(self._said())
         reason = self._theirs(message["message"] or "the program stopped") + self._unseen(message["message"])
         if "usage: " in said and not self._job.arguments:
-            reason += "; what it takes for arguments comes behind `--`: `torchlint verify SCRIPT -- ARGS`"
-        printed = f"\nThe last lines that it printed:\n{said}" if said else ""
+            reason += "; pass its arguments after `--`: `torchlint verify SCRIPT -- ARGS`"
+        printed = f"\nThe last lines of its output:\n{said}" if said else ""
         return Failure(
             f"the program failed: {reason}{printed}", wants_torchrun=_misses_torchrun(reason + said)
         )
@@ -322,7 +322,7 @@ class Process:
         """What the program does instead of reaching the end of a step."""
         place = self.place()
         where = f"; it is{place}" if place else ""
-        return Failure(f"the program reached no end of a step within {waited:.0f} s{where}")
+        return Failure(f"the program did not finish a step within {waited:.0f} s{where}")
 
     def place(self) -> str:
         """Where in its project the program is: `` at train.py:7, in main()``; empty if it is not there."""
@@ -360,7 +360,7 @@ class Process:
             return ""
         shared = Path(os.path.commonpath([place, self._job.original]))
         part = shared / place.relative_to(shared).parts[0]
-        return f"\nThat lies outside of the project, of which the program runs in a copy: try `--link {part}`"
+        return f"\nThis path is outside the project, which the program runs a copy of; try `--link {part}`"
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -202,7 +202,7 @@ class Group:
         reasons = {message.get("reason") for message in found.values()}
         if said not in ({event}, {"end"}) or len(reasons) > 1:
             self.kill()
-            raise Failure(f"the ranks do not go together: one came to {' and one to '.join(sorted(said))}")
+            raise Failure(f"the ranks diverged: one reached {' and one reached '.join(sorted(said))}")
         if said == {"end"} and event not in ("end", "block"):
             self._fail(found)
         return [found[rank] for rank in range(len(self._members))]
@@ -235,7 +235,7 @@ class Group:
         others = ", and no other" if found else ""
         self._end(
             lambda: Failure(
-                f"the program reached no end of a step within {waited:.0f} s: it hangs in "
+                f"the program did not finish a step within {waited:.0f} s; it hangs in "
                 f"{', '.join(places)}{others}"
             )
         )

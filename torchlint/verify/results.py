@@ -355,7 +355,7 @@ def load(path: Path) -> Results:
     """
     data: Any = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f"{path} is no results file of format {FORMAT}")
+        raise ValueError(f"{path} is not a results file of format {FORMAT}")
     loaded: Results = _converter().structure(data, Results)
     return loaded
 

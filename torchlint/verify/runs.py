@@ -68,7 +68,7 @@ class Run:
             nurseries = stack.enter_context(Nurseries(folder, self._settings.device))
             for number in range(min(self._replicates, processors())):
                 nurseries.get(number)
-            self._progress("looking at the machine", 0.0)
+            self._progress("inspecting the machine", 0.0)
             found = self._machine = machine(self._settings.device, folder)
             pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
             places = [subject.place(found) for subject in subjects]
@@ -97,7 +97,7 @@ class Run:
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
         """
-        self._progress("looking at the machine", 0.0)
+        self._progress("inspecting the machine", 0.0)
         found = self._machine = machine(self._settings.device, folder)
         with Pool(script) as pool:
             session = Session(pool, self._settings, found, folder)
@@ -113,7 +113,7 @@ class Run:
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
         """
-        self._progress("looking at the machine", 0.0)
+        self._progress("inspecting the machine", 0.0)
         found = self._machine = machine(self._settings.device, folder)
         with Pool(script) as pool:
             session = Session(pool, self._settings, found, folder)

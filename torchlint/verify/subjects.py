@@ -92,8 +92,8 @@ class Script:
             return []
         named = ", ".join(touched[:3]) + (f" and {len(touched) - 3} more" if len(touched) > 3 else "")
         remark = (
-            f"{named} in {self._workspace.project} changed while the program ran: if nobody edited that, the "
-            "program knows the place by an absolute path, and wrote there instead of into its copy"
+            f"{named} in {self._workspace.project} changed while the program ran: unless somebody edited it, "
+            "the program writes to it by an absolute path instead of to its copy"
         )
         return [remark]
 
@@ -132,7 +132,7 @@ class Bench:
             return found, []
         self._device = "cpu"
         devices = f"{found.gpus} GPU{'s' if found.gpus != 1 else ''}" if found.gpus else "no GPU for them"
-        note = f"its {self.ranks} ranks ran on the processor, over gloo, since there is {devices} here"
+        note = f"its {self.ranks} ranks ran on the CPU with gloo: there is {devices} on this machine"
         return replace(found, device="cpu", gpu=None, gpu_memory=None, gpus=0), [note]
 
     def _variant(self) -> Variant:

@@ -24,26 +24,35 @@ from torchlint.verify.results import (
 )
 
 VERDICTS: Mapping[Verdict, str] = {
-    Verdict.FASTER: "The whole interval lies above the noise threshold: the fixed program takes less time.",
-    Verdict.SAME: "The whole interval lies within the noise threshold: the fix gains and costs no time here.",
-    Verdict.SLOWER: "The whole interval lies below the noise threshold: the fixed program takes more time.",
-    Verdict.UNCLEAR: "The interval reaches over the edge of the noise threshold: more steps or a quieter "
-    "machine would be needed to tell.",
-    Verdict.UNFIT: "The machine does not reproduce the original's own time: the program was timed against a "
-    "copy of itself and the two differed, so no speed-up measured here can be trusted.",
-    Verdict.REJECTED: "The fix changes what the program computes, or the fixed program fails: its time is of "
-    "no interest.",
-    Verdict.UNMEASURED: "Nothing was timed: the budget, the end of the program or the user came first.",
+    Verdict.FASTER: "The whole interval is above the noise threshold: the fixed program takes less time.",
+    Verdict.SAME: (
+        "The whole interval is within the noise threshold: the fix makes no difference to the time here."
+    ),
+    Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
+    Verdict.UNCLEAR: (
+        "The interval crosses the noise threshold: more steps or a quieter machine are needed for a verdict."
+    ),
+    Verdict.UNFIT: (
+        "The machine does not reproduce the time of the original: timed against a copy of "
+        "itself, the program differed, so no speed-up measured here can be trusted."
+    ),
+    Verdict.REJECTED: "The fix changes the results, or the fixed program fails, so it was not timed.",
+    Verdict.UNMEASURED: (
+        "Nothing was timed: the budget ran out, the program ended, or the run was interrupted."
+    ),
 }
 """What each verdict says."""
 
 AGREEMENTS: Mapping[Agreement, str] = {
-    Agreement.IDENTICAL: "Every number that was compared is the same, bit by bit.",
-    Agreement.CLOSE: "The numbers agree within the tolerance, or the original differs as much from itself.",
-    Agreement.STREAM_MOVED: "Random numbers come from another generator; shapes, types, devices and moments "
-    "agree.",
+    Agreement.IDENTICAL: "All compared numbers are bitwise identical.",
+    Agreement.CLOSE: (
+        "The numbers agree within the tolerance, or the original differs from itself by as much."
+    ),
+    Agreement.STREAM_MOVED: (
+        "Random numbers come from another generator; shapes, dtypes, devices and moments agree."
+    ),
     Agreement.DIFFERENT: "The numbers differ by more than the tolerance.",
-    Agreement.FAILED: "The program ended with an error, or never reached a step.",
+    Agreement.FAILED: "The program failed, or never reached a step.",
     Agreement.UNCHECKED: "The results were not compared.",
 }
 """What each outcome of the comparison of results says."""
@@ -62,9 +71,9 @@ class About(enum.Enum):
     REASON = "verdict"
     RESULTS = "results"
     FAILURE = "failure"
-    MISSING = "not seen"
+    MISSING = "unavailable"
     NOTE = "note"
-    DROPPED = "left out"
+    DROPPED = "skipped"
 
 
 @dataclass(frozen=True)
@@ -229,7 +238,7 @@ def awake(results: Results) -> str:
     if not any(counts):
         return ""
     text = f"{max(counts)} processors kept awake"
-    return text if all(counts) else f"{text} for steps that use one"
+    return text if all(counts) else f"{text} for steps on one processor"
 
 
 # --- figures ---------------------------------------------------------------------------------------------

@@ -108,9 +108,9 @@ class Workspace:
         place = Path.cwd() / link
         place = place.resolve() if place.name == ".." else place.parent.resolve() / place.name
         if not place.exists():
-            raise ValueError(f"there is no `{link}` to link to")
+            raise ValueError(f"`{link}` to link to does not exist")
         if self.project == place or place in self.project.parents:
-            raise ValueError(f"`{link}` holds the project itself, which must be copied")
+            raise ValueError(f"`{link}` contains the project itself, which must be copied")
         return place
 
     def _check_size(self, limit: int) -> None:
@@ -125,8 +125,7 @@ class Workspace:
             named = ", ".join(f"{place} ({_megabytes(sizes[place])})" for place in largest)
             raise ValueError(
                 f"{self.project} has {_megabytes(total)}, too much to copy for every run; the largest parts "
-                f"are {named}. `--link {largest[0]}` links to what the program only reads, instead of "
-                "copying it"
+                f"are {named}. Use `--link {largest[0]}` to link to data that the program only reads"
             )
 
     def _files(self) -> Iterator[str]:
@@ -137,7 +136,7 @@ class Workspace:
             place = Path(folder)
             real[place] = place.resolve()
             if any(real.get(above) == real[place] for above in place.parents):
-                raise ValueError(f"{folder} leads back to a folder above it; `--link {folder}` leaves it out")
+                raise ValueError(f"{folder} links to a parent folder; `--link {folder}` skips it")
             left_out = self._ignore(folder, [*folders, *names])
             folders[:] = [name for name in folders if name not in left_out]
             relative = place.relative_to(self.project)

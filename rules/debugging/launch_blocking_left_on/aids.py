@@ -26,8 +26,8 @@ class Aid:
         return value in self.on if self.on else value not in ("0", "", "false", "False", 0, None)
 
 
-_BLOCKING: Final = Aid("makes the host wait for every kernel that it launches", by_driver=True)
-_UNCACHED: Final = Aid("allocates every tensor from the driver, and waits to free it", by_driver=True)
+_BLOCKING: Final = Aid("makes every kernel launch synchronous", by_driver=True)
+_UNCACHED: Final = Aid("disables the caching allocator", by_driver=True)
 
 VARIABLES: Final[Mapping[str, Aid]] = {
     "CUDA_LAUNCH_BLOCKING": _BLOCKING,
@@ -35,17 +35,17 @@ VARIABLES: Final[Mapping[str, Aid]] = {
     "AMD_SERIALIZE_KERNEL": Aid(_BLOCKING.cost, frozenset({"1", "2", "3"}), by_driver=True),
     "PYTORCH_NO_CUDA_MEMORY_CACHING": _UNCACHED,
     "PYTORCH_NO_HIP_MEMORY_CACHING": _UNCACHED,
-    "TORCH_DISTRIBUTED_DEBUG": Aid(
-        "compares every collective between all processes before it runs", frozenset({"DETAIL", "detail"})
-    ),
-    "TORCH_COMPILE_DEBUG": Aid("writes files about every graph that is compiled", always=False),
+    "TORCH_DISTRIBUTED_DEBUG": Aid("verifies every collective across ranks", frozenset({"DETAIL", "detail"})),
+    "TORCH_COMPILE_DEBUG": Aid("writes debug files for every compiled graph", always=False),
 }
 """Variables of the environment. NCCL and torch read them once, when they start."""
 
 FUNCTIONS: Final[Mapping[str, tuple[str, Aid]]] = {
     "torch.cuda.set_sync_debug_mode": (
         "debug_mode",
-        Aid("reports every wait for the device", frozenset({1, 2, "warn", "error"}), always=False),
+        Aid(
+            "reports every synchronization with the device", frozenset({1, 2, "warn", "error"}), always=False
+        ),
     ),
 }
 """Functions, with the parameter that decides."""

@@ -28,20 +28,20 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
     """
     ## What it does
 
-    Finds switches for debugging that a program sets in its source, for every run: `CUDA_LAUNCH_BLOCKING` and
-    its like for AMD, `PYTORCH_NO_CUDA_MEMORY_CACHING`, and `TORCH_DISTRIBUTED_DEBUG` at the level `DETAIL`. A
-    note is given for `TORCH_COMPILE_DEBUG` and `torch.cuda.set_sync_debug_mode`.
+    Finds debugging switches that the source code sets for every run: `CUDA_LAUNCH_BLOCKING` and its AMD
+    counterparts, `PYTORCH_NO_CUDA_MEMORY_CACHING`, and `TORCH_DISTRIBUTED_DEBUG` at the level `DETAIL`.
+    `TORCH_COMPILE_DEBUG` and `torch.cuda.set_sync_debug_mode` are reported as notes.
 
-    What an option or a failure asks for is left alone, and so is what the file switches off again, what a
-    function for determinism sets, tests, and what is set when CUDA has been initialised, and does nothing.
+    The rule ignores switches set by an option or after a failure, switches that the file resets, functions
+    that enforce determinism, tests, and variables set after CUDA was initialized, which have no effect.
 
     ## Why is this bad?
 
-    An accelerator is fast because the host runs ahead of it. With blocking launches the host waits for every
-    kernel, so that the device idles between any two of them. Without the caching allocator every tensor is
-    asked of the driver, which waits for the device to free one. In detailed debugging of collectives all
-    processes compare notes before each of them. All of this is there to find one error, and is not seen
-    afterwards: the program only is slow.
+    Accelerators are fast because kernels are launched asynchronously. With blocking launches the host waits
+    for every kernel, and the device is idle between two kernels. Without the caching allocator every tensor
+    is allocated and freed by the driver, and freeing synchronizes with the device. With detailed debugging of
+    collectives, all ranks compare their arguments before each collective. These switches help to find an
+    error; left on, they slow down every run.
 
     ## Example
 
@@ -58,13 +58,13 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
     import torch
     ```
 
-    and, when there is an error to find, `CUDA_LAUNCH_BLOCKING=1 python train.py`.
+    and set the variable only to debug: `CUDA_LAUNCH_BLOCKING=1 python train.py`.
 
     ## Fix safety
 
-    The fix removes the statement. It is unsafe: an error of a kernel is then reported later than where it was
-    made, and a program whose streams are not ordered as they should be may have worked only because of the
-    switch. There is no fix where the same statement sets something else.
+    Unsafe: the fix removes the statement. Kernel errors are then reported later than where they occur, and a
+    program that does not synchronize its streams correctly may have worked only because of the switch. There
+    is no fix if the same statement sets something else.
 
     ## References
 
@@ -78,8 +78,8 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
         edits = remove_statement(module, node) if switch.alone and statement else None
         yield Finding(
             node,
-            f"`{switch.name}` {switch.aid.cost}; set it only for the run that looks for an error",
+            f"`{switch.name}` {switch.aid.cost}; set it only for debugging",
             severity=WARNING if switch.aid.always else NOTE,
             fix=unsafe(module, "Remove the statement", edits),
-            remedy=f"Remove `{switch.name}`, and set it only for the run that looks for an error",
+            remedy=f"Remove `{switch.name}`, and set it only for debugging",
         )

@@ -25,20 +25,19 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.profiler.profile` without a `schedule`, autograd's `profile`, `emit_nvtx` and `emit_itt`
-    around a whole training, or entered at every step of it.
+    Finds `torch.profiler.profile` without a `schedule`, and autograd's `profile`, `emit_nvtx` and `emit_itt`,
+    around a whole training or entered at every training step.
 
-    What an option asks for is left alone (`if args.profile:`, `enabled=args.profile`), functions and programs
-    for profiling are, and so are trainings that end after few steps.
+    The rule ignores profiling that an option enables (`if args.profile:`, `enabled=args.profile`), functions
+    and programs for profiling, and training that ends after a few steps.
 
     ## Why is this bad?
 
-    A profiler records every operation and every kernel, with their shapes, memory and Python stacks if it is
-    told to. That takes host time at each of them, and what is recorded stays in memory until the profiler
-    ends: an epoch fills the memory, and gives a trace that no viewer opens. What is worth looking at is a
-    handful of steps after the first few. Entered anew at each step, the profiler also starts and stops each
-    time, which waits for the device. `emit_nvtx` marks every operation, for a profiler that mostly does not
-    run.
+    A profiler records every operation and every kernel, optionally with shapes, memory and Python stacks.
+    Recording takes host time for each of them, and the records stay in memory until the profiler stops: a
+    profile of a whole epoch fills the memory, and is too large to open in a trace viewer. A few steps after
+    warm-up are enough. A profiler entered at each step also starts and stops each time, which synchronizes
+    with the device. `emit_nvtx` annotates every operation, even if no external profiler is attached.
 
     ## Example
 
@@ -55,7 +54,7 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
         train_step(images, labels)
     ```
 
-    or, for a few steps, when an option asks for them:
+    or profile a few steps, if an option asks for it:
 
     ```python
     schedule = torch.profiler.schedule(wait=10, warmup=2, active=5, repeat=1)
@@ -67,7 +66,7 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: what becomes of the profile, and which steps are of interest, the author knows.
+    There is no fix: which steps to profile, and what to do with the profile, is a decision for the author.
 
     ## References
 
@@ -79,12 +78,12 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     name = found.profiler.rpartition(".")[2]
     if found.profiler in ANNOTATING:
-        message = f"`{name}` marks every operation of the training; let an option switch it on"
-        remedy = "Let an option switch it on, by `enabled=…`"
+        message = f"`{name}` annotates every operation of the training; enable it with an option"
+        remedy = "Enable it with an option, by `enabled=…`"
     elif found.each_step:
-        message = f"`{name}` starts, records and stops at every step; profile a few steps, with a `schedule`"
-        remedy = "Start it before the loop, with a `schedule=…`, and call its `step()` in each step"
+        message = f"`{name}` starts and stops at every step; profile a few steps with a `schedule`"
+        remedy = "Start it before the loop with a `schedule=…`, and call its `step()` in each step"
     else:
-        message = f"`{name}` records every step of the training and keeps it all; give it a `schedule`"
-        remedy = "Give `torch.profiler.profile` a `schedule=…`, and call its `step()` in each step"
-    yield Finding(call, message, related=((found.training, "what trains"),), remedy=remedy)
+        message = f"`{name}` records every training step and keeps all of them in memory; pass a `schedule`"
+        remedy = "Pass a `schedule=…` to `torch.profiler.profile`, and call its `step()` in each step"
+    yield Finding(call, message, related=((found.training, "the training runs here"),), remedy=remedy)

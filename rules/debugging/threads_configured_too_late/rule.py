@@ -27,26 +27,26 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     """
     ## What it does
 
-    Finds `OMP_NUM_THREADS`, `OMP_PROC_BIND`, `GOMP_CPU_AFFINITY`, `MKL_NUM_THREADS`, `KMP_AFFINITY` and their
-    like set in `os.environ` after torch has been imported, and `OPENBLAS_NUM_THREADS` after NumPy.
+    Finds `OMP_NUM_THREADS`, `OMP_PROC_BIND`, `GOMP_CPU_AFFINITY`, `MKL_NUM_THREADS`, `KMP_AFFINITY` and
+    similar variables set in `os.environ` after torch was imported, and `OPENBLAS_NUM_THREADS` set after NumPy
+    was imported.
 
-    `torch.set_num_threads(1)` in a program that trains in one process on the CPU is advice. Programs with an
-    accelerator, and those that start other processes, have reason to say so.
+    `torch.set_num_threads(1)` in a program that trains in one process on the CPU is reported as a note.
+    Programs that use an accelerator or start other processes have a reason for it.
 
-    What the file sets for processes that it starts is left alone, and so is what it sets beside
-    `torch.set_num_threads()`, or in a function that only other files call.
+    The rule ignores variables set for processes that the file starts, variables set next to
+    `torch.set_num_threads()`, and functions that only other files call.
 
     ## Why is this bad?
 
-    The libraries read these variables once, when they are loaded. In torch's packages for Linux that is the
-    import: with torch 2.13, what was set between `import torch` and the first operation changed neither the
-    number of threads nor the processors that they ran on. Nothing says so, and the program runs with as many
-    threads as the machine has processors, in each of its processes. Intel's runtime, where it is preloaded,
-    reads the `KMP_*` variables while torch is imported, too. On other systems the OpenMP runtime may
-    read them somewhat later, at its first use.
+    The libraries read these variables once, when they are loaded. For the Linux packages of torch this
+    happens at import: with torch 2.13, variables set between `import torch` and the first operation changed
+    neither the number of threads nor their affinity. There is no warning, and each process uses as many
+    threads as the machine has cores. If Intel's OpenMP runtime is preloaded, it also reads the `KMP_*`
+    variables while torch is imported. On other systems the OpenMP runtime may read them later, at its first
+    use.
 
-    With one thread, each operation runs on one core, however many there are. Only for small models does that
-    cost nothing.
+    With one thread, each operation runs on a single core. This costs nothing only for small models.
 
     ## Example
 
@@ -66,13 +66,13 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     import torch
     ```
 
-    or `torch.set_num_threads(4)`, at any time, for torch alone.
+    or call `torch.set_num_threads(4)`, which works at any time but affects torch only.
 
     ## Fix safety
 
-    The fix moves the statement above the import. It is unsafe: the program then runs with a number of threads
-    that it has never run with, which may make it faster or slower, and sums may be rounded otherwise. There
-    is none where the value is not written out, or the statement does not stand in the block of the import.
+    Unsafe: the fix moves the statement above the import. The program then runs with a different number of
+    threads, which may make it faster or slower and may change rounding. There is no fix if the value is not a
+    literal, or if the statement is not in the same block as the import.
 
     ## References
 
@@ -83,17 +83,17 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     if isinstance(node, cst.Call) and trains_with_one_thread(module, node):
         yield Finding(
             node,
-            "with one thread, the operations of this training on the CPU run on a single core",
+            "with one thread, this training on the CPU uses a single core",
             severity=NOTE,
-            remedy="Delete the line, or set the number of cores that training may use",
+            remedy="Remove the call, or set the number of cores that training may use",
         )
         return
     for setting, imported in unread_settings(module, node):
         library = "NumPy" if setting.variable.startswith("OPENBLAS") else "torch"
         yield Finding(
             node,
-            f"`{setting.variable}` is read when {library} is imported, and set after that; set it above",
-            fix=unsafe(module, "Set it above the import", moved_up(module, setting, imported)),
-            remedy=f"Set it above the first import of {library}",
+            f"{library} has already read `{setting.variable}` at import; setting it here has no effect",
+            fix=unsafe(module, "Set it before the import", moved_up(module, setting, imported)),
+            remedy=f"Set it before the first import of {library}",
             related=((imported, "imported here"),),
         )

@@ -36,22 +36,20 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     """
     ## What it does
 
-    Finds times that are taken with a clock of the host (`time.time()`, `time.perf_counter()`, `timeit`, a
-    context manager of the file that reads one) around work for an accelerator, where nothing between the two
-    readings waits for the device.
+    Finds times taken on the host (`time.time()`, `time.perf_counter()`, `timeit`, or a timing context manager
+    of the file) around work on an accelerator, if nothing in between synchronizes with the device.
 
-    A synchronisation waits, also in a helper of the file; so does reading a value (`.item()`, `print(loss)`),
-    a copy to or from the host, and `torch.distributed.barrier()`, that of NCCL included. What another file's
-    function does is not known, and such times are left alone; so are those of loops over data and of whole
-    trainings, where the last step is all that is missing, times from one iteration to the next, deadlines,
-    and what is timed because it is done once, such as a compilation.
+    An explicit synchronization counts, also in a helper of the file, and so does reading a value (`.item()`,
+    `print(loss)`), a copy to or from the host, and `torch.distributed.barrier()`. The rule ignores code that
+    calls functions of other files, loops over data and whole training runs, where only the last step is
+    missing, times between iterations, deadlines, and one-time work such as compilation.
 
     ## Why is this bad?
 
-    The host only hands work to the device, and goes on before it is done. The clock then shows how long it
-    takes to launch the kernels, which may be far less than they run, or, where the queue is full, the work of
-    others. What waits next, a loss that is printed, pays for it all. Such numbers lead to optimising what is
-    not slow.
+    The host only launches kernels and continues before they have finished. The measured time is the launch
+    time, which may be far shorter than the run time of the kernels, or, if the launch queue is full, the run
+    time of earlier kernels. The time is then attributed to the next operation that synchronizes, such as
+    printing the loss. Such numbers lead to optimizing code that is not slow.
 
     ## Example
 
@@ -71,16 +69,16 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     print(f"{time.perf_counter() - start:.4f} s")
     ```
 
-    For a benchmark there is `torch.utils.benchmark.Timer`, which synchronises and warms up by itself. In a
-    training `torch.cuda.Event(enable_timing=True)`, recorded around the step and read some steps later, does
-    not hold the host up.
+    For benchmarks use `torch.utils.benchmark.Timer`, which synchronizes and warms up. In a training step use
+    `torch.cuda.Event(enable_timing=True)`: recorded around the step and read some steps later, events do not
+    block the host.
 
     ## Fix safety
 
-    The fix synchronises before both readings, where there is a device
-    (`if torch.cuda.is_available(): torch.cuda.synchronize()`). It is unsafe: the program waits where it did
-    not before, and its numbers change, which is the purpose. There is none in a training step, which would be
-    slower for it, and none for `timeit` and context managers.
+    The fix synchronizes before both times are taken, if a device is available (`if torch.cuda.is_available():
+    torch.cuda.synchronize()`). It is unsafe, because the program now waits for the device and reports
+    different times, as intended. There is no fix in a training step, which would become slower, nor for
+    `timeit` and context managers.
 
     ## References
 
@@ -96,16 +94,16 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
         return
     measured, work = found
     training = phase(module, measured.end) is Phase.TRAINING and places.hot(module, measured.end) is not None
-    advice = "record `torch.cuda.Event`s around it" if training else "call `torch.cuda.synchronize()` first"
-    remedy = "Record a `torch.cuda.Event` on each side, and ask them for the time when all is done"
+    advice = "use `torch.cuda.Event` instead" if training else "call `torch.cuda.synchronize()` first"
+    remedy = "Record a `torch.cuda.Event` before and after, and read `elapsed_time()` some steps later"
     if not training:
-        remedy = "Call `torch.cuda.synchronize()` before each reading of the clock"
+        remedy = "Call `torch.cuda.synchronize()` before taking each time"
     yield Finding(
         measured.end,
-        f"the clock is read when the work has been handed to the device, not when it is done; {advice}",
+        f"the time is taken before the device has finished; {advice}",
         fix=None if training else _fix(module, measured),
         remedy=remedy,
-        related=((work, "nothing waits for this"),),
+        related=((work, "nothing synchronizes after this"),),
     )
 
 
@@ -115,8 +113,8 @@ def _of_timer(module: Module, call: cst.Call) -> Iterator[Finding]:
     if work is not None:
         yield Finding(
             call,
-            "`timeit` does not wait for the device; use `torch.utils.benchmark.Timer`",
-            related=((work, "nothing waits for this"),),
+            "`timeit` does not synchronize with the device; use `torch.utils.benchmark.Timer`",
+            related=((work, "nothing synchronizes after this"),),
             remedy="Use `torch.utils.benchmark.Timer`",
         )
     block = timed_by_block(module, call)
@@ -124,10 +122,9 @@ def _of_timer(module: Module, call: cst.Call) -> Iterator[Finding]:
         end, work = block
         yield Finding(
             call,
-            "the timer reads its clock when the work has been handed to the device, not when it is done; "
-            "synchronize before it does",
-            related=((end, "the clock is read here"), (work, "nothing waits for this")),
-            remedy="Call `torch.cuda.synchronize()` in the timer, before each reading of its clock",
+            "this timer takes the time before the device has finished; synchronize first",
+            related=((end, "the time is taken here"), (work, "nothing synchronizes after this")),
+            remedy="Call `torch.cuda.synchronize()` in the timer before it takes each time",
         )
 
 
@@ -151,4 +148,4 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
         indent = module.tree.root.default_indent
         code = f"if {asked.text}():\n{indent}{wait.text}()"
         edits += [insert_before(module, module.tree.statement(place), code), wait.edits]
-    return unsafe(module, "Wait for the device before the clock is read", *edits)
+    return unsafe(module, "Synchronize before taking the time", *edits)

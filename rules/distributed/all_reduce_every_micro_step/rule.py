@@ -29,24 +29,23 @@ from .gradientsync import exchange_once, needless_exchange
         "step(",
         "%|accum|micro",
     ),
-    remedy="Run all passes but the last of a step, forward and backward, under `no_sync()`",
+    remedy="Run all but the last forward and backward pass of a step under `no_sync()`",
 )
 def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds gradients that are accumulated over several backward passes of a model in `DistributedDataParallel`
-    without `no_sync()`. With FSDP, where gradients that wait for their exchange are not sharded and take
-    memory, it is a note: `no_sync()`, or `set_requires_gradient_sync(False)` of a model given to
-    `fully_shard`.
+    Finds gradient accumulation over several backward passes of a model in `DistributedDataParallel` without
+    `no_sync()`. For FSDP it is a note, because there unsynchronized gradients are not sharded and take
+    memory: use `no_sync()`, or `set_requires_gradient_sync(False)` for a model sharded with `fully_shard`.
 
-    Nothing is said in a file that uses one of them, or `require_backward_grad_sync`, and of models that
-    Accelerate, Lightning or DeepSpeed wrap, which see to it themselves.
+    The rule ignores files that already use one of these or `require_backward_grad_sync`, and models wrapped
+    by Accelerate, Lightning or DeepSpeed, which handle it themselves.
 
     ## Why is this bad?
 
-    Each backward pass averages all gradients over all ranks, though only the sum of them is needed, when the
-    optimizer takes its step. With four passes to a step three quarters of what is sent is sent for nothing.
+    Each backward pass averages all gradients over all ranks, although only their sum is needed, when the
+    optimizer steps. With four backward passes per step, three quarters of the communication is wasted.
 
     ## Example
 
@@ -75,11 +74,11 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    The fix is unsafe: sums are rounded in another order, hooks on gradients see those of one rank in all
-    passes but the last, and buffers such as the statistics of batch norm are handed round less often. It is
-    offered where the condition of the step stands in the loop itself and gives the same in front of the
-    forward pass, where no step is taken anywhere else, and where nothing looks at gradients in between. There
-    is none for FSDP.
+    Unsafe: sums are rounded in a different order, gradient hooks see the gradients of a single rank in all
+    passes but the last, and buffers such as batch norm statistics are broadcast less often. The fix is
+    offered if the condition of the optimizer step is in the same loop and has the same value before the
+    forward pass, if nothing else steps the optimizer, and if nothing reads the gradients in between. There is
+    no fix for FSDP.
 
     ## References
 
@@ -94,8 +93,9 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
         # With and without a scaler, one finding will do.
         return
     count = module.source(found.accumulation.count)
+    message = f"all `{count}` backward passes of a step synchronize gradients; only the last needs to"
     step = found.accumulation.steps[0]
-    related = ((found.wrapper.call, "wraps the model"), (step.node, "takes the step"))
+    related = ((found.wrapper.call, "the model is wrapped here"), (step.node, "the optimizer steps here"))
     if found.is_sharded:
         how = (
             "`no_sync()`"
@@ -104,18 +104,16 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
         )
         yield Finding(
             call,
-            f"gradients are exchanged in each of the `{count}` backward passes of a step; if memory allows, "
-            f"run all but the last under {how}",
+            message,
             severity=NOTE,
             related=related,
-            remedy=f"Run all passes but the last of a step under {how}, if memory allows",
+            remedy=f"If memory allows, run all but the last pass of a step under {how}",
         )
         return
-    fix = unsafe(module, "Exchange gradients in the last pass only", exchange_once(module, found))
+    fix = unsafe(module, "Use `no_sync()` for all but the last pass of a step", exchange_once(module, found))
     yield Finding(
         call,
-        f"gradients are exchanged in each of the `{count}` backward passes of a step; "
-        "run all but the last under `no_sync()`",
+        message,
         fix=fix,
         related=related,
     )

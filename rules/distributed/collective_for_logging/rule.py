@@ -34,25 +34,25 @@ from .reporting import read_after, reported_only
         ),
         "backward|training_step|zero_grad",
     ),
-    remedy="Reduce it only every so many steps, or reduce a total after the loop",
+    remedy="Reduce the value every few steps only, or reduce a total after the loop",
 )
 def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds collective operations in every step of a training loop whose results are only printed, logged, put
-    into meters or added to a running total: `all_reduce`, `all_gather` and their like, those of Accelerate,
-    Horovod and Ignite, helpers such as `reduce_tensor(loss)`, and `self.log(..., sync_dist=True)` in the
-    `training_step` of Lightning.
+    Finds collectives in every step of a training loop whose results are only printed, logged, passed to
+    meters or added to a running total: `all_reduce`, `all_gather` and similar functions, those of Accelerate,
+    Horovod and Ignite, helpers such as `reduce_tensor(loss)`, and `self.log(..., sync_dist=True)` in
+    Lightning's `training_step`.
 
-    Nothing is said where the result decides something (to stop, to skip a step, how a loss is scaled), where
-    it is needed every so many steps only, or in an evaluation.
+    The rule ignores results that affect training (early stopping, skipped steps, loss scaling), results that
+    are only computed every few steps, and evaluation.
 
     ## Why is this bad?
 
-    All ranks have to get to the call, and the slowest one decides when. The gradients are exchanged anyway,
-    while the backward pass still runs; one more collective behind it overlaps with nothing, and reading its
-    result with `.item()` makes each host wait for it.
+    Every rank has to reach the collective, so all of them wait for the slowest. The gradient all-reduce
+    overlaps with the backward pass; an additional collective after it overlaps with nothing, and reading its
+    result with `.item()` synchronizes each host with its device.
 
     ## Example
 
@@ -72,12 +72,12 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     dist.all_reduce(total, op=dist.ReduceOp.AVG)
     ```
 
-    For a curve, reduce every fifty steps, with `if step % 50 == 0:` on all ranks; with Lightning, log with
-    `on_step=False, on_epoch=True`.
+    For a loss curve, reduce every fifty steps, under `if step % 50 == 0:` on all ranks; with Lightning, log
+    with `on_step=False, on_epoch=True`.
 
     ## Fix safety
 
-    There is no fix: how often the number is worth a wait is for the author to say.
+    There is no fix: how often to report the value is a decision for the author.
 
     ## References
 
@@ -88,8 +88,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     if _synchronised_log(module, call):
         yield Finding(
             call,
-            "`sync_dist=True` makes all ranks wait for one another in every step; "
-            "log with `on_step=False, on_epoch=True`, or leave it out",
+            "`sync_dist=True` synchronizes all ranks in every step; log with `on_step=False, on_epoch=True`",
             remedy="Log with `on_step=False, on_epoch=True`",
         )
         return
@@ -112,8 +111,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = last_name(call.func)
     yield Finding(
         call,
-        f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
-        "reduce it every so many steps, or a total after the loop",
+        f"`{name}` synchronizes all ranks in every step for a value that is only logged",
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)), *_barrier_before(module, call)),
     )
 
@@ -129,7 +127,7 @@ def _barrier_before(module: Module, call: cst.Call) -> Iterator[tuple[cst.CSTNod
         case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as before)])]:
             found = collective(module, before)
             if found is not None and found.is_barrier:
-                yield before, "a barrier more, for which there is no need"
+                yield before, "this barrier is unnecessary"
 
 
 def _hands_it_out(module: Module, call: cst.Call) -> bool:

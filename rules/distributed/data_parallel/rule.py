@@ -25,20 +25,20 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `nn.DataParallel` and its function `nn.parallel.data_parallel`.
+    Finds `nn.DataParallel` and its functional form `nn.parallel.data_parallel`.
 
-    Where the program can be started as several processes, and takes `DataParallel` otherwise, that is a note.
-    Nothing is said of a wrapper that is given one device, since it splits nothing, nor of one that is only
-    there for the names of the parameters in a checkpoint.
+    It is a note if the program can also be launched as several processes and only falls back to
+    `DataParallel`. The rule ignores wrappers with a single device, which split nothing, and wrappers that
+    only serve to match the parameter names in a checkpoint.
 
     ## Why is this bad?
 
-    One process drives all devices. In each forward pass it copies the model from the first device to all
-    others, splits the batch, runs a thread for each device, and gathers the outputs on the first, which needs
-    more memory than the others for that; the backward pass adds up the gradients there. The threads share one
-    interpreter and wait for one another. `DistributedDataParallel` has a process for each device, keeps the
-    replicas, and averages the gradients while the backward pass still runs. It works across machines, too.
-    PyTorch recommends it even on one machine.
+    A single process drives all devices. In each forward pass it copies the model from the first device to all
+    others, splits the batch, runs one thread per device, and gathers the outputs on the first device, which
+    therefore needs more memory. The backward pass reduces all gradients there. The threads compete for the
+    interpreter lock (GIL). `DistributedDataParallel` runs one process per device, keeps the replicas, and
+    overlaps the gradient all-reduce with the backward pass. It also works across machines. PyTorch recommends
+    it even on a single machine.
 
     ## Example
 
@@ -56,11 +56,11 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     model = DistributedDataParallel(Net().to(device), device_ids=[device])
     ```
 
-    The loader then needs a `DistributedSampler`, and its batch size is that of one device.
+    The loader then needs a `DistributedSampler`, and its batch size is the batch size per device.
 
     ## Fix safety
 
-    There is no fix: the program has to be started as several processes, and each of them has to take its
+    There is no fix: the program has to be launched as several processes, and each of them has to load its own
     share of the data.
 
     ## References
@@ -71,14 +71,12 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     found = replication(module, call)
     if found is None:
         return
-    several = "run a process for each device, with `DistributedDataParallel` in training"
-    remedy = "Run a process for each device, and wrap its model in `DistributedDataParallel`"
+    remedy = "Launch one process per device, and wrap the model in `DistributedDataParallel`"
     if found is Replication.FALLBACK:
-        several = "start the program as several processes where there are several devices"
-        remedy = "Remove `DataParallel`, and start the program as several processes"
+        remedy = "Remove `DataParallel`, and launch one process per device"
     yield Finding(
         call,
-        f"`DataParallel` copies the model to every device in each forward pass, from one process; {several}",
+        "`DataParallel` copies the model to every device in each forward pass; use one process per device",
         severity=NOTE if found is Replication.FALLBACK else None,
         remedy=remedy,
     )

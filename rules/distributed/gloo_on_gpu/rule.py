@@ -27,17 +27,17 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds process groups whose back end is gloo, where the file wraps a model on the GPU for them, or hands
-    tensors of the GPU to their collective operations. A back end that depends on the machine, one of several
-    (`cpu:gloo,cuda:nccl`), a second group for objects and barriers, and systems without NCCL are left alone.
+    Finds process groups with the gloo backend in files that wrap a GPU model for them or pass GPU tensors to
+    their collectives. The rule ignores backends chosen by machine, combined backends (`cpu:gloo,cuda:nccl`),
+    additional groups for objects and barriers, and systems without NCCL.
 
-    A program that trains on CPUs only gets the note that oneCCL exists.
+    For programs that train on CPUs only, a note mentions oneCCL.
 
     ## Why is this bad?
 
-    gloo works in host memory. Every tensor of a GPU is copied there, sent, added up by the CPU and copied
-    back, while NCCL sends from GPU to GPU and adds up there. With `DistributedDataParallel` that is all
-    gradients in every step.
+    gloo works in host memory. Each GPU tensor is copied to the host, sent, reduced by the CPU and copied
+    back, while NCCL transfers and reduces on the GPUs directly. With `DistributedDataParallel` this affects
+    all gradients in every step.
 
     ## Example
 
@@ -53,11 +53,11 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
     model = DDP(Net().to(rank), device_ids=[rank])
     ```
 
-    Where objects or tensors of the CPU are exchanged as well, `"cpu:gloo,cuda:nccl"` has both.
+    To exchange objects or CPU tensors as well, use `"cpu:gloo,cuda:nccl"`.
 
     ## Fix safety
 
-    There is no fix: NCCL wants a GPU of its own for each rank, and takes no tensors of the CPU.
+    There is no fix: NCCL needs a separate GPU for each rank and does not support CPU tensors.
 
     ## References
 
@@ -79,17 +79,17 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
     if place is None:
         place = goes_over_accelerator(module, group)
     if place is not None:
-        where = "by default, gloo" if group.optional else "gloo"
+        what = "the default backend, gloo," if group.optional else "gloo"
         yield Finding(
             call,
-            f"{where} takes every tensor of the GPU through host memory and adds up on the CPU; use `nccl`",
-            related=((place, "tensors of the GPU go over it"),),
-            remedy="Use `nccl`",
+            f"{what} copies GPU tensors to host memory and reduces them on the CPU; use `nccl`",
+            related=((place, "GPU tensors are exchanged here"),),
+            remedy="Use the `nccl` backend",
         )
     elif group.is_default and trains_on_cpu(module):
         yield Finding(
             call,
-            "on Intel CPUs, oneCCL (`ccl`) exchanges the gradients faster than gloo does",
+            "on Intel CPUs, the oneCCL backend (`ccl`) is faster than gloo",
             severity=NOTE,
-            remedy="Import `oneccl_bindings_for_pytorch`, and use `ccl`",
+            remedy="Import `oneccl_bindings_for_pytorch`, and use the `ccl` backend",
         )

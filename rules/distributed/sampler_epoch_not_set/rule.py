@@ -22,23 +22,23 @@ from .epochs import telling_epoch
     measured=False,
     on=cst.Call,
     mentions=("DistributedSampler", "DataLoader"),
-    remedy="Call the `set_epoch` of this sampler at the start of each epoch",
+    remedy="Call `set_epoch` of this sampler at the start of each epoch",
 )
 def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds a `DistributedSampler` that shuffles, and whose loader is trained on in a loop over epochs, in a
-    file in which nothing calls `set_epoch`.
+    Finds a shuffling `DistributedSampler` whose loader is used for training in a loop over epochs, in a file
+    that never calls `set_epoch`.
 
-    Nothing is said of samplers for evaluation, of `shuffle=False`, where a framework sees to it, and where
-    functions of other files get the loader or the sampler, since they may do it.
+    The rule ignores samplers for evaluation, `shuffle=False`, programs in which a framework calls it, and
+    samplers or loaders that are passed to functions of other files, which may call it.
 
     ## Why is this bad?
 
-    The sampler makes its order from its seed and the number of the epoch. Without `set_epoch` that number
-    stays 0: each epoch has the same batches in the same order, and each process sees the same part of
-    the data all the time. The program asks for shuffling, and shuffles once.
+    The sampler derives its order from its seed and the epoch number. Without `set_epoch` the number stays 0:
+    every epoch has the same batches in the same order, and each process sees the same part of the data every
+    time. The data is shuffled only once.
 
     ## Example
 
@@ -63,9 +63,9 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: each epoch gets an order of its own, which is what `shuffle=True`, the default, asks for, and the
-    same one in every run. There is a fix where the loop counts over a `range`, and where a variable, or
-    an attribute that the constructor sets, certainly holds the sampler, or the loader that has it.
+    Safe: each epoch gets a different order, as `shuffle=True`, the default, promises, and the order is the
+    same in every run. The fix is offered if the loop iterates over a `range` and a variable, or an attribute
+    set in the constructor, certainly holds the sampler or its loader.
 
     ## References
 
@@ -77,12 +77,12 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     loop = found.loop
     yield Finding(
         call,
-        "this sampler draws the same order in every epoch: nothing calls its `set_epoch`",
+        "this sampler shuffles in the same order every epoch, because `set_epoch` is never called",
         fix=safe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(module, call, found)),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,
-                "each round of this loop is one epoch",
+                "each iteration of this loop is one epoch",
             ),
         ),
     )

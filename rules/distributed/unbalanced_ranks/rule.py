@@ -21,20 +21,20 @@ from .balance import unbalanced
     on=cst.Call,
     mentions=("collate_fn", "DistributedDataParallel|FullyShardedDataParallel|fully_shard", "backward"),
     opt_in=True,
-    remedy="Draw the batches by a `batch_sampler` that puts items of like length together",
+    remedy="Use a `batch_sampler` that groups items of similar length",
 )
 def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds loaders whose collate function pads each batch to its own longest item, and on whose batches a model
-    in `DistributedDataParallel` or FSDP is trained, though nothing groups items by length.
+    Finds loaders whose collate function pads each batch to its longest item and whose batches train a model
+    in `DistributedDataParallel` or FSDP, if nothing groups items by length.
 
     ## Why is this bad?
 
-    The ranks exchange gradients in every step, so that all of them take as long as the slowest, the one that
-    drew the longest item. The more ranks, the likelier it is that one of them has a long one, while the
-    others wait for it.
+    The ranks synchronize gradients in every step, so each step takes as long as on the slowest rank, the one
+    with the longest item. The more ranks there are, the more often one of them has a long item and all others
+    wait.
 
     ## Example
 
@@ -46,7 +46,7 @@ def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Use instead
 
-    A batch sampler that draws items of like length for all ranks in a step, or that fills batches up to a
+    A batch sampler that draws items of similar length for all ranks in a step, or that fills batches up to a
     number of tokens:
 
     ```python
@@ -57,7 +57,7 @@ def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: grouping changes which items meet in a batch.
+    There is no fix: grouping changes which items end up in the same batch.
 
     ## References
 
@@ -68,7 +68,6 @@ def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "batches are as long as their longest item, and all ranks wait for the longest batch; "
-        "draw items of like length together",
-        related=((found.padded, "padded here"), (found.wrapper.call, "the ranks wait for one another here")),
+        "batches are padded to their longest item, so all ranks wait for the longest batch of each step",
+        related=((found.padded, "padded here"), (found.wrapper.call, "the ranks are synchronized here")),
     )

@@ -20,7 +20,7 @@ from .optimizerstate import whole_state
     on=cst.Call,
     mentions=("DistributedDataParallel", "Adam|LAMB", "backward"),
     opt_in=True,
-    remedy="Make it through `ZeroRedundancyOptimizer`, or shard the model by `fully_shard`",
+    remedy="Use `ZeroRedundancyOptimizer`, or shard the model with `fully_shard`",
     advice=True,
     lasting=True,
 )
@@ -28,16 +28,15 @@ def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Findin
     """
     ## What it does
 
-    Finds Adam and its kin over the parameters of a large model in `DistributedDataParallel`: a transformer, a
-    diffusion model, a pretrained model. It says so once a file, and not where anything shards, shortens or
-    freezes what would take the memory.
+    Finds Adam and its variants over the parameters of a large model in `DistributedDataParallel`: a
+    transformer, a diffusion model or a pretrained model. It reports once per file, and not if the file
+    shards, compresses or freezes what would take the memory.
 
     ## Why is this bad?
 
-    Adam keeps two numbers for each parameter, and with `DistributedDataParallel` every rank keeps all of
-    them: for a billion parameters in float32, 8 GB on each GPU. `ZeroRedundancyOptimizer` leaves each rank
-    with its share of the state, steps that share, and hands the new parameters round. FSDP does so with
-    gradients and parameters as well.
+    Adam keeps two values per parameter, and with `DistributedDataParallel` every rank keeps all of them: 8 GB
+    on each GPU for a billion parameters in float32. With `ZeroRedundancyOptimizer` each rank keeps and steps
+    only its share, and broadcasts the updated parameters. FSDP also shards gradients and parameters.
 
     ## Example
 
@@ -55,8 +54,8 @@ def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Findin
 
     ## Fix safety
 
-    There is no fix: checkpoints of the optimizer have to be gathered first
-    (`optimizer.consolidate_state_dict()`), and whether memory is short is for the author to say.
+    There is no fix: the optimizer state has to be consolidated before it is saved
+    (`optimizer.consolidate_state_dict()`), and sharding only pays off if memory is short.
 
     ## References
 
@@ -71,7 +70,6 @@ def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Findin
     name = module.source(call.func).rpartition(".")[2]
     yield Finding(
         call,
-        f"each rank keeps the whole state of `{name}`, twice the parameters; `ZeroRedundancyOptimizer` or "
-        "FSDP leaves each with its share",
-        related=((wrapper.call, "wraps the model"),),
+        f"each rank keeps the full optimizer state of `{name}`, twice the size of the parameters",
+        related=((wrapper.call, "the model is wrapped here"),),
     )

@@ -25,20 +25,20 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     """
     ## What it does
 
-    Finds `find_unused_parameters=True`, for `DistributedDataParallel` itself, or for Accelerate, Lightning,
-    Transformers or Ignite, which hand it on.
+    Finds `find_unused_parameters=True`, passed to `DistributedDataParallel` itself or to Accelerate,
+    Lightning, Transformers or Ignite, which pass it on.
 
-    It is a warning where the file has the class of the model, or takes a classifier of torchvision, and all
-    that the model has takes part in each of its forward passes. It is a note where the forward pass has
-    branches, and where the file makes and trains a model of another file: then some parameters may get no
-    gradient. Nothing is said beside `static_graph=True`, nor where a comment gives the reason.
+    It is a warning if the class of the model is in the file, or the model is a torchvision classifier, and
+    every forward pass uses all of its parameters. It is a note if `forward` has branches, or if the class of
+    the model is in another file: then some parameters may receive no gradient. The rule ignores calls with
+    `static_graph=True` and calls whose comment gives a reason.
 
     ## Why is this bad?
 
-    After each forward pass, `DistributedDataParallel` goes through the graph of autograd to find the
-    parameters that will get no gradient, and marks them as ready. The host does that, and the device may have
-    to wait. Where every parameter gets a gradient, the search finds nothing, and PyTorch warns so in the
-    first iteration.
+    After each forward pass, `DistributedDataParallel` traverses the autograd graph to find parameters that
+    will receive no gradient, and marks them as ready. This runs on the host, and the device may have to wait.
+    If every parameter receives a gradient, the search finds nothing, and PyTorch warns about it in the first
+    iteration.
 
     ## Example
 
@@ -52,13 +52,14 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     model = DistributedDataParallel(model, device_ids=[rank])
     ```
 
-    That raises if some parameters take no part in the loss. Leave them out of the model then, or freeze them
-    before it is wrapped. Where each iteration leaves out the same ones, `static_graph=True` searches once.
+    This raises an error if some parameters do not contribute to the loss. In that case remove them from the
+    model, or freeze them before it is wrapped. If the same parameters are unused in every iteration,
+    `static_graph=True` searches only once.
 
     ## Fix safety
 
-    There is no fix: whether a parameter gets a gradient depends on the loss, too, and without the search
-    training stops with an error if one gets none.
+    There is no fix: whether a parameter receives a gradient also depends on the loss, and without the search
+    training fails if one does not.
 
     ## References
 
@@ -69,24 +70,20 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     found = search(module, call)
     if found is None:
         return
-    what = "DDP searches the graph of every forward pass for parameters that get no gradient"
+    what = "DDP searches for unused parameters in every step"
     name = f"`{found.model}`"
     remedy = _remedy(module, found)
     if found.outcome is Outcome.NOTHING:
-        yield Finding(
-            found.node, f"{what}, and {name} has none: all of it takes part in each of them", remedy=remedy
-        )
+        yield Finding(found.node, f"{what}, but {name} has none", remedy=remedy)
     elif found.outcome is Outcome.BRANCHES:
         yield Finding(
             found.node,
-            f"{what}; {name} has some only if a branch leaves them out",
+            f"{what}; {name} only has some if a branch skips them",
             severity=NOTE,
             remedy=remedy,
         )
     else:
-        yield Finding(
-            found.node, f"{what}; try without, unless the model has some", severity=NOTE, remedy=remedy
-        )
+        yield Finding(found.node, f"{what}, which only some models need", severity=NOTE, remedy=remedy)
 
 
 def _remedy(module: Module, found: Search) -> str:
@@ -96,6 +93,6 @@ def _remedy(module: Module, found: Search) -> str:
     unless = (
         ""
         if found.outcome is Outcome.NOTHING
-        else ", unless DDP then raises an error about parameters without a gradient"
+        else ", unless DDP then raises an error about unused parameters"
     )
     return done + unless

@@ -27,23 +27,23 @@ from .workercode import (
     measured=False,
     on=(cst.Call, cst.Subscript),
     mentions=("Dataset|DataLoader", "cuda|xpu|npu|hpu|ccelerator"),
-    remedy="Leave the tensor in host memory here, and move the batch in the loop over the loader",
+    remedy="Keep the tensor on the CPU here, and move the batch in the loop over the loader",
 )
 def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds tensors that are made on an accelerator, or moved to one, in `__getitem__` or `__iter__` of a
-    dataset, in a collate function, or in what these call, where a loader of the file runs them in worker
-    processes or pins what they hand out; and items taken there out of a tensor that the dataset keeps on an
-    accelerator. Where the file has no loader for a dataset that moves its items, it is a warning.
+    Finds tensors that are created on an accelerator or moved to one in `__getitem__` or `__iter__` of a
+    dataset, in a collate function, or in functions called from there, if a loader in the file runs them in
+    worker processes or pins its batches. It also finds items that are taken there from a tensor that the
+    dataset keeps on an accelerator. If the file has no loader for such a dataset, the finding is a warning.
 
     ## Why is this bad?
 
-    Workers are forked on Linux, and CUDA cannot be used in a process that was forked after CUDA was
-    initialised: "Cannot re-initialize CUDA in forked subprocess". With `pin_memory=True` the loader raises
-    without any worker, since only tensors in host memory can be pinned. Even where it works, samples are
-    copied one at a time, and the training process waits for each.
+    On Linux, workers are forked, and a process forked after CUDA was initialized cannot use CUDA: "Cannot
+    re-initialize CUDA in forked subprocess". With `pin_memory=True` the loader raises even without workers,
+    since only CPU tensors can be pinned. Even where it works, samples are copied one at a time, and the
+    training process waits for each copy.
 
     ## Example
 
@@ -70,7 +70,7 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
 
     ## Fix safety
 
-    No fix: the batches have to be moved where they are used, which may be in another file.
+    There is no fix: the batches have to be moved where they are used, which may be in another file.
 
     ## References
 
@@ -91,17 +91,17 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
         return
     loader = use.forked(module)
     if loader is not None:
-        message = "this runs in the worker processes of a loader, which were forked and cannot use CUDA"
+        message = "this runs in forked `DataLoader` workers, which cannot use CUDA"
         if Loaders.of(module).workers(loader) == 0:
-            message = "the loader pins what it is handed, which tensors of an accelerator cannot be"
+            message = "`DataLoader` cannot pin tensors that are already on the device"
         remedy = None
         if isinstance(node, cst.Subscript):
             kept = module.source(node.value)
-            remedy = f"Keep `{kept}` in host memory, and move the batch in the loop over the loader"
+            remedy = f"Keep `{kept}` on the CPU, and move the batch in the loop over the loader"
         yield Finding(node, message, related=((loader, "the loader"),), remedy=remedy)
     elif not use.loaders and isinstance(node, cst.Call):
         yield Finding(
             node,
-            "a loader with worker processes could not run this, since they are forked and cannot use CUDA",
+            "forked `DataLoader` workers cannot run this, because they cannot use CUDA",
             severity=WARNING,
         )

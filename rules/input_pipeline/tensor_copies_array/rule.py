@@ -23,23 +23,23 @@ from .copies import copied
     on=cst.Call,
     named={cst.Call: ("tensor",)},
     mentions=("torch", "tensor"),
-    remedy="Call `torch.as_tensor`, and set on its result what it takes no argument for",
+    remedy="Use `torch.as_tensor`, and apply the other arguments to the result",
 )
 def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.tensor(array)` of a NumPy array that keeps its dtype, and `torch.tensor(tensor)`.
+    Finds `torch.tensor(array)` for a NumPy array that keeps its dtype, and `torch.tensor(tensor)`.
+
+    The rule ignores arrays that are converted to another dtype or device, which copies them anyway, arrays
+    that are converted only once, arrays and tensors that the file modifies, and tensors that become
+    parameters or buffers.
 
     ## Why is this bad?
 
-    `torch.tensor` always copies. `torch.as_tensor` and `torch.from_numpy` make a tensor of the memory that
-    the array has already. Of a tensor, `torch.tensor` warns at run time, since it is not clear whether the
-    copy was meant to leave the graph: `.detach().clone()` says so.
-
-    Arrays that are converted to another dtype or sent to another device are copied anyway, and left alone;
-    so are arrays that are copied only once, arrays and tensors that the file writes to, and tensors that
-    become parameters or buffers.
+    `torch.tensor` always copies. `torch.as_tensor` and `torch.from_numpy` share the memory of the array. For
+    a tensor, `torch.tensor` warns at run time, because it does not say whether the copy should be detached
+    from the autograd graph; `.detach().clone()` does.
 
     ## Example
 
@@ -57,8 +57,8 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: the tensor and the array share their memory afterwards, so what is written to one is seen
-    through the other, perhaps in another file. For tensors, the default device does not apply any more.
+    Unsafe: tensor and array share memory afterwards, so that a change to one is visible in the other,
+    possibly from another file. For tensors, the default device no longer applies.
 
     ## References
 
@@ -71,8 +71,8 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     if found is None:
         return
     if found.tensor:
-        message = "`torch.tensor` of a tensor warns at run time; `.detach().clone()` says what is meant"
-        remedy = "Call `.detach().clone()` on the tensor, and set on the copy what the arguments ask for"
+        message = "`torch.tensor` called on a tensor warns at run time; use `.detach().clone()`"
+        remedy = "Use `.detach().clone()`, and apply the other arguments to the result"
         yield Finding(call, message, fix=_clone(module, call, found.data), remedy=remedy)
         return
     spelling = spell(module, "torch.as_tensor", call)

@@ -97,27 +97,27 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
         return
     for words, key, colon, value in _options(text):
         if key not in OPTIONS:
-            why, right = f"`{key}` is no option of the allocator", _meant(key, colon, value)
+            why, right = f"`{key}` is not an allocator option", _meant(key, colon, value)
             yield Mistake(words, why, right, f"Remove `{words}`")
         elif not value:
             example = f", such as `{key}:True`" if key in _SWITCHES else ""
             yield Mistake(words, f"`{key}` has no value", None, f"Give `{key}` a value{example}")
         elif ";" in value and ":" in value:
             parted = re.sub(r"\s*;\s*", ",", words)
-            why = "options are parted by commas, not by semicolons"
-            yield Mistake(words, why, parted, f"Write `{parted}`")
+            why = "options are separated by commas, not semicolons"
+            yield Mistake(words, why, parted, f"Use `{parted}`")
         elif key in _SWITCHES and value not in ("True", "False"):
             right = value.capitalize() if value.lower() in ("true", "false") else None
             right = {"1": "True", "0": "False"}.get(value, right)
-            why = f"`{key}` has to be `True` or `False`, spelt like this"
-            remedy = f"Write `{key}:True` or `{key}:False`"
+            why = f"`{key}` must be `True` or `False`"
+            remedy = f"Use `{key}:True` or `{key}:False`"
             yield Mistake(words, why, f"{key}:{right}" if right else None, remedy)
         elif key == "max_split_size_mb" and value.isdecimal() and int(value) < _SMALLEST_SPLIT:
-            why = f"`{key}` has to be at least {_SMALLEST_SPLIT}"
-            yield Mistake(words, why, None, f"Write `{key}:{_SMALLEST_SPLIT}`, or a larger number")
+            why = f"`{key}` must be at least {_SMALLEST_SPLIT}"
+            yield Mistake(words, why, None, f"Use `{key}:{_SMALLEST_SPLIT}` or a larger value")
         elif key == "garbage_collection_threshold" and _NUMBER.fullmatch(value) and not 0 < float(value) < 1:
-            why = f"`{key}` is a share of the memory, between 0 and 1"
-            yield Mistake(words, why, None, f"Write a share, such as `{key}:0.8`")
+            why = f"`{key}` must be between 0 and 1"
+            yield Mistake(words, why, None, f"Use a fraction, such as `{key}:0.8`")
 
 
 def _options(text: str) -> Iterator[tuple[str, str, str, str]]:

@@ -1,4 +1,4 @@
-"""TL603: the configuration of the allocator is set where torch does not read it, or cannot."""
+"""TL603: an allocator configuration that torch does not read, or rejects."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
     """
     ## What it does
 
-    Finds `PYTORCH_CUDA_ALLOC_CONF` and `PYTORCH_ALLOC_CONF` set in `os.environ` after CUDA has been
-    initialised: by a tensor or module on the device, or by a function that asks the driver, such as
-    `torch.cuda.mem_get_info()`. A configuration that asks for another `backend` is found behind
-    `import torch`. It also finds names of variables and options that no release of torch knows, values that
-    none accepts, and `PYTORCH_ALLOC_CONF` where a release before 2.9, which does not read it, may run.
+    Finds `PYTORCH_CUDA_ALLOC_CONF` and `PYTORCH_ALLOC_CONF` set in `os.environ` after CUDA was initialized,
+    by a tensor or module on the device or by a function such as `torch.cuda.mem_get_info()`. A configuration
+    that selects another `backend` has to be set before `import torch`. The rule also finds variable and
+    option names that no torch release knows, invalid values, and `PYTORCH_ALLOC_CONF` in projects that
+    support releases before 2.9, which ignore it.
 
-    What is set for other processes that the file starts is left alone.
+    Variables set for other processes that the file starts are ignored.
 
     ## Why is this bad?
 
-    The configuration is read once, when CUDA is initialised; what is set later changes nothing, and nothing
-    says so. The backend is read when torch is imported, and another one found later is an internal error when
-    CUDA is initialised. Unknown options and values raise there, too, and an unknown variable is never read.
+    torch reads the configuration once, when CUDA is initialized. Setting it later has no effect and gives no
+    warning. The backend is read when torch is imported; changing it later causes an internal error when CUDA
+    is initialized. Unknown options and invalid values raise an error there too. An unknown variable is
+    ignored.
 
     ## Example
 
@@ -67,7 +68,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
 
     ## Fix safety
 
-    Unsafe: the program then runs with a configuration with which it has never run before.
+    Unsafe: the configuration takes effect for the first time, which changes how the program uses memory.
 
     ## References
 
@@ -80,15 +81,15 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
             yield from _unread(module, setting)
             continue
         when = (
-            "after `import torch`, which has chosen the backend"
+            "after `import torch`, too late to choose the backend"
             if sets_backend(setting)
-            else "after CUDA was initialised, which is when torch reads it"
+            else "after CUDA was initialized, when torch no longer reads it"
         )
         yield Finding(
             node,
-            f"`{setting.variable}` is set {when}; set it above that",
+            f"`{setting.variable}` is set {when}",
             fix=_fix(module, setting, used),
-            remedy=f"Set `{setting.variable}` above the line that makes torch read it",
+            remedy=f"Set `{setting.variable}` before the line that makes torch read it",
             related=((used, "torch reads it here"),),
         )
 
@@ -99,17 +100,16 @@ def _misspelt(module: Module, setting: Setting) -> Iterator[Finding]:
     if meant is not None:
         yield Finding(
             setting.name,
-            f"torch reads no variable `{setting.variable}`; set `{meant}`",
+            f"torch does not read `{setting.variable}`; set `{meant}`",
             fix=_respelt(module, setting.name, setting.variable, meant),
-            remedy=f"Write `{meant}`",
+            remedy=f"Set `{meant}`",
         )
     for mistake in mistakes(setting):
-        advice = f"; write `{mistake.right}`" if mistake.right else ""
         yield Finding(
             setting.value or setting.node,
-            f"torch raises when CUDA is initialised: {mistake.why}{advice}",
+            f"CUDA initialization fails: {mistake.why}",
             fix=_respelt(module, setting.value, mistake.words, mistake.right),
-            remedy=f"Write `{mistake.right}`" if mistake.right else mistake.remedy,
+            remedy=f"Use `{mistake.right}`" if mistake.right else mistake.remedy,
         )
 
 
@@ -118,7 +118,7 @@ def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right:
     if right is None or code.count(wrong) != 1:
         return None
     assert text is not None
-    return unsafe(module, f"Write `{right}`", replace(module, text, code.replace(wrong, right)))
+    return unsafe(module, f"Use `{right}`", replace(module, text, code.replace(wrong, right)))
 
 
 def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
@@ -129,12 +129,12 @@ def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
     if not module.tree.mentions(CUDA_VARIABLE):
         yield Finding(
             setting.name,
-            f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
+            f"`{COMMON_VARIABLE}` is ignored before torch 2.9; set `{CUDA_VARIABLE}`",
             fix=_respelt(module, setting.name, COMMON_VARIABLE, CUDA_VARIABLE),
-            remedy=f"Write `{CUDA_VARIABLE}`",
+            remedy=f"Set `{CUDA_VARIABLE}`",
             severity=WARNING if module.target.admits("2.9") else ERROR,
         )
 
 
 def _fix(module: Module, setting: Setting, used: cst.CSTNode) -> Fix | None:
-    return unsafe(module, "Set it above that", moved_up(module, setting, used))
+    return unsafe(module, "Set it before torch reads it", moved_up(module, setting, used))

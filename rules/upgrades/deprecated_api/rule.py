@@ -50,20 +50,21 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     """
     ## What it does
 
-    Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which
-    may run the program deprecates, among them `size_average` and `reduce` of losses. The releases are those
-    that the project declares, or else those installed; nothing is found where neither is known. Names in
-    annotations and in `isinstance` are left alone. It is advice where the documentation alone deprecates a
-    name, and nothing warns. Mixed precision, Dynamo and the arguments of trainers have rules of their own.
+    Finds functions, classes and parameters of torch, torchvision and torchaudio that are deprecated in every
+    release that the project supports, including `size_average` and `reduce` of losses. The releases are those
+    that the project declares, or otherwise the installed ones; if neither is known, the rule reports nothing.
+    Names in annotations and in `isinstance` are ignored. Names that only the documentation deprecates,
+    without a warning, are reported as notes. Mixed precision, Dynamo and trainer arguments have separate
+    rules.
 
-    What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
-    handlers, and in functions that are used in such places only.
+    Code that is only reached behind a version check is ignored: either branch of a test of
+    `torch.__version__` or `hasattr(torch, …)`, code after an early `return`, `try` blocks with their
+    handlers, and functions used only in such places.
 
     ## Why is this bad?
 
-    They warn, and the next release may lack them: `torch.qr` and `torch.cholesky` warned for years before
-    torch 2.14 removed them.
+    Deprecated functions print warnings, and a later release may remove them: `torch.qr` and `torch.cholesky`
+    warned for years before torch 2.14 removed them.
 
     ## Example
 
@@ -87,12 +88,11 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
 
     ## Fix safety
 
-    Safe: it is offered where the replacement says the same with the arguments that the call passes. Dropping
-    `verbose=True` is unsafe where some release still prints. Names that are imported from their module are
-    renamed with the import and all other uses; an import is added only where none serves. No fix is offered
-    where a name is exported in `__all__`, where arguments are hidden in `*args` or `**kwargs`, where some
-    release that may run the program lacks the replacement, and where the results differ, as those of
-    `torch.svd` do.
+    Safe: the fix is offered if the replacement behaves the same with the arguments of this call. Removing
+    `verbose=True` is unsafe if a supported release still prints. Imported names are renamed together with the
+    import and all other uses; a new import is added only if necessary. There is no fix if a name is exported
+    in `__all__`, if arguments are hidden in `*args` or `**kwargs`, if a supported release lacks the
+    replacement, or if the results differ, as for `torch.svd`.
 
     ## References
 
@@ -136,6 +136,4 @@ def _reduced(module: Module, call: cst.Call) -> Iterator[Finding]:
         name, wanted = legacy.arg.keyword.value, legacy.reduction
         new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
         fix = safe(module, f"Use {new}", legacy.edits) if legacy.edits is not None else None
-        yield Finding(
-            legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Say it by {new} alone"
-        )
+        yield Finding(legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Use {new} only")

@@ -36,23 +36,23 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     """
     ## What it does
 
-    Finds `ToTensor` and `to_tensor` of `torchvision.transforms.v2`, where every release of torchvision that
-    may run the program has what takes their place. `ConvertImageDtype`, which only the documentation
-    deprecates, `disable_beta_transforms_warning()`, which does nothing any more, and
-    `import torchvision.models as models` are advice.
+    Finds `ToTensor` and `to_tensor` of `torchvision.transforms.v2`, if every torchvision release that the
+    project supports has their replacements. Reported as notes are `ConvertImageDtype`, which only the
+    documentation deprecates, `disable_beta_transforms_warning()`, which has no effect any more, and `import
+    torchvision.models as models`.
 
-    What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torchvision.__version__` or `hasattr(v2, …)`, behind an early `return`, in `try` with its
-    handlers, and in functions that are used in such places only.
+    Code that is only reached behind a version check is ignored: either branch of a test of
+    `torchvision.__version__` or `hasattr(v2, …)`, code after an early `return`, `try` blocks with their
+    handlers, and functions used only in such places.
 
     ## Why is this bad?
 
-    `v2.ToTensor` warns at every start. It does two things, of which the one depends on what comes in: it
-    scales an image of PIL or NumPy to numbers from 0 to 1, and leaves a tensor of bytes as it is. In `v2`
-    each is a step of its own, so that images can stay bytes, which are quick to resize, to the end.
+    `v2.ToTensor` warns whenever it is created. What it does depends on its input: it scales PIL and NumPy
+    images to the range from 0 to 1, and leaves uint8 tensors unchanged. In `v2` conversion and scaling are
+    separate steps, so that images can stay uint8, which is faster to resize, until the end.
 
     `import torchvision.models as models` and `from torchvision import models` bind the same name; the second
-    is how torchvision's own pages write it, and what is in most programs.
+    form is the one in torchvision's documentation.
 
     ## Example
 
@@ -68,9 +68,9 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    The fix of `ToTensor` is unsafe: the result is a `tv_tensors.Image` instead of a plain tensor, and a
-    tensor of bytes is scaled, too. The others are safe: they say the same, or drop what does nothing. No
-    fix is offered for `to_tensor`, and for names that are imported one by one.
+    The fix of `ToTensor` is unsafe: the result is a `tv_tensors.Image` instead of a plain tensor, and uint8
+    tensors are scaled as well. The other fixes are safe: they are equivalent, or remove a call without
+    effect. There is no fix for `to_tensor`, nor for names that are imported one by one.
 
     ## References
 
@@ -109,10 +109,10 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
         alone = isinstance(module.tree.parent(node), cst.Expr)
         yield Finding(
             node,
-            "the transforms are no longer in beta since torchvision 0.16, and this call does nothing",
+            "`disable_beta_transforms_warning()` has no effect since torchvision 0.16",
             severity=NOTE,
-            fix=safe(module, "Drop the call", remove_statement(module, node)) if alone else None,
-            remedy="Drop the call",
+            fix=safe(module, "Remove the call", remove_statement(module, node)) if alone else None,
+            remedy="Remove the call",
         )
 
 
@@ -127,7 +127,7 @@ def _imported(module: Module, statement: cst.Import) -> Iterator[Finding]:
             line = "from torchvision import models" + ("" if name == "models" else f" as {name}")
             yield Finding(
                 statement,
-                f"`import torchvision.models as {name}` is better written `{line}`",
+                f"`import torchvision.models as {name}` can be shortened to `{line}`",
                 severity=NOTE,
                 fix=safe(module, f"Use `{line}`", replace(module, statement, line)),
                 remedy=f"Use `{line}`",

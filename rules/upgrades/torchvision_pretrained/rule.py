@@ -28,18 +28,19 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `pretrained` and `pretrained_backbone`, by keyword or by place, in calls of the builders of
-    `torchvision.models`, where every release of torchvision that may run the program has `weights`. Where the
-    project does not declare torchvision, its release follows from that of torch.
+    Finds `pretrained` and `pretrained_backbone`, as keyword or positional arguments of the model builders in
+    `torchvision.models`, if every torchvision release that the project supports has `weights`. If the project
+    does not declare torchvision, its release follows from that of torch.
 
-    What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torchvision.__version__` or `hasattr(models, …)`, behind an early `return`, in `try` with
-    its handlers, and in functions that are used in such places only.
+    Code that is only reached behind a version check is ignored: either branch of a test of
+    `torchvision.__version__` or `hasattr(models, …)`, code after an early `return`, `try` blocks with their
+    handlers, and functions used only in such places.
 
     ## Why is this bad?
 
-    Both are deprecated since torchvision 0.13, and warn twice at every call. They also hide which weights are
-    loaded: `pretrained=True` stays with the first ones, and newer and better ones have other names.
+    Both arguments are deprecated since torchvision 0.13, and every call prints two warnings. They also hide
+    which weights are loaded: `pretrained=True` always means the original weights, although better ones may be
+    available under other names.
 
     ## Example
 
@@ -57,10 +58,10 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: torchvision itself replaces the one by the other, and the fix names the weights that it would take.
-    It is unsafe beside `**kwargs`, which may hold the new name, too. No fix is offered where the value is not
-    a plain True or False, where the new name is given as well, where other arguments follow by place, and for
-    models that have no such weights.
+    Safe: the fix names the weights that torchvision itself would load. It is unsafe next to `**kwargs`, which
+    may already contain the new argument. There is no fix if the value is not a literal `True` or `False`, if
+    the new argument is passed as well, if other positional arguments follow, or if the model has no such
+    weights.
 
     ## References
 
@@ -72,9 +73,9 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
             return
         yield Finding(
             legacy.arg,
-            f"`{legacy.old}` is deprecated since torchvision 0.13; name the weights in `{legacy.new}`",
+            f"`{legacy.old}` is deprecated since torchvision 0.13; use `{legacy.new}`",
             fix=_fix(module, call, legacy),
-            remedy=f"Pass `{legacy.new}=…` in its place, with the name of the weights or None",
+            remedy=f"Pass `{legacy.new}=…` instead, with the name of the weights or `None`",
         )
 
 

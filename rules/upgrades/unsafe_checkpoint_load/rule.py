@@ -23,21 +23,21 @@ from .pickled import loads_object, saved_as, saves_objects
     measured=False,
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
-    remedy="Pass `weights_only=True`, which torch has since 1.13",
+    remedy="Pass `weights_only=True`, which requires torch 1.13",
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.load` without `weights_only`, where a release of torch older than 2.6 may run the program.
-    What the same function saved before it loads it is left alone, and so are tests, and what is only reached
-    under a check of the release or of what `torch.load` takes, or where a `TypeError` is caught.
+    Finds `torch.load` without `weights_only` in projects that support torch releases before 2.6. The rule
+    ignores files that the same function saved before, tests, and code behind a check of the torch version or
+    of the parameters of `torch.load`, or in a `try` that catches `TypeError`.
 
     ## Why is this bad?
 
-    A checkpoint is a pickle, and before torch 2.6 loading one runs whatever code whoever wrote it put there.
-    And the program does one thing in the older releases and another one from 2.6 on, where the default became
-    `weights_only=True`: a checkpoint that holds more than tensors and containers fails to load there.
+    A checkpoint is a pickle file. Before torch 2.6, loading it executes whatever code its author put there.
+    In torch 2.6 the default changed to `weights_only=True`, so the same call behaves differently there: a
+    checkpoint that contains more than tensors and plain containers fails to load.
 
     ## Example
 
@@ -53,16 +53,14 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix is unsafe: `weights_only=True` reads tensors, numbers, texts, None, and the dictionaries, lists
-    and tuples that hold them. A checkpoint with objects of other classes, such as a whole model, can only be
-    loaded with `weights_only=False`, or after `torch.serialization.add_safe_globals`, and what is in it is
-    known to whoever saved it.
+    Unsafe: `weights_only=True` loads tensors, numbers, strings, `None`, and dictionaries, lists and tuples of
+    them. A checkpoint with objects of other classes, such as a whole model, can only be loaded with
+    `weights_only=False`, or after `torch.serialization.add_safe_globals`.
 
-    No fix is offered where the file itself shows such an object: it saves one anywhere, alone or as part of
-    a dictionary (a model, an optimizer, an `argparse.Namespace`, a NumPy array, an instance of a class), or
-    uses what it loads as one (`model = torch.load(path); model.eval()`, `checkpoint["args"].lr`). Nor is one
-    offered where a release before 1.13, which has no such argument, may run the program, nor beside
-    `**kwargs`.
+    There is no fix if the file saves such an object, alone or in a dictionary (a model, an optimizer, an
+    `argparse.Namespace`, a NumPy array, an instance of a class), or uses the loaded value as one (`model =
+    torch.load(path); model.eval()`, `checkpoint["args"].lr`). There is also no fix if the project supports
+    releases before 1.13, which do not have the argument, or next to `**kwargs`.
 
     ## References
 
@@ -79,20 +77,20 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if _is_own(module, call) or stands_in(module, call):
         return
-    message = "before torch 2.6, `torch.load` without `weights_only` runs any code that the file holds"
+    message = "`torch.load` can run arbitrary code unless `weights_only=True`, the default since torch 2.6"
     if loads_object(module, call) or saves_objects(module):
         yield Finding(call, message, remedy=_OBJECTS)
         return
     fix = None
     if module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
-        fix = unsafe(module, "Add `weights_only=True`", edits)
+        fix = unsafe(module, "Pass `weights_only=True`", edits)
     yield Finding(call, message, fix=fix)
 
 
 _OBJECTS = (
-    "Save `state_dict()` and plain values instead of whole objects, which `weights_only=True` refuses, or "
-    "pass `weights_only=False` if nobody else can have written the file"
+    "Save a state dict and plain values instead of whole objects, and pass `weights_only=True`; pass "
+    "`weights_only=False` only if you trust the file"
 )
 
 

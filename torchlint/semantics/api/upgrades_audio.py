@@ -8,8 +8,8 @@ from torchlint.semantics.api.changes import Upgrade
 
 _AUDIO = "https://github.com/pytorch/audio/issues/3902"
 _CODEC = "use TorchCodec"
-_SOX = "call sox itself, or use another library"
-_BACKEND = "there is no backend to choose any more"
+_SOX = "call sox directly, or use another library"
+_BACKEND = "the backend can no longer be selected"
 _KALDI = "use the package `kaldiio`"
 
 # What went with 2.9, and what to do instead.

@@ -41,7 +41,7 @@ def _warned(symbol: str, at: str, note: str, source: str) -> Upgrade:
 
 
 def _distributed() -> tuple[Upgrade, ...]:
-    layouts = "use `ColwiseParallel` and `RowwiseParallel` with the layouts of inputs and outputs"
+    layouts = "use `ColwiseParallel` and `RowwiseParallel` with input and output layouts"
     laid_out = (
         "make_input_replicate_1d make_input_reshard_replicate make_input_shard_1d "
         "make_input_shard_1d_last_dim make_output_replicate_1d make_output_reshard_tensor "
@@ -51,7 +51,7 @@ def _distributed() -> tuple[Upgrade, ...]:
     return (
         _gone("distributed.pipeline.sync.Pipe", "2.4", "use `torch.distributed.pipelining`"),
         *(
-            _gone(f"distributed.{name}_multigpu", "2.2", "give each device a process of its own", at="1.13")
+            _gone(f"distributed.{name}_multigpu", "2.2", "use one process per device", at="1.13")
             for name in ("all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter")
         ),
         _gone("distributed.tensor.parallel.style.PairwiseParallel", "2.2", layouts),
@@ -90,7 +90,7 @@ def _distributed() -> tuple[Upgrade, ...]:
             replace(
                 renamed("broadcast_buffers", "forward_sync_buffers", at="2.13"),
                 exact=False,
-                note="which still brings buffers in line at the start",
+                note="which still synchronizes buffers at the start",
             ),
         ),
     )
@@ -98,10 +98,10 @@ def _distributed() -> tuple[Upgrade, ...]:
 
 def _exported() -> tuple[Upgrade, ...]:
     quantized = "use `torchao.quantization.pt2e`"
-    no_longer = "use `torch.ao.nn.quantized.dynamic` in its place"
+    no_longer = "use `torch.ao.nn.quantized.dynamic` instead"
     layers = "Linear LinearFP16 RNNCellBase RNNCell LSTMCell GRUCell RNNBase LSTM GRU"
     return (
-        _gone("export.dynamic_dim", "2.5", "describe the dimension by `torch.export.Dim`", at="2.2"),
+        _gone("export.dynamic_dim", "2.5", "use `torch.export.Dim`", at="2.2"),
         *(
             _gone(f"export.constrain_as_{kind}", "2.2", "use `torch._check_is_size` or `torch._check`")
             for kind in ("size", "value")
@@ -165,7 +165,7 @@ def _data_and_tools() -> tuple[Upgrade, ...]:
                 replace(dropped("with_modules", "it has no replacement", at="2.14"), quiet=True),
             )
         ),
-        _gone("cuda.profiler.init", "2.11", "use `torch.profiler`, or start `nsys` with its options"),
+        _gone("cuda.profiler.init", "2.11", "use `torch.profiler`, or run under `nsys`"),
         _gone("cuda.memory.MemPoolContext", "2.8", "use `torch.cuda.use_mem_pool`"),
         _gone("nn.attention.flex_attention.create_nested_block_mask", "2.10", "it has no replacement"),
         _gone("functional.align_tensors", "2.13", "it was never implemented"),
@@ -179,7 +179,7 @@ def _basics() -> tuple[Upgrade, ...]:
         _gone("autograd.gradcheck.zero_gradients", "1.9", "set `x.grad = None`"),
         _gone("autograd.function.traceable", "2.4", "it had no effect", at="2.3"),
         _gone("optim.functional.adam", "1.8", "call the optimizer's `step()`"),
-        _warned("nn.Container", "1.7", "use `nn.Module`, which it is", "nn.html"),
+        _warned("nn.Container", "1.7", "use `nn.Module`", "nn.html"),
         *of(
             "torch.autograd.backward",
             f"{_DOCS}generated/torch.autograd.backward.html",

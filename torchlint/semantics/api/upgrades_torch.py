@@ -47,8 +47,8 @@ def _linear_algebra() -> tuple[Upgrade, ...]:
             witness="torch.functional._lu_impl",
             source=f"{_DOCS}torch.lu.html",
         ),
-        row("solve", "solve", "1.8", "1.9", "1.12", "which takes `A` first and returns the solution alone"),
-        row("lstsq", "lstsq", "1.9", "1.9", "1.13", "which takes `A` first and returns residuals apart"),
+        row("solve", "solve", "1.8", "1.9", "1.12", "which takes `A` first and returns only the solution"),
+        row("lstsq", "lstsq", "1.9", "1.9", "1.13", "which takes `A` first and returns residuals separately"),
         row("eig", "eig", "1.9", "1.9", "1.13", "which returns complex tensors"),
         Upgrade(
             symbol="torch.svd",
@@ -56,7 +56,7 @@ def _linear_algebra() -> tuple[Upgrade, ...]:
             replacement="torch.linalg.svd",
             since="1.8",
             quiet=True,
-            note="which returns `V` transposed, and is given `full_matrices=False` for `some=True`",
+            note="which returns `Vh` and takes `full_matrices=False` instead of `some=True`",
             source=f"{_DOCS}torch.svd.html",
         ),
         *(
@@ -158,7 +158,7 @@ def _renamed_long_ago() -> tuple[Upgrade, ...]:
             replacement="torch.arange",
             exact=True,
             rewrite="range",
-            note="which leaves its end out",
+            note="which excludes the end",
             source=f"{_DOCS}torch.range.html",
         ),
     )
@@ -170,9 +170,9 @@ _FUNC = "https://docs.pytorch.org/docs/stable/func.migrating.html"
 def _functorch() -> tuple[Upgrade, ...]:
     same = "vmap grad grad_and_value vjp jvp jacrev jacfwd hessian functionalize"
     gone = {
-        "make_functional": "use `torch.func.functional_call` with the parameters in a dictionary",
+        "make_functional": "use `torch.func.functional_call` with a dictionary of the parameters",
         "make_functional_with_buffers": (
-            "use `torch.func.functional_call` with the parameters and buffers in a dictionary"
+            "use `torch.func.functional_call` with a dictionary of the parameters and buffers"
         ),
         "combine_state_for_ensemble": "use `torch.func.stack_module_state`",
     }
@@ -211,7 +211,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             for names, since, note in (
                 ("script trace script_method", "2.10", script),
                 ("save load", "2.10", saved),
-                ("freeze optimize_for_inference", "2.11", "`torch.compile` optimises without it"),
+                ("freeze optimize_for_inference", "2.11", "`torch.compile` does not need it"),
             )
             for name in names.split()
         ),
@@ -220,7 +220,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             deprecated="1.12",
             replacement="torch.testing.assert_close",
             since="1.9",
-            note="whose default tolerances depend on the type, and which compares types and devices, too",
+            note="which has other default tolerances and also compares dtypes and devices",
             source=f"{_DOCS}torch.testing.html",
         ),
         Upgrade(
@@ -228,7 +228,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             deprecated="2.1",
             replacement="torch.nn.utils.parametrizations.weight_norm",
             since="2.1",
-            note="under which the parameters have other names in the state dict",
+            note="which renames the parameters in the state dict",
             source=f"{_DOCS}torch.nn.utils.weight_norm.html",
         ),
         Upgrade(
@@ -236,7 +236,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             deprecated="2.3",
             replacement="torch.nn.attention.sdpa_kernel",
             since="2.3",
-            note="which takes a list of the backends",
+            note="which takes a list of backends",
             source="https://docs.pytorch.org/docs/stable/backends.html",
         ),
         Upgrade(
@@ -279,7 +279,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             Upgrade(
                 symbol=f"torch.ao.quantization.quantize_fx.{name}",
                 deprecated="2.8",
-                note="use the quantization of `torch.export` in torchao",
+                note="use the PT2E quantization of torchao",
                 source="https://github.com/pytorch/pytorch/pull/153892",
             )
             for name in ("prepare_fx", "prepare_qat_fx", "convert_fx")
@@ -290,7 +290,7 @@ def _given_up() -> tuple[Upgrade, ...]:
                 deprecated="1.13",
                 replacement=f"torch.ao.quantization.get_default_{kind}qconfig_mapping",
                 since="1.13",
-                note="which gives a `QConfigMapping`",
+                note="which returns a `QConfigMapping`",
                 source=_QUANTIZATION,
             )
             for kind in ("", "qat_")
@@ -314,7 +314,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             Upgrade(
                 symbol=f"torch.autograd.profiler.{name}",
                 deprecated="2.15",
-                note="profile with `torch.profiler` instead",
+                note="use `torch.profiler` instead",
                 source=f"{_RELEASES}2.15.0",
             )
             for name in ("load_nvprof", "parse_nvprof_trace", "EnforceUnique")
@@ -365,7 +365,7 @@ def _private() -> tuple[Upgrade, ...]:
                 ("string_classes", "2.0", "use `(str, bytes)`"),
                 ("int_classes", "1.9", "use `int`"),
                 ("container_abcs", "1.9", "use `collections.abc`"),
-                ("PY3", "1.8", "every release needs Python 3"),
+                ("PY3", "1.8", "every release requires Python 3"),
             )
         ),
         Upgrade(

@@ -68,7 +68,7 @@ def _names() -> tuple[Upgrade, ...]:
             removed="0.14",
             replacement="torchvision.datasets.Kinetics",
             since="0.11",
-            note='with `num_classes="400"`, and which lays out its files otherwise',
+            note='with `num_classes="400"` and a different file layout',
             source=f"{_VISION}0.12.0",
         ),
         *(
@@ -227,7 +227,7 @@ def _other_homes() -> tuple[Upgrade, ...]:
             "0.14",
             at="0.11",
             since="0.12",
-            note="which is given the squeezed channels instead of a factor",
+            note="which takes the squeezed channels instead of a factor",
         ),
         *(
             Upgrade(
@@ -270,7 +270,7 @@ def _other_homes() -> tuple[Upgrade, ...]:
     )
 
 
-_DISPATCHES = "which takes images of either kind, and may order its arguments otherwise"
+_DISPATCHES = "which accepts PIL images and tensors but may order its arguments differently"
 _KERNELS_OF_BOTH = (
     "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation adjust_sharpness affine "
     "autocontrast crop equalize get_dimensions get_image_num_channels get_image_size hflip invert pad "
@@ -313,7 +313,7 @@ def _beta() -> tuple[Upgrade, ...]:
         row(
             "datapoints.BoundingBox",
             "tv_tensors.BoundingBoxes",
-            "with `canvas_size` for `spatial_size`",
+            "with `canvas_size` instead of `spatial_size`",
             since="0.16",
         ),
         row("datapoints.BoundingBoxFormat", "tv_tensors.BoundingBoxFormat", since="0.16"),
@@ -327,13 +327,13 @@ def _beta() -> tuple[Upgrade, ...]:
         row(
             f"{functional}.convert_format_bounding_box",
             f"{functional}.convert_bounding_box_format",
-            "which orders its arguments otherwise",
+            "which orders its arguments differently",
             since="0.16",
         ),
         row(
             f"{functional}.clamp_bounding_box",
             f"{functional}.clamp_bounding_boxes",
-            "with `canvas_size` for `spatial_size`",
+            "with `canvas_size` instead of `spatial_size`",
             since="0.16",
         ),
         *(
@@ -348,7 +348,7 @@ def _beta() -> tuple[Upgrade, ...]:
             row(
                 f"{functional}.{name}_bounding_box",
                 f"{functional}.{name}",
-                "which is given the `BoundingBoxes`",
+                "which takes the `BoundingBoxes`",
             )
             for name in _OF_BOXES.split()
         ),

@@ -89,15 +89,15 @@ def step_times(measurement: Measurement, variants: Sequence[str], name: str) -> 
             if len(values) > 3:
                 first, _, third = quantiles(values, n=4)
                 axes.plot([first, third], [top + 41, top + 41], color=color, linewidth=3)
-        axes.set_xlabel(f"{unit} a step")
+        axes.set_xlabel(f"{unit} per step")
 
     blocks = len(everything)
     caption = (
-        f"Time of a step in {blocks} blocks. Every tick is one block, every lane one process; the long mark "
-        "is the median, the bar below the middle half."
+        f"Step time in {blocks} blocks. Each tick is a block, each lane a process; the long mark is the "
+        "median, the bar below it the interquartile range."
     )
     if beyond:
-        caption += f" {_blocks(beyond)} outside of the frame."
+        caption += f" {_blocks(beyond)} beyond the axis."
     medians = {
         variant: median([value for lane in lanes for value in lane]) for variant, lanes in times.items()
     }
@@ -184,10 +184,10 @@ def course(measurement: Measurement, variant: str, name: str) -> Drawing | None:
         axes.set_title(f"{unit}", loc="left", fontsize=_FONT, color=_ROLES["muted"], x=-0.12, y=1.0)
 
     thrown = sum(block.discarded is not None for block in used)
-    caption = "Step times in the order in which they were taken: what drifts, or comes in bursts, shows here."
+    caption = "Step times in the order of measurement, which shows drift and bursts."
     if thrown:
         reason = next(block.discarded for block in used if block.discarded is not None)
-        caption += f" {_blocks(thrown)} left out of the statistics, marked by a cross ({reason})."
+        caption += f" {_blocks(thrown)} excluded from the statistics, marked with a cross ({reason})."
     return Drawing(_svg(draw, height, name, "Step times over the course of the measurement"), caption)
 
 
@@ -224,8 +224,8 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
                 )
             axes.barh(top + 20, allocated, height=8, color=_color(variant))
 
-    caption = "Peak memory of a step as torch counts it: filled what tensors take"
-    caption += ", outlined what is reserved for them." if any(item[2] is not None for item in peaks) else "."
+    caption = "Peak memory of a step as reported by torch: allocated memory is filled"
+    caption += ", reserved memory is outlined." if any(item[2] is not None for item in peaks) else "."
     summary = ", ".join(f"{words.label(measurement, item[0])} {words.size(item[1])}" for item in peaks)
     return Drawing(_svg(draw, height, name, f"Peak memory: {summary}"), caption)
 

@@ -317,9 +317,9 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
     agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
     if interval is None:
         tell = {
-            Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up can be told.",
+            Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up is reported.",
             Verdict.REJECTED: f"With {what} the program "
-            + ("fails." if agreement is Agreement.FAILED else "does not compute the same."),
+            + ("fails." if agreement is Agreement.FAILED else "computes different results."),
         }
         return tell.get(head.verdict, f"The program with {what} was not timed.") + _alone(measurement)
     ratio = f"{words.ratio(interval)} (95 % interval {words.span(interval)})"
@@ -327,7 +327,7 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
         Verdict.FASTER: f"With {what} the program runs {ratio} times as fast.",
         Verdict.SAME: f"With {what} the program takes the same time: {ratio}.",
         Verdict.SLOWER: f"With {what} the program is slower: it runs {ratio} times as fast.",
-        Verdict.UNCLEAR: f"Whether the program is faster with {what} is not clear: {ratio}.",
+        Verdict.UNCLEAR: f"It is unclear whether the program is faster with {what}: {ratio}.",
     }
     told = tell[head.verdict]
     before, after = words.step(measurement, ORIGINAL), words.step(measurement, head.variant)
@@ -344,16 +344,20 @@ def _alone(measurement: Measurement) -> str:
     counts = Counter(item.verdict for item in words.compared(measurement) if item.variant != TOGETHER)
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     timed = any(item.verdict in words.TIMED for item in words.compared(measurement))
-    return f" One by one: {told}." if told and timed else ""
+    return f" Separately: {told}." if told and timed else ""
 
 
 def _sync_lead(measurement: Measurement) -> str:
     rows = measurement.syncs.rows if measurement.syncs else ()
     if measurement.syncs and measurement.syncs.missing and not rows:
-        return "Where the program waits for the device could not be seen."
+        return "Synchronization with the device could not be observed."
     counts = Counter(row.status for row in rows)
     told = ", ".join(f"{counts[status]} {status.value}" for status in SyncStatus if counts[status])
-    return f"Lines that wait for the device: {told}." if told else "No line waits for the device."
+    return (
+        f"Lines that synchronize with the device: {told}."
+        if told
+        else "No line synchronizes with the device."
+    )
 
 
 def _table(results: Results) -> Table:
@@ -466,7 +470,7 @@ def _fix_notes(variant: Variant) -> tuple[str, ...]:
         known.append(f"{fix.file}:{fix.row}" if several else str(fix.row))
     told = [f"{code}: {message}{_lines(rows)}" for (code, message), rows in places.items()]
     if brought_up:
-        told.append(f"{', '.join(dict.fromkeys(brought_up))}: what the other fixes bring up")
+        told.append(f"{', '.join(dict.fromkeys(brought_up))}: caused by the other fixes")
     return tuple(told)
 
 
@@ -598,9 +602,9 @@ def _sync_groups(measurement: Measurement) -> Iterator[SyncGroup]:
     if measurement.syncs is None:
         return
     titles = {
-        SyncStatus.CONFIRMED: "Confirmed: predicted, and seen to wait",
-        SyncStatus.NOT_SEEN: "Predicted, but not seen",
-        SyncStatus.NOT_PREDICTED: "Seen, but not predicted",
+        SyncStatus.CONFIRMED: "Confirmed: predicted and observed",
+        SyncStatus.NOT_SEEN: "Predicted, but not observed",
+        SyncStatus.NOT_PREDICTED: "Observed, but not predicted",
     }
     for status, title in titles.items():
         rows = tuple(row for row in measurement.syncs.rows if row.status is status)
@@ -612,10 +616,10 @@ def _sync_summary(measurement: Measurement) -> str:
     if measurement.syncs is None:
         return ""
     steps = measurement.syncs.steps
-    told = [f"{_plural(steps, 'step')} of the original {'was' if steps == 1 else 'were'} watched."]
+    told = [f"{_plural(steps, 'step')} of the original {'was' if steps == 1 else 'were'} observed."]
     told += map(words.sentence, measurement.syncs.missing)
     if not measurement.syncs.rows and not measurement.syncs.missing:
-        told.append("No line is predicted to wait for the device, and none was seen to.")
+        told.append("No line was predicted or observed to synchronize with the device.")
     return " ".join(told)
 
 
@@ -624,11 +628,11 @@ def _noise(measurement: Measurement) -> str:
     if noise is None:
         return ""
     floor = (
-        f"Noise floor: the original against a copy of itself gave {words.ratio(noise.wall)} "
+        f"Noise floor: the original compared with a copy of itself gave {words.ratio(noise.wall)} "
         f"({words.span(noise.wall)})"
     )
-    told = f"{floor}; differences under {words.percent(noise.threshold)} count as none."
-    return told if noise.fit else f"{floor}. That is too far from 1, or too uncertain, for a verdict."
+    told = f"{floor}; differences below {words.percent(noise.threshold)} count as the same."
+    return told if noise.fit else f"{floor}, which is too far from 1, or too uncertain, for a verdict."
 
 
 def _figures(measurement: Measurement, name: str) -> Figures:
@@ -645,7 +649,7 @@ def _figures(measurement: Measurement, name: str) -> Figures:
     if comparison is not None and comparison.pairs:
         pairs = str(comparison.pairs)
         if comparison.discarded:
-            pairs += f" ({_plural(comparison.discarded, 'block')} left out)"
+            pairs += f" ({_plural(comparison.discarded, 'block')} discarded)"
     device = comparison.device if comparison is not None and words.speedup(comparison) else None
     return Figures(
         title=words.label(measurement, name),
@@ -678,9 +682,10 @@ def _method(measurement: Measurement) -> Iterator[str]:
         yield f"Steps are {examination.found_by}."
     if measurement.ranks > 1:
         yield (
-            f"The program has {measurement.ranks} ranks, each a process of its own. Their blocks start "
+            f"The program has {measurement.ranks} ranks, each in its own process. Their blocks start "
             "together and take as long as the slowest of them; the peak memory is the highest of any "
-            "rank, and every rank's results were compared. Syncs, kernels and collectives are the first's."
+            "rank, and every rank's results were compared. Syncs, kernels and collectives are those of "
+            "rank 0."
         )
     if not blocks:
         return
@@ -697,7 +702,7 @@ def _method(measurement: Measurement) -> Iterator[str]:
     )
     discarded = [block for block in blocks if block.discarded is not None]
     if discarded:
-        yield f"Left out of the statistics: {_plural(len(discarded), 'block')} on a throttled clock."
+        yield f"Excluded from the statistics: {_plural(len(discarded), 'block')} on a throttled clock."
 
 
 # --- the run ---------------------------------------------------------------------------------------------

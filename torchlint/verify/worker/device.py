@@ -105,10 +105,8 @@ def find(wanted: str) -> Device:
     if kind in ("auto", "cpu"):
         return Device()
     if kind not in ("cuda", "mps"):
-        raise ValueError(
-            f"torchlint cannot measure on a device called `{wanted}`; it knows cpu, cuda and mps"
-        )
-    raise ValueError(f"torch {torch.__version__} sees no {kind} device on this machine")
+        raise ValueError(f"torchlint cannot measure on device `{wanted}`; use cpu, cuda or mps")
+    raise ValueError(f"torch {torch.__version__} finds no {kind} device on this machine")
 
 
 def seed(number: int) -> None:

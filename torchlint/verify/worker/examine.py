@@ -17,7 +17,7 @@ from torchlint.verify.worker.trace import Trace
 
 ENOUGH_SECONDS = 2.0
 """A program that goes on for longer than this, after all else, has as many steps as anybody asks for."""
-_PARTS = {"peak_allocated": "peak memory", "syncs": "synchronising calls", "kernels": "kernels and copies"}
+_PARTS = {"peak_allocated": "peak memory", "syncs": "synchronizing calls", "kernels": "kernels and copies"}
 
 
 class Examination:
@@ -52,7 +52,7 @@ class Examination:
         if ended and self._job.role != "perturbed":
             told = "".join(self._evidence["missing"])
             self._evidence["missing"] += [
-                f"{name}: the program ended after {self._steps} steps, before they were counted"
+                f"{name}: the program ended after {self._steps} steps, before they could be counted"
                 for key, name in _PARTS.items()
                 if key not in self._evidence and name not in told
             ]
@@ -80,8 +80,8 @@ class Examination:
             yield from self._kernels()
         else:
             self._evidence["missing"] += [
-                "synchronising calls: only CUDA tells of them",
-                "kernels and copies: there is no CUDA device to count them on",
+                "synchronizing calls: only available on CUDA",
+                "kernels and copies: only available on CUDA",
             ]
         if self._job.role == "reference" and self._job.form in ("script", "module"):
             yield from self._length()
@@ -113,7 +113,7 @@ class Examination:
         found = peak.found()
         self._evidence |= found
         if not found:
-            self._evidence["missing"].append(f"peak memory: torch does not count it on {self._device.kind}")
+            self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
 
     def _waits(self) -> Iterator[bool]:
         steps = self._job.evidence_steps

@@ -77,7 +77,7 @@ def _work(channel: Channel, job: Job) -> None:
     try:
         fellows = join(job, device)
     except Exception as error:  # whatever is wrong with the devices or what connects them
-        _send_end(channel, "error", f"the ranks do not find each other: {error}")
+        _send_end(channel, "error", f"the ranks could not connect: {error}")
         return
     if job.form == "case":
         _warm_torch(device)
@@ -91,7 +91,7 @@ def _work(channel: Channel, job: Job) -> None:
 
 def _too_old(version: str) -> str:
     least = ".".join(map(str, OLDEST))
-    return f"torch {version} is too old: measuring needs torch {least} or newer"
+    return f"torch {version} is too old: measuring requires torch {least} or newer"
 
 
 def _own(stack: TracebackType | None, project: str) -> TracebackType | None:
@@ -146,7 +146,7 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     except SystemExit as error:
         if error.code not in (None, 0):
             code = error.code
-            reason, message = "error", f"it exits with {code}" if isinstance(code, int) else str(code)
+            reason, message = "error", f"it exited with {code}" if isinstance(code, int) else str(code)
     except BaseException as error:
         reason, message = "error", "".join(traceback.format_exception_only(error)).strip()
         own = _own(error.__traceback__, job.project)
