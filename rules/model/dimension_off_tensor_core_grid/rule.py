@@ -24,17 +24,17 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
     """
     ## What it does
 
-    Finds numbers from 64 on that are no multiples of 8, where they are the width between two layers
-    (`Linear`, convolutions, `Embedding`) or the size of the batches of a `DataLoader`. It warns of
-    vocabularies from 1024 tokens on that a layer scores. What the data gives is left alone: the features that
-    the first layer takes, the classes that the last one tells apart. So are files that load pretrained
-    weights, whose sizes are given.
+    Finds sizes of 64 and more that are not multiples of 8, where they are the width between two layers
+    (`Linear`, convolutions, `Embedding`) or the batch size of a `DataLoader`. For vocabularies of at least
+    1024 tokens that an output layer scores, it is a warning. Ignored: sizes that the data determines (the
+    input features of the first layer, the classes of the last), and files that load pretrained weights, whose
+    sizes are fixed.
 
     ## Why is this bad?
 
-    Tensor cores multiply tiles. A dimension that is no multiple of 8 (in half precision) makes the library
-    choose other kernels, which load the operands element by element instead of in aligned blocks. The product
-    with a vocabulary is often the largest of a language model.
+    Tensor cores multiply tiles. If a dimension is not a multiple of 8 (in half precision), the library
+    chooses other kernels, which load the operands element by element instead of in aligned blocks. The
+    product with the vocabulary is often the largest of a language model.
 
     ## Example
 
@@ -52,8 +52,8 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
 
     ## Fix safety
 
-    There is no fix: a model of another size is another model, and what reads its scores has to know which are
-    padding.
+    There is no fix: a model with different sizes is a different model, and code that reads its scores has to
+    know which of them are padding.
 
     ## References
 
@@ -62,25 +62,25 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     for one in off_grid(module):
-        remedy = f"Make it `{one.padded}`, wherever the size is written"
+        remedy = f"Change it to `{one.padded}` wherever this size appears"
         if one.what is What.VOCABULARY:
-            remedy = f"Pad it to `{one.padded}`, wherever the size is written"
+            remedy = f"Pad it to `{one.padded}` wherever this size appears"
             message = (
-                f"a vocabulary of {one.size} tokens is no multiple of 8, which tensor cores work on; "
+                f"a vocabulary of {one.size} is not a multiple of 8, which fast tensor core kernels need; "
                 f"pad it to {one.padded}"
             )
         elif one.what is What.BATCH:
-            remedy = f"Make it `{one.size - one.size % 8}` or `{one.padded}`"
+            remedy = f"Change it to `{one.size - one.size % 8}` or `{one.padded}`"
             message = (
-                f"batches of {one.size} are no multiple of 8, which tensor cores work on; "
-                f"make it {one.size - one.size % 8} or {one.padded}"
+                f"a batch size of {one.size} is not a multiple of 8, which fast tensor core kernels need; "
+                f"use {one.size - one.size % 8} or {one.padded}"
             )
         else:
             message = (
-                f"{one.size} {one.what.value} are no multiple of 8, which tensor cores work on; "
-                f"make it {one.padded}"
+                f"a width of {one.size} {one.what.value} is not a multiple of 8, which fast tensor core "
+                f"kernels need; use {one.padded}"
             )
-        related = () if module.tree.contains(one.call, one.number) else ((one.call, "where it is used"),)
+        related = () if module.tree.contains(one.call, one.number) else ((one.call, "used here"),)
         yield Finding(one.number, message, severity=_SEVERITY.get(one.what), related=related, remedy=remedy)
 
 
