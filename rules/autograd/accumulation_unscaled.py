@@ -27,9 +27,9 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     average over its own batch and is not divided by the number of iterations. Loops over the batches of a
     single step, such as `for _ in range(accumulate)`, are found as well.
 
-    Ignored: losses that are sums or that are computed in other files, code that divides gradients, loss or
-    learning rate by the number of iterations anywhere, code where a framework may do so, and models that are
-    simply trained less often than another.
+    The rule ignores losses that are sums, losses that are computed in other files, code that divides
+    gradients, loss or learning rate by the number of iterations anywhere, code where a framework may do so,
+    and models that are simply trained less often than another.
 
     ## Why is this bad?
     `backward()` sums gradients, where a single large batch would have averaged them. The gradients are larger

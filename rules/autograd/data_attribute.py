@@ -48,7 +48,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     Finds reads of `.data` on a tensor with a graph, where the values are used outside autograd:
     `outputs.data.max(1)`, `hidden.data`, `loss.data.item()`.
 
-    Ignored: code that writes to the tensor through `.data` (assignments, in-place methods such as
+    The rule ignores code that writes to the tensor through `.data` (assignments, in-place methods such as
     `p.data.add_(…)`, `nn.init.*`, collectives, variables that are later modified in place), gradients, code
     where autograd is off, queries of shape or type, and attributes named `data` of anything that is not known
     to be a tensor.

@@ -33,7 +33,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     network, a frozen feature extractor. The file has to show that it creates the model, that no optimizer
     gets its parameters, and that its input has no graph.
 
-    Ignored: code where autograd is off in any way (a decorator, a `with` block,
+    The rule ignores code where autograd is off in any way (a decorator, a `with` block,
     `torch.set_grad_enabled(False)`, all callers in the file, the hooks of Lightning and Trainer), models
     whose parameters are frozen, code that asks for gradients itself, and adversarial or attribution code.
 

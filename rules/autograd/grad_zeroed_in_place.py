@@ -42,9 +42,9 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
     there.
 
-    Ignored: the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds to a
-    parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two need
-    the gradient tensor to exist.
+    The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
+    to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
+    need the gradient tensor to exist.
 
     ## Why is this bad?
     Zeroing writes the memory of every gradient, with one kernel per parameter, and the next backward pass

@@ -45,8 +45,8 @@ _LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
 def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds tensors that are added to a running total, appended to a list, stored under a new key or passed to a
-    meter class of the file together with their autograd graph, step after step, although no backward pass
-    uses the stored values.
+    meter class defined in the file, together with their autograd graph, step after step, where no backward
+    pass uses the stored values.
 
     This is a warning where a backward pass in the same step frees the saved activations, and an error where
     none does: then the activations of every step stay in device memory.

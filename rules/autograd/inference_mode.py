@@ -28,10 +28,10 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     Finds `torch.no_grad()` around code that only evaluates a model or predicts with it, where
     `torch.inference_mode()` would do, if every torch release that may run the file has it (since 1.9).
 
-    Ignored where the results may be used in autograd later: code that trains or is called by training code,
-    teachers and targets, functions that return tensors to code in other files (unless they are called after
-    evaluation), writes to weights and attributes, and code that uses `enable_grad`, `requires_grad_` or
-    `backward`.
+    The rule ignores code whose results may be used in autograd later: code that trains or is called by
+    training code, teachers and targets, functions that return tensors to code in other files (unless they are
+    called after evaluation), writes to weights and attributes, and code that uses `enable_grad`,
+    `requires_grad_` or `backward`.
 
     ## Why is this bad?
     `no_grad` records no graph, but still gives each tensor a version counter and tracks views, in case

@@ -57,8 +57,8 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     `p.requires_gard`, `p.required_grad`, and `p.requires_grad_ = False`, which hides the method of that name.
     Both assignments and reads are reported.
 
-    Ignored: names that the file itself defines, as an attribute of a class, an argument or a configuration
-    field.
+    The rule ignores names that the file itself defines, as an attribute of a class, an argument or a
+    configuration field.
 
     ## Why is this bad?
     Python allows setting any attribute on a tensor or module. The misspelled attribute is stored, and PyTorch

@@ -43,8 +43,8 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
     """
     ## What it does
 
-    Finds code that breaks the graph of a function or module that the file passes to `torch.compile`,
-    including the functions it calls in the file: tensors converted to Python numbers (`.item()`, `float()`,
+    Finds code that breaks the graph of a function or module that the file passes to `torch.compile`, or of a
+    function in the file that it calls: tensors converted to Python numbers (`.item()`, `float()`,
     `math.sqrt()`), branches on tensor values, data-dependent shapes (`x[mask]`, `nonzero()`, `unique()`), and
     calls that the compiler leaves to Python: `print`, logging, timers, the `random` module, files, and some
     functions and scalars of NumPy. Counters and lists that change in every call are found as well: they do
@@ -52,9 +52,9 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
 
     Each of these constructs was tested: `benchmarks/results/breaks.json` records the compiler's answer. What
     the compiler can trace is not reported, even if it looks similar: assertions on tensors, `max(a, b)`, most
-    of NumPy, `x[mask] = 0`. Also ignored: code that checks `torch.compiler.is_compiling()`, functions under
-    `torch.compiler.disable`, constructs that an option such as `capture_scalar_outputs` allows, and calls
-    that only run under a condition.
+    of NumPy, `x[mask] = 0`. The rule also ignores code that checks `torch.compiler.is_compiling()`, functions
+    under `torch.compiler.disable`, constructs that an option such as `capture_scalar_outputs` allows, and
+    calls that only run under a condition.
 
     ## Why is this bad?
 

@@ -30,8 +30,8 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     Finds programs that train a model on an accelerator, or run one repeatedly without autograd, and compile
     nothing. There is one finding per program, where its model is moved to the device.
 
-    Ignored: programs where anything is compiled, traced, scripted or exported, where a framework runs the
-    loop, or where code hooks into layers; reinforcement learning agents that wait for their environment;
+    The rule ignores programs where anything is compiled, traced, scripted or exported, where a framework runs
+    the loop, or where code hooks into layers; reinforcement learning agents that wait for their environment;
     classes that other files use for training; and files that no release from 2.0 on may run.
 
     ## Why is this bad?

@@ -31,7 +31,7 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. Ignored:
+    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. The rule ignores
     branches that check the release, and projects that pin Transformers to a release older than 4.36.
 
     ## Why is this bad?

@@ -33,10 +33,10 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     `memory_format=torch.channels_last`. There is one finding per program, where the model is moved to the
     device.
 
-    Ignored: networks for volumes or sequences, transformers that only use a convolution to make patches,
-    convolutions that no forward pass calls, programs whose training loop a framework runs, reinforcement
-    learning agents that wait for their environment, and code that depends on full precision or on second
-    derivatives, for which tensor cores are not used.
+    The rule ignores networks for volumes or sequences, transformers that only use a convolution to make
+    patches, convolutions that no forward pass calls, programs whose training loop a framework runs,
+    reinforcement learning agents that wait for their environment, and code that depends on full precision or
+    on second derivatives, for which tensor cores are not used.
 
     ## Why is this bad?
 

@@ -44,8 +44,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
 
     Finds hand-written GELU (with `erf` or `tanh`), SiLU (`x * sigmoid(x)`), hard swish and Mish, with the
     factors in any order and with or without names for intermediate results. The quick GELU
-    (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled.
-    Ignored: fallbacks for older releases (in `except ImportError`, or behind `hasattr`), and code that
+    (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled. The
+    rule ignores fallbacks for older releases (in `except ImportError`, or behind `hasattr`), and code that
     documents that it avoids the function.
 
     ## Why is this bad?

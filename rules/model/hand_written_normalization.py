@@ -33,10 +33,10 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
     ## What it does
 
     Finds layer norm, `(x - mean) / sqrt(var + eps)`, and RMS norm, `x / sqrt(mean(x²) + eps)`, over the last
-    dimensions, written as separate operations in any of the usual ways. Ignored: other dimensions, sample
-    variances (`unbiased`), an `eps` outside the root, means or variances that other code reads, classes whose
-    decorator selects another kernel, functions that call the torch function in another branch, and files that
-    deal with ONNX export, which needs the separate operations.
+    dimensions, written as separate operations in any of the usual ways. The rule ignores other dimensions,
+    sample variances (`unbiased`), an `eps` outside the root, means or variances that other code reads,
+    classes whose decorator selects another kernel, functions that call the torch function in another branch,
+    and files that deal with ONNX export, which needs the separate operations.
 
     ## Why is this bad?
 
@@ -89,7 +89,7 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         return
     yield Finding(
         node,
-        f"hand-written {title} reads and writes the whole tensor per operation; use `F.{function}`",
+        f"hand-written {title} reads and writes the whole tensor for every operation; use `F.{function}`",
         fix=_fix(module, node, found, function),
         remedy=f"Replace these operations with `{function}`",
     )

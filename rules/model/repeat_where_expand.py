@@ -29,8 +29,8 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Finds `x.repeat(...)` that only repeats dimensions of size one (from `unsqueeze`, an index of `None`, a
     literal shape, or a reduction with `keepdim`), and whose result is only used in operations that broadcast.
-    Ignored: results that are written to, returned, reshaped or passed to other functions, and constructors,
-    which run once.
+    The rule ignores results that are written to, returned, reshaped or passed to other functions, and
+    constructors, which run once.
 
     ## Why is this bad?
 
@@ -73,7 +73,7 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "`repeat` copies data that the operation would broadcast; use `expand`, which returns a view",
+        "`repeat` copies data that the next operation can broadcast; use `expand`, which returns a view",
         fix=_expanded(module, repetition),
     )
 

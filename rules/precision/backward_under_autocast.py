@@ -29,8 +29,8 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
     """## What it does
     Finds backward passes and optimizer steps inside an autocast block.
 
-    Ignored: disabled blocks, nested blocks that disable autocast, and `torch.autograd.grad`, which may be
-    part of the loss.
+    The rule ignores disabled blocks, nested blocks that disable autocast, and `torch.autograd.grad`, which
+    may be part of the loss.
 
     ## Why is this bad?
     Autocast is meant for the forward pass and the loss. The backward pass already runs each operation in the

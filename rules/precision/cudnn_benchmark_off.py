@@ -36,8 +36,8 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     warning, at the assignment, where the program sets the flag to False although nothing suggests that its
     results have to be reproducible: it sets no seed and never mentions determinism.
 
-    Ignored: programs that request deterministic results, make the flag an option, or work on inputs of
-    varying size (text, audio, detection, training at several scales); convolutions that no forward pass
+    The rule ignores programs that request deterministic results, make the flag an option, or work on inputs
+    of varying size (text, audio, detection, training at several scales); convolutions that no forward pass
     calls; training loops that a framework runs; and reinforcement learning agents that wait for their
     environment.
 
@@ -103,7 +103,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     edits = insert_after_imports(module, "\n{} = True", BENCHMARK)
     yield Finding(
         place,
-        "cuDNN does not autotune these fixed-size convolutions; set `torch.backends.cudnn.benchmark = True`",
+        "cuDNN does not autotune the fixed-size convolutions; set `torch.backends.cudnn.benchmark = True`",
         fix=unsafe(module, f"Set `{BENCHMARK} = True`", edits),
         related=((training.backward, "the model is trained here"),),
     )

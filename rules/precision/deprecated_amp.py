@@ -35,8 +35,8 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     ## What it does
 
     Finds `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp` and `torch.cpu.amp`, and
-    the mixed precision of apex, where the program requires torch 2.4 or newer. Ignored: branches for older
-    releases, annotations, and `isinstance` checks.
+    the mixed precision of apex, where the program requires torch 2.4 or newer. The rule ignores branches for
+    older releases, annotations, and `isinstance` checks.
 
     ## Why is this bad?
 
@@ -68,9 +68,9 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
     Safe: the old names are thin wrappers that pass the device to the new ones. Names that the file imports
     from the old module are imported from the new one, and all their uses in the file are rewritten at once.
-    The fix is unsafe where the file sets the dtype or the cache of autocast for the whole program, which the
-    old names ignored. There is no fix where a name is exported in `__all__`, passed on without being called,
-    or used as a base class, where arguments are hidden in `*args`, and for apex.
+    The fix is unsafe where the file sets the dtype or the cache of autocast for the whole program, because
+    the old names do not read these settings. There is no fix where a name is exported in `__all__`, passed on
+    without being called, or used as a base class, where arguments are hidden in `*args`, and for apex.
 
     ## References
 

@@ -50,7 +50,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     torch.backends.cudnn.benchmark = True
     ```
 
-    or, where each run has to give the same results,
+    Or, if every run has to give the same results:
 
     ```python
     torch.backends.cudnn.deterministic = True

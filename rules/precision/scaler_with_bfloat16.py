@@ -25,8 +25,8 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradient scalers in programs whose autocast regions all use bfloat16.
 
-    Ignored: scalers that have their own switch, and files that mention float16 in any way, where the scaler
-    may be meant for float16. A switch for mixed precision in general, or for GPUs, does not count.
+    The rule ignores scalers that have their own switch, and files that mention float16 in any way, where the
+    scaler may be meant for float16. A switch for mixed precision in general, or for GPUs, does not count.
 
     ## Why is this bad?
     A scaler keeps small gradients from underflowing in float16, whose exponent has five bits. The exponent of

@@ -28,15 +28,15 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds programs that train a model in float32 on an accelerator and never state whether matrix products may
-    use TF32: with `torch.set_float32_matmul_precision`, `allow_tf32` or `fp32_precision`. There is one
+    Finds programs that train a model in float32 on an accelerator and never set whether matrix products may
+    use TF32, with `torch.set_float32_matmul_precision`, `allow_tf32` or `fp32_precision`. There is one
     finding per program, at its import of torch. If every release that may run the file is 2.9 or newer,
-    assignments to `allow_tf32` get a note as well: 2.9 deprecates it.
+    assignments to `allow_tf32`, which is deprecated since 2.9, get a note as well.
 
-    Ignored where TL501 would not report the program either, apart from TF32: other precisions, frameworks,
-    tiny networks, graph networks, reinforcement learning agents, code that depends on full precision. Also
-    ignored: purely convolutional networks, because cuDNN may use TF32 by default, and releases before 1.12,
-    in which TF32 was on.
+    The rule ignores what TL501 ignores, apart from TF32: other precisions, frameworks, tiny networks, graph
+    networks, reinforcement learning agents, code that depends on full precision. It also ignores purely
+    convolutional networks, because cuDNN may use TF32 by default, and releases before 1.12, in which TF32 was
+    on.
 
     ## Why is this bad?
 
@@ -110,7 +110,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
         code = _given(instead, write)
         return Finding(
             write.node,
-            f"`{write.switch}` is deprecated since torch 2.9; set `{code}`",
+            f"`allow_tf32` is deprecated since torch 2.9; set `{code}`",
             remedy=f"Set `{code}` instead",
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
@@ -123,7 +123,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
         fix = unsafe(module, f"Replace with `{call}`", replace(module, write.node, call), spelling.edits)
     return Finding(
         write.node,
-        f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`",
+        f"`allow_tf32` is deprecated since torch 2.9; call `{instead}`",
         fix=fix,
         remedy=f"Call `{instead}` instead",
     )

@@ -26,10 +26,10 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     Finds programs that train a model on an accelerator entirely in float32: no autocast, no model in bfloat16
     or float16, no option for it, no TF32. There is one finding per program, at its training loop.
 
-    Ignored: files that only define models or functions for other files, programs where a framework selects
-    the precision (Lightning, Accelerate, Trainer, DeepSpeed, fastai …), tiny networks, graph networks,
-    reinforcement learning agents that wait for their environment, and code that depends on full precision:
-    double precision, complex numbers, linear algebra, second derivatives.
+    The rule ignores files that only define models or functions for other files, programs where a framework
+    selects the precision (Lightning, Accelerate, Trainer, DeepSpeed, fastai …), tiny networks, graph
+    networks, reinforcement learning agents that wait for their environment, and code that depends on full
+    precision: double precision, complex numbers, linear algebra, second derivatives.
 
     ## Why is this bad?
 

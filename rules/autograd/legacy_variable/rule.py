@@ -37,7 +37,7 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     """## What it does
     Finds remnants of the time before torch 0.4, when tensors and variables were different types:
     `torch.autograd.Variable(x)`, the option `volatile=True`, and `loss.data[0]`, which indexes a 0-dim loss.
-    Ignored: a `Variable` of another library or of the file itself, annotations, and
+    The rule ignores a `Variable` of another library or of the file itself, annotations, and
     `isinstance(x, Variable)`.
 
     A plain `Variable(x)` gets a note. `volatile=True` is an error where autograd is on, and so is `[0]` on a
@@ -72,10 +72,10 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     `try` may be there for arguments that are not tensors.
 
     A statement that would only assign names to themselves, such as `x, y = Variable(x), Variable(y)`, is
-    removed. The import is left to tools that remove unused imports. `loss.data[0]` becomes `loss.item()`:
-    safe for a loss of torch, unsafe where only the name and a call of `backward()` suggest that it is a
-    scalar. There is no fix for `volatile=True`, because the code that follows needs a `with torch.no_grad():`
-    block.
+    removed. The import of `Variable` is removed with its last use, unless another file may import the name
+    from this one. `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name
+    and a call of `backward()` suggest that it is a scalar. There is no fix for `volatile=True`, because the
+    code that follows needs a `with torch.no_grad():` block.
 
     ## References
     - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)

@@ -28,8 +28,8 @@ def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[
 
     Finds `torch.compile` applied to the same function or model in every iteration of a loop, in `forward`, in
     the `step` of an optimizer, and in functions that are called in every step: as a call, as
-    `model.compile()`, or as the decorator of a nested function. Ignored: loops that compile several models or
-    layers once each, and code that compiles behind a check and keeps the result.
+    `model.compile()`, or as the decorator of a nested function. The rule ignores loops that compile several
+    models or layers once each, and code that compiles behind a check and keeps the result.
 
     ## Why is this bad?
 

@@ -74,7 +74,7 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     make = safe if inside or _asks_for_inductor(module) else unsafe
     yield Finding(
         call,
-        f"`{module.source(call.func)}` is a prototype API that may change; use `torch.compile`",
+        f"`{module.source(call.func)}` is a prototype API that `torch.compile` replaced in torch 2.0",
         fix=make(module, "Use `torch.compile`", edits),
     )
 

@@ -39,9 +39,9 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     but views, casts and reductions, and that nothing in the file compiles: module-level functions, and the
     `forward` of layers without submodules.
 
-    Ignored: operations that torch provides as one function (reported by TL404 and TL405), functions that have
-    a decorator or are passed to a torch transform, code that prepares data on the host, and files that use
-    TorchScript, which does not accept compiled functions.
+    The rule ignores operations that torch provides as one function (reported by TL404 and TL405), functions
+    that have a decorator or are passed to a torch transform, code that prepares data on the host, and files
+    that use TorchScript, which does not accept compiled functions.
 
     ## Why is this bad?
 

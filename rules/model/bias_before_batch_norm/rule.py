@@ -47,7 +47,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Finds convolutions and linear layers with a bias whose output only goes to a batch norm (or instance norm)
     over the same channels. It follows layers through `nn.Sequential`, however it is filled, through
-    `self.conv`/`self.bn` in `forward`, pairs of `ModuleList`, factories and helper methods.
+    `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
 
     ## Why is this bad?
 

@@ -26,9 +26,9 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
 
     Finds sizes of 64 and more that are not multiples of 8, where they are the width between two layers
     (`Linear`, convolutions, `Embedding`) or the batch size of a `DataLoader`. For vocabularies of at least
-    1024 tokens that an output layer scores, it is a warning. Ignored: sizes that the data determines (the
-    input features of the first layer, the classes of the last), and files that load pretrained weights, whose
-    sizes are fixed.
+    1024 tokens that an output layer scores, it is a warning. The rule ignores sizes that the data determines
+    (the input features of the first layer, the classes of the last), and files that load pretrained weights,
+    whose sizes are fixed.
 
     ## Why is this bad?
 

@@ -32,9 +32,9 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     """
     ## What it does
 
-    Finds `model.forward(x)` on an `nn.Module`. Ignored: `super().forward(x)` and `self.forward(x)`, wrappers
-    that pass on their arguments, hooks, methods that replace `__call__` or are compiled by TorchScript, files
-    that replace the `forward` of a module, and classes with their own `__call__`.
+    Finds `model.forward(x)` on an `nn.Module`. The rule ignores `super().forward(x)` and `self.forward(x)`,
+    wrappers that pass on their arguments, hooks, methods that replace `__call__` or are compiled by
+    TorchScript, files that replace the `forward` of a module, and classes with their own `__call__`.
 
     ## Why is this bad?
 

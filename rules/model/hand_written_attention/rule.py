@@ -29,8 +29,8 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
 
     Finds attention written as separate operations: scores of queries and keys, a softmax over the keys, and a
     product with the values, with any scale, mask, cast, reshape and dropout in between, written with `@`,
-    `matmul`, `bmm` or `einsum`. Ignored: weights that are returned, stored or otherwise used, and classes
-    that also have a fused version.
+    `matmul`, `bmm` or `einsum`. The rule ignores weights that are returned, stored or otherwise used, and
+    classes that also have a fused version.
 
     ## Why is this bad?
 

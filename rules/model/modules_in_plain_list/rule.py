@@ -30,10 +30,10 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
     ## What it does
 
     Finds layers that an `nn.Module` stores in a plain list, tuple or dict: a literal, a comprehension, or a
-    container that code fills later. Ignored: modules that are also registered (`add_module`, `setattr`,
-    `nn.Sequential(*layers)`), modules with nothing to register (activations, pooling), containers that the
-    class handles itself, and modules that are frozen, called without gradients, or wrapped on purpose to hide
-    them.
+    container that code fills later. The rule ignores modules that are also registered (`add_module`,
+    `setattr`, `nn.Sequential(*layers)`), modules with nothing to register (activations, pooling), containers
+    that the class handles itself, and modules that are frozen, called without gradients, or wrapped on
+    purpose to hide them.
 
     ## Why is this bad?
 
@@ -93,7 +93,7 @@ def _remedy(module: Module, hidden: Hidden, statement: cst.CSTNode, container: s
     if not registered_in_time(module, statement):
         return f"Store them in an `nn.{container}`, after `super().__init__()`"
     if not all(map(may_be_key, hidden.keys or ())):
-        return f"Store them in an `nn.{container}`, under keys without dots that are not attributes of it"
+        return f"Store them in an `nn.{container}`, with keys that have no dots and are not attribute names"
     if not hidden.only_modules:
         return f"Store only the modules in an `nn.{container}`, and everything else separately"
     return f"Store them in an `nn.{container}`"

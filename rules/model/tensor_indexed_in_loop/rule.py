@@ -28,8 +28,8 @@ def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iter
     ## What it does
 
     Finds Python loops over a dimension of a tensor on the device whose iterations compute with one element
-    each and do not depend on each other. Ignored: recurrences, branches, parts of different lengths, and
-    anything that only makes sense for one element at a time. The rule is off unless selected: computing a
+    each and do not depend on each other. The rule ignores recurrences, branches, parts of different lengths,
+    and anything that only makes sense for one element at a time. The rule is off unless selected: computing a
     whole batch at once also takes more memory.
 
     ## Why is this bad?

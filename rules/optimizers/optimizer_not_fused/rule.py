@@ -29,10 +29,10 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     a warning where `foreach=False`, or `fused=False` alone, makes the step update the parameters one by one,
     and for the private classes of `torch.optim._multi_tensor`.
 
-    Ignored: plain `SGD`, whose multi-tensor implementation already makes a single pass; `SGD` with momentum
-    where mixed precision may scale the loss, because the fused implementation uses uninitialized momentum
-    buffers if the scaler skips the first step (torch 2.13); optimizers of a few tensors that are listed
-    explicitly; differentiable optimizers; sparse gradients; and programs for CPUs and TPUs.
+    The rule ignores plain `SGD`, whose multi-tensor implementation already makes a single pass; `SGD` with
+    momentum where mixed precision may scale the loss, because the fused implementation uses uninitialized
+    momentum buffers if the scaler skips the first step (torch 2.13); optimizers of a few tensors that are
+    listed explicitly; differentiable optimizers; sparse gradients; and programs for CPUs and TPUs.
 
     ## Why is this bad?
     Since torch 2.0 the default on a GPU is the multi-tensor (`foreach`) implementation. It launches separate

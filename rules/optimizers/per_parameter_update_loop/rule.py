@@ -27,9 +27,10 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     target networks, hand-written gradient steps, clipping of gradients or weights, scaling of gradients, sums
     of gradient norms, and copies.
 
-    Ignored: loops that run once or only occasionally, loops that do anything else for each parameter (such as
-    a collective or a message), loops inside optimizers and compiled functions, loops over a few tensors that
-    are listed explicitly, and programs for the CPU. Loops that clear gradients are reported by TL302.
+    The rule ignores loops that run once or only occasionally, loops that do anything else for each parameter
+    (such as a collective or a message), loops inside optimizers and compiled functions, loops over a few
+    tensors that are listed explicitly, and programs for the CPU. Loops that clear gradients are reported by
+    TL302.
 
     Moving averages are updated repeatedly, and gradients are new after each backward pass. A function that
     updates an average, clips gradients or steps along them, and that only other files call, is therefore

@@ -27,8 +27,8 @@ def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     or whose weights are loaded in float16, with `from_pretrained(…, torch_dtype=torch.float16)`, and that an
     optimizer of torch trains without a scaler and without float32 weights.
 
-    Ignored: models that are converted back for training, that are only evaluated or only partly trained, and
-    programs that use apex, DeepSpeed and similar libraries, which keep float32 weights.
+    The rule ignores models that are converted back for training, that are only evaluated or only partly
+    trained, and programs that use apex, DeepSpeed and similar libraries, which keep float32 weights.
 
     ## Why is this bad?
     float16 has a coarse resolution. Most updates are small relative to the weight that they are added to, and
