@@ -1,4 +1,4 @@
-"""TL311 inference-mode."""
+"""TL311 inference-under-no-grad."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .nogradregions import NoGradRegions
 
 @rule(
     "TL311",
-    "inference-mode",
+    "inference-under-no-grad",
     severity=NOTE,
     fix="unsafe",
     on=(cst.With, cst.Decorator),
     mentions=("torch", "no_grad"),
     opt_in=True,
 )
-def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[Finding]:
+def inference_under_no_grad(node: cst.With | cst.Decorator, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds `torch.no_grad()` around code that only evaluates a model or predicts with it, where
     `torch.inference_mode()` would do, if every torch release that may run the file has it (since 1.9).

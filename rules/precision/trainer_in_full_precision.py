@@ -16,7 +16,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
 
 @rule(
     "TL516",
-    "trainer-precision",
+    "trainer-in-full-precision",
     severity=NOTE,
     fix="none",
     measured=False,
@@ -24,7 +24,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     mentions=("import:transformers", "TrainingArguments|use_cache"),
     configured=True,
 )
-def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
+def trainer_in_full_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 

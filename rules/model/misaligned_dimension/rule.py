@@ -14,13 +14,13 @@ from .widths import What, off_grid
 
 @rule(
     "TL415",
-    "dimension-off-tensor-core-grid",
+    "misaligned-dimension",
     severity=NOTE,
     fix="none",
     on=cst.Module,
     mentions=("torch", "Linear(|Embedding|Conv|DataLoader("),
 )
-def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator[Finding]:
+def misaligned_dimension(file: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
