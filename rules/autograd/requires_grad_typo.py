@@ -105,7 +105,7 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     elif assignment is not None:
         message = f"PyTorch ignores the attribute `{name}`; use `requires_grad`"
     else:
-        message = f"PyTorch has no attribute `{name}`; use `requires_grad`"
+        message = f"PyTorch defines no attribute `{name}`; use `requires_grad`"
     fix = _respelt(module, node, owner, assignment)
     yield Finding(node, message, fix=fix, remedy=_remedy(module, node, owner, assignment))
 

@@ -82,7 +82,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
             node,
             f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
             fix=_fix(module, node, fused),
-            remedy=f"Call `{fused.function}` where its input is available",
+            remedy=f"Call `{fused.function}` where the original input is still available",
         )
 
 

@@ -100,7 +100,7 @@ def _instead(module: Module, found: UpdateLoop) -> str:
         case Change.CLIP if clipped_to(module, found.loop) is not None:
             return "`torch.nn.utils.clip_grad_value_`"
         case Change.CLIP | Change.CLAMP:
-            return f"`{foreach}clamp_min_` and `_clamp_max_`"
+            return f"`{foreach}clamp_min_` and `clamp_max_`"
         case Change.SCALE:
             return f"`{foreach}mul_`"
         case Change.NORM:
