@@ -40,13 +40,13 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Example
 
     ```python
-    difference = points.unsqueeze(1) - centres.unsqueeze(0).repeat(len(points), 1, 1)
+    difference = points.unsqueeze(1) - centers.unsqueeze(0).repeat(len(points), 1, 1)
     ```
 
     ## Use instead
 
     ```python
-    difference = points.unsqueeze(1) - centres.unsqueeze(0).expand(len(points), -1, -1)
+    difference = points.unsqueeze(1) - centers.unsqueeze(0).expand(len(points), -1, -1)
     ```
 
     Operations that broadcast need neither, as long as the other operand has the full size.
