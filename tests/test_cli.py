@@ -345,7 +345,7 @@ def test_every_rule_as_json_is_complete() -> None:
 def test_all_rules_are_listed() -> None:
     lines = lint("rule", "--all").stdout.splitlines()
     assert any(line.split()[:3] == ["ZZ101", "bad-called", "warning"] for line in lines)
-    assert any(line.split()[:4] == ["TL311", "inference-mode", "note,", "opt-in"] for line in lines)
+    assert any(line.split()[:4] == ["TL311", "inference-under-no-grad", "note,", "opt-in"] for line in lines)
     assert sum(", opt-in " in line.partition("fix:")[0] for line in lines) == sum(
         rule.opt_in for rule in registry.catalogue().values()
     )

@@ -25,7 +25,7 @@ RULES: Mapping[str, Rule] = {
         ("TL101", "loader-without-workers"),
         ("TL102", "loader-without-pinned-memory"),
         ("TL202", "item-in-hot-loop"),
-        ("TL311", "inference-mode"),
+        ("TL311", "inference-under-no-grad"),
     )
 }
 DEFAULT = ("TL101", "TL102", "TL202")

@@ -28,7 +28,7 @@ RULES = _rules(
     ("TL102", "loader-without-pinned-memory", False),
     ("TL201", "tensor-created-on-host", False),
     ("TL202", "item-in-hot-loop", False),
-    ("TL311", "inference-mode", True),
+    ("TL311", "inference-under-no-grad", True),
     ("TLX1", "of-another-pack", False),
 )
 DEFAULT = Selection(select=("TL",))
@@ -73,7 +73,13 @@ def test_an_unknown_selector_is_named_with_the_closest(selector: str, hint: str)
 
 @pytest.mark.parametrize(
     ("selected", "on"),
-    [(("TL",), False), (("TL3",), False), (("TL311",), True), (("inference-mode",), True), (("ALL",), True)],
+    [
+        (("TL",), False),
+        (("TL3",), False),
+        (("TL311",), True),
+        (("inference-under-no-grad",), True),
+        (("ALL",), True),
+    ],
 )
 def test_opt_in_rules_need_their_code_their_name_or_all(selected: tuple[str, ...], on: bool) -> None:
     assert ("TL311" in selectors.enabled([Selection(select=selected)], RULES)) is on

@@ -22,18 +22,20 @@ from torchlint.semantics.spellings import last_name
 )
 def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds loops that step the optimizer every so many iterations, to train with larger batches than fit into
-    memory, while the loss of each iteration is an average over its own batch and is divided by nothing; and
-    loops over the batches of one step, `for _ in range(accumulate)`, with such a loss.
+    Finds gradient accumulation that sums instead of averaging: loops that step the optimizer every few
+    iterations, to train with batches larger than memory allows, although the loss of each iteration is an
+    average over its own batch and is not divided by the number of iterations. Loops over the batches of a
+    single step, such as `for _ in range(accumulate)`, are found as well.
 
-    Nothing is said where the loss is a sum or is computed out of sight, where gradients, loss or learning
-    rate are divided by the number of iterations anywhere, where a framework may do it, or where a model is
-    merely trained less often than another.
+    The rule ignores losses that are sums, losses that are computed in other files, code that divides
+    gradients, loss or learning rate by the number of iterations anywhere, code where a framework may do so,
+    and models that are simply trained less often than another.
 
     ## Why is this bad?
-    `backward()` adds gradients up, where one batch of the full size would have averaged them: they are larger
-    by the number of iterations, and so is every step of SGD. With Adam the size of the steps is the same, but
-    gradients are clipped that would not have been, and decay and epsilon weigh less against them.
+    `backward()` sums gradients, where a single large batch would have averaged them. The gradients are larger
+    by a factor of the number of iterations, and so is every step of SGD. With Adam the step size is the same,
+    but gradient clipping triggers earlier, and weight decay and epsilon carry less weight relative to the
+    gradients.
 
     ## Example
     ```python
@@ -56,8 +58,8 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    There is no fix: the results change, and a learning rate that was tuned without the division has to change
-    with it.
+    There is no fix: it would change the results, and a learning rate that was tuned without the division
+    would have to change too.
 
     ## References
     - [Gradient accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)
@@ -72,7 +74,7 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     count = module.source(found.count)
     yield Finding(
         call,
-        f"the gradients of `{count}` batches are added up for one step, and no loss is divided by `{count}`",
-        related=((found.step.node, "takes the step"),),
-        remedy=f"Divide the loss by `{count}` before its backward pass",
+        f"the gradients of `{count}` batches are summed, not averaged, before each optimizer step",
+        related=((found.step.node, "the optimizer steps here"),),
+        remedy=f"Divide the loss by `{count}` before the backward pass",
     )

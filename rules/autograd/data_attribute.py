@@ -45,18 +45,18 @@ _HEAD = ("torch.nn.init.", "torch.distributed.", "torch.cuda.comm.", "torch._for
 )
 def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds `.data` read from a tensor with a graph where its values are wanted outside of autograd:
+    Finds reads of `.data` on a tensor with a graph, where the values are used outside autograd:
     `outputs.data.max(1)`, `hidden.data`, `loss.data.item()`.
 
-    Silent where the tensor is written through `.data`: assignments to it, in-place methods such as
-    `p.data.add_(…)`, `nn.init.*` and collectives, variables that are changed in place afterwards. Silent for
-    gradients, where autograd is off, for questions about shape and type, and for the attribute `data` of
-    anything that is not known to be a tensor.
+    The rule ignores code that writes to the tensor through `.data` (assignments, in-place methods such as
+    `p.data.add_(…)`, `nn.init.*`, collectives, variables that are later modified in place), gradients, code
+    where autograd is off, queries of shape or type, and attributes named `data` of anything that is not known
+    to be a tensor.
 
     ## Why is this bad?
-    `x.data` shares its memory with `x` behind autograd's back. If the values are changed later, the backward
-    pass computes wrong gradients and says nothing; with `x.detach()` it raises an error. The attribute is
-    left from the time before torch 0.4.
+    `x.data` shares memory with `x`, but autograd does not track changes made through it. If the values are
+    modified later, the backward pass silently computes wrong gradients. With `x.detach()`, it raises an error
+    instead. The attribute is a remnant of the time before torch 0.4.
 
     ## Example
     ```python
@@ -69,8 +69,8 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    Unsafe: the values are the same, but a program that changes them in place, where the file does not show
-    it, may now be told by the backward pass that it must not.
+    Unsafe: the values are the same, but if the program modifies them in place outside the file, the backward
+    pass may now raise an error.
 
     ## References
     - [PyTorch 0.4.0 migration guide: what about .data?](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
@@ -95,9 +95,9 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     name = module.source(owner)
     yield Finding(
         node,
-        f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
-        fix=unsafe(module, "Use `detach()`", replace(module, node, f"{name}.detach()")),
-        remedy="Use `detach()`",
+        f"autograd does not detect in-place changes to `{name}.data`; use `.detach()`",
+        fix=unsafe(module, "Use `.detach()`", replace(module, node, f"{name}.detach()")),
+        remedy="Use `.detach()`",
     )
 
 

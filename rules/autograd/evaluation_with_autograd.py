@@ -19,29 +19,29 @@ from .nogradregions import NoGradRegions, Region
     fix="safe",
     on=cst.Call,
     mentions=("torch|accelerate|import:transformers",),
-    remedy="Compute the pass, and nothing that suspends the function, in a block `with torch.no_grad():`",
+    remedy="Wrap only the forward pass in `with torch.no_grad():`, and yield or await outside the block",
 )
 def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds forward passes whose results are never backpropagated, though autograd records them: in functions
-    that evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test
-    loader, and in training code beside its steps: samples drawn once in a while, data that nothing is trained
-    on. The call of a helper that training shares counts as well, and so does a loop over `["train", "val"]`.
-    One finding is made for each function or loop.
+    Finds forward passes that autograd records although no backward pass uses their results: in functions that
+    evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test loader,
+    and beside the steps of a training loop (samples drawn now and then, data that nothing is trained on).
+    Calls of a helper that training also uses count, and so do loops over `["train", "val"]`. There is one
+    finding per function or loop.
 
-    So are the passes, in training itself, of a model that is never trained: a teacher, a target network, a
-    frozen extractor. The file has to show that it makes the model, that no optimizer gets its parameters, and
-    that what goes in has no graph.
+    It also finds forward passes, in training itself, of a model that is never trained: a teacher, a target
+    network, a frozen feature extractor. The file has to show that it creates the model, that no optimizer
+    gets its parameters, and that its input has no graph.
 
-    Silent where autograd is off in any way (a decorator, a `with` block, `torch.set_grad_enabled(False)`, all
-    callers in the file, the hooks of Lightning and Trainer), where the model's parameters are frozen, where
-    the code asks for gradients itself, and in adversarial or attribution code.
+    The rule ignores code where autograd is off in any way (a decorator, a `with` block,
+    `torch.set_grad_enabled(False)`, all callers in the file, the hooks of Lightning and Trainer), models
+    whose parameters are frozen, code that asks for gradients itself, and adversarial or attribution code.
 
     ## Why is this bad?
-    `.eval()` changes what dropout and batch normalisation do, and nothing else. With autograd on, each
-    operation makes a graph node and saves its inputs for a backward pass that never comes. That costs host
-    time in every operation, and memory for all activations of the batch, so that evaluation needs a smaller
-    batch than it could have.
+    `.eval()` only changes the behavior of layers such as dropout and batch norm. While autograd is on, each
+    operation still creates a graph node and saves its inputs for a backward pass that never runs. That costs
+    host time in every operation, and memory for all activations of the batch, so evaluation needs a smaller
+    batch than it could use.
 
     ## Example
     ```python
@@ -61,19 +61,21 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     ```
 
     ## Fix safety
-    A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
-    has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block,
-    or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates. Blocks
-    `with torch.no_grad():` that stand in it, or right before or behind it, become part of it; no fix where a
-    comment would go with one of them.
-    Safe, unless a tensor with its graph may get out of the file: a function returns it that other files may
-    call, because its name has no leading underscore and it stands in no other function; it is kept in an
-    attribute, put into a container of the caller or given to its callback. Those might backpropagate it. What
-    is returned as numbers of Python has no graph, and a notebook has no importers. Unsafe too for a generator
-    function, for a model that is never trained, whose parameters have no `.grad` any more, and where the file
-    asks a tensor for `requires_grad` or `grad_fn`. No fix where the code to be wrapped holds a `yield` or
-    `await`: its consumer would run without autograd; and none for a function that is compiled by
-    `torch.jit.script`.
+    A function that only evaluates gets the decorator `@torch.no_grad()`, below its other decorators.
+    Elsewhere the loop, or the adjacent forward passes, are wrapped in `with torch.no_grad():`, or in
+    `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates. Existing
+    `with torch.no_grad():` blocks inside or directly next to the wrapped code are merged into it, unless that
+    would drop a comment: then there is no fix.
+
+    The fix is safe unless a tensor may leave the file with its graph, and be used in a backward pass
+    elsewhere: it is returned by a function that other files may call (not nested, no leading underscore),
+    stored in an attribute, put into a container of the caller, or passed to a callback of the caller. Values
+    returned as Python numbers have no graph, and nothing imports a notebook.
+
+    The fix is also unsafe for generator functions, for a model that is never trained (its parameters no
+    longer get a `.grad`), and where the file reads `requires_grad` or `grad_fn` of a tensor. There is no fix
+    where the code to wrap contains `yield` or `await`, because the consumer would run without autograd, and
+    none for functions compiled with `torch.jit.script`.
 
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -86,7 +88,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     why = "is never trained" if region.untrained else "runs for evaluation"
     yield Finding(
         call,
-        f"`{model}` {why}, but autograd records it and keeps its activations",
+        f"`{model}` {why}, but autograd records its graph and saves its activations",
         fix=_without_autograd(module, region),
     )
 

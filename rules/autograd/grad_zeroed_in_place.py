@@ -38,17 +38,19 @@ _CONSTANTS = frozenset({"None", "True", "False"})
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the program may
-    run on a torch release before 2.0, a plain `zero_grad()` is noted too, since there it filled with zeros.
+    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the program may run
+    on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
+    there.
 
-    Other classes' `zero_grad` and the gradients of ordinary tensors are left alone, and so is code that reads
-    or adds to the gradient of a parameter before the next backward, or captures CUDA graphs: both need the
-    tensor to be there.
+    The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
+    to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
+    need the gradient tensor to exist.
 
     ## Why is this bad?
-    Filling with zeros writes the memory of every gradient, one kernel a parameter, and the next backward then
-    reads it again to add to it. A gradient of None costs nothing to clear, its memory can serve the forward
-    pass, and the backward simply writes its result. Optimizers skip a parameter whose gradient is None.
+    Zeroing writes the memory of every gradient, with one kernel per parameter, and the next backward pass
+    reads it back to add to it. Setting a gradient to None costs nothing: its memory can be reused in the
+    forward pass, and the backward pass writes its result without reading. Optimizers skip parameters whose
+    gradient is None.
 
     ## Example
     ```python
@@ -63,14 +65,15 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     ```
 
     ## Fix safety
-    `set_to_none=True` on a torch optimizer or module is safe; it is unsafe where only the name tells that the
-    object is an optimizer, where a helper reads gradients without asking for None, where the program asks for
-    None before the next backward, where a forward pass of the file runs a layer in some steps only, and where
-    a backward may be left out of a step or run through another model. Rewriting a loop is unsafe: code that
-    takes the gradient of a parameter which no backward reaches finds None instead of zeros, and optimizers
-    with momentum or weight decay leave such a parameter alone instead of moving it. The loop becomes the
-    owner's `zero_grad` if all it does is to clear all of its parameters, else only the statement is replaced,
-    by `p.grad = None`.
+    Passing `set_to_none=True` to an optimizer or module of torch is safe. It is unsafe where only the name
+    suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
+    the program checks for None before the next backward pass, where a forward pass in the file runs a layer
+    in some steps only, and where a step may skip the backward pass or run it through another model.
+
+    Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
+    finds None instead of zeros, and optimizers with momentum or weight decay skip such a parameter instead of
+    updating it. The loop becomes the owner's `zero_grad` if it does nothing but clear all of its parameters.
+    Otherwise only the statement is replaced, with `p.grad = None`.
 
     ## References
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -92,7 +95,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     name = module.source(owner)
     yield Finding(
         node,
-        f"the gradient of `{name}` is filled with zeros, at the cost of writing and re-reading its memory",
+        f"zeroing the gradient of `{name}` writes its memory, and the next backward pass reads it back",
         fix=_clear(module, node, owner),
         remedy="Set the gradient to `None`",
     )
@@ -118,11 +121,11 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     told = gradients.taken_for_granted or gradients.tells_none(call)
     make = safe if known and not told and not _leaves_layers_out(module) else unsafe
     if asked:
-        message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"
-    else:
         message = (
-            "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
+            "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"
         )
+    else:
+        message = "`zero_grad()` fills every gradient with zeros by default in torch releases before 2.0"
     yield Finding(
         call,
         message,
@@ -179,9 +182,9 @@ def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix 
         loop, visited = clearing
         argument = "" if module.target.at_least("2.0") else "set_to_none=True"
         code = f"{module.source(visited)}.zero_grad({argument})"
-        return unsafe(module, f"Replace the loop by `{code}`", replace(module, loop, code))
+        return unsafe(module, f"Replace the loop with `{code}`", replace(module, loop, code))
     code = f"{module.source(owner)}.grad = None"
     statement = module.tree.parent(node) if isinstance(node, cst.Call) else node
     if not isinstance(statement, cst.BaseSmallStatement):
         return None
-    return unsafe(module, f"Replace by `{code}`", replace(module, statement, code))
+    return unsafe(module, f"Replace with `{code}`", replace(module, statement, code))

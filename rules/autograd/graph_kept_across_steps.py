@@ -44,17 +44,17 @@ _LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
 )
 def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds tensors that are added to a running total, appended to a list, stored under a new key or given to a
-    meter of the file with their autograd graph, step after step, though nothing is ever backpropagated
-    through what was kept.
+    Finds tensors that are added to a running total, appended to a list, stored under a new key or passed to a
+    meter class defined in the file, together with their autograd graph, step after step, where no backward
+    pass uses the stored values.
 
-    It is a warning where a backward pass of the same step frees what the graph had saved, and an error where
-    none does: then the activations of every step stay on the device.
+    This is a warning where a backward pass in the same step frees the saved activations, and an error where
+    none does: then the activations of every step stay in device memory.
 
     ## Why is this bad?
-    A tensor holds its graph, and a sum holds the graphs of all its terms. The graph grows with every step,
-    and with it the memory: the nodes alone after a backward, all saved activations without one. This is the
-    usual cause of a loop that runs out of memory after some hundred steps.
+    A tensor holds a reference to its graph, and a sum holds the graphs of all its terms. The graph, and the
+    memory it occupies, grows with every step: only the graph nodes if a backward pass has run, all saved
+    activations if not. This is a common reason for a loop to run out of memory after some hundred steps.
 
     ## Example
     ```python
@@ -73,14 +73,16 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ```
 
     ## Fix safety
-    Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
-    kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
-    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in. It is
-    unsafe, too, where no backward pass frees the graph and a tensor that has it may leave the file, in an
-    attribute or returned by a function that other files may call, by itself, in a list or dict, or in an
-    object of another file: they might backpropagate it.
-    No fix where the value is a number or None on some path, which has no `detach`.
-    `.detach()` is preferred to `.item()`, which would wait for the device in every step.
+    Safe: the value is the same, and no backward pass in the file uses the stored tensors.
+
+    The fix is unsafe where the file calls `retain_grad()` (a detached tensor has no gradient), where it reads
+    `requires_grad` or `grad_fn` of a tensor, and for a list or dict that the caller passed in. It is also
+    unsafe where no backward pass frees the graph and a tensor that has one may leave the file, in an
+    attribute or as the result of a function that other files may call (directly, in a list or dict, or in an
+    object of another file): other code might run a backward pass through it.
+
+    There is no fix where the value may be a number or None, which have no `detach`. The fix uses `.detach()`
+    rather than `.item()`, which would synchronize with the device in every step.
 
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
@@ -94,11 +96,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         if severity is None:
             continue
         name = module.source(item.place)
-        rest = (
-            "no backward frees it: the activations of every step stay in memory"
-            if severity is ERROR
-            else "the graphs of all steps stay in memory"
-        )
+        rest = "all saved activations with it" if severity is ERROR else "memory use grows with each step"
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
@@ -113,10 +111,10 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         make = unsafe if told or handed_in(module, item.place) else safe
         yield Finding(
             item.stored,
-            f"`{name}` keeps the autograd graph of every step, and {rest}",
+            f"`{name}` keeps the autograd graph of every step alive, and {rest}",
             fix=None
             if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
-            else make(module, "Detach what is kept", replace(module, part, _detached(module, part))),
+            else make(module, "Add `.detach()`", replace(module, part, _detached(module, part))),
             severity=severity,
             remedy=_remedy(module, part),
         )
@@ -124,8 +122,8 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
 def _remedy(module: Module, part: cst.BaseExpression) -> str:
     if Backpropagation.of(module).holds_losses(part):
-        return f"Keep a copy of `{module.source(part)}` with `.detach()` called on each of its tensors"
-    return f"Keep `{_detached(module, part)}`, and make it a tensor on every path"
+        return f"Call `.detach()` on each tensor in `{module.source(part)}`, and store the results"
+    return f"Store `{_detached(module, part)}`, and make sure that the value is a tensor on every path"
 
 
 def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:

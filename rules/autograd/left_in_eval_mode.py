@@ -22,18 +22,18 @@ from torchlint.semantics.spellings import last_name
 )
 def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds models that a training loop puts into evaluation mode, to validate them or to draw samples, and
-    trains on without `train()`: not at the start of the loop, nor after the evaluation, nor in a function
-    that the loop calls.
+    Finds models that a training loop puts into evaluation mode, to validate or to draw samples, and then
+    continues to train without calling `train()`: neither at the start of the loop, nor after the evaluation,
+    nor in a function that the loop calls.
 
-    The model must be the one that the optimizer of the loop steps, and nothing is said where it is meant: a
-    model that is in evaluation mode before the loop, a frozen part, a teacher or average of another model, a
-    model without any layer that depends on the mode.
+    The model must be the one that the loop's optimizer updates. Intended uses are ignored: models that are in
+    evaluation mode before the loop, frozen parts, teachers or averages of another model, and models without a
+    layer that depends on the mode.
 
     ## Why is this bad?
-    `eval()` stays in force until `train()` is called. From the first validation on, dropout is off, and batch
-    norm neither normalises by the batch nor updates its statistics: the model is trained in another way than
-    was meant, and nothing says so.
+    `eval()` stays in effect until `train()` is called. From the first validation on, dropout is off, and
+    batch norm neither normalizes with batch statistics nor updates its running statistics. The model trains
+    differently from what was intended, without any error.
 
     ## Example
     ```python
@@ -60,7 +60,7 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    There is no fix: training in evaluation mode changes the results, and so does ending it.
+    There is no fix: calling `train()` changes the results of the training.
 
     ## References
     - [Module.eval](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.eval)
@@ -76,7 +76,7 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     model = module.source(call.func.value)
     yield Finding(
         call,
-        f"`{model}` is trained on in evaluation mode: nothing in the training loop calls `train()`",
-        related=((found.step.node, "trains it on in the next iteration"),),
-        remedy=f"Call `{model}.train()` when the evaluation is done",
+        f"`{model}` continues training in evaluation mode: nothing in the loop calls `{model}.train()`",
+        related=((found.step.node, "the next iteration trains it here"),),
+        remedy=f"Call `{model}.train()` after the evaluation",
     )

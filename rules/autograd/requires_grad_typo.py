@@ -53,17 +53,17 @@ _OWN = frozenset({"self", "cls", "ctx"})
 )
 def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds `requires_grad` spelt wrong on a tensor, a parameter or a module: `p.require_grad = False`,
+    Finds misspellings of `requires_grad` on a tensor, parameter or module: `p.require_grad = False`,
     `p.requires_gard`, `p.required_grad`, and `p.requires_grad_ = False`, which hides the method of that name.
-    Both setting and asking count.
+    Both assignments and reads are reported.
 
-    Silent where the file has a name of its own that is spelt so: an attribute of a class, an argument, a
-    field of a configuration.
+    The rule ignores names that the file itself defines, as an attribute of a class, an argument or a
+    configuration field.
 
     ## Why is this bad?
-    Python lets anybody set any attribute on a tensor or a module. The misspelt one is kept, and nobody reads
-    it: parameters that should be frozen are trained on, with their gradients, their optimizer state and the
-    memory of both, and inputs that should get a gradient get none.
+    Python allows setting any attribute on a tensor or module. The misspelled attribute is stored, and PyTorch
+    never reads it: parameters that should be frozen are still trained, with memory for their gradients and
+    optimizer state, and inputs that should have a gradient get none.
 
     ## Example
     ```python
@@ -78,12 +78,14 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     ```
 
     ## Fix safety
-    Safe on parameters, and where a tensor without a graph is told not to need a gradient: the program then
-    does what it says. Unsafe on other tensors, for which torch may refuse the right spelling (integers cannot
-    have a gradient), on an object of which only the file's use of `requires_grad` tells what it is, and where
-    another place of the file uses the misspelt name in a way that the fix does not reach. A module has no
-    such attribute either, so that `conv.require_grad = False` becomes `conv.requires_grad_(False)`, which is
-    unsafe. No fix where a tensor that is computed is told not to need a gradient: only `detach()` does that.
+    Safe on parameters, and where a tensor without a graph is set to not require a gradient: the program then
+    does what it says. Unsafe on other tensors, where torch may reject the assignment (integer tensors cannot
+    require gradients), on objects that are only known from the file's use of `requires_grad`, and where the
+    file uses the misspelled name in places that the fix does not cover.
+
+    Setting `requires_grad` on a module has no effect either, so `conv.require_grad = False` becomes
+    `conv.requires_grad_(False)`, which is unsafe. There is no fix where a computed tensor is set to not
+    require a gradient: that takes `detach()`.
 
     ## References
     - [Tensor.requires_grad](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html)
@@ -99,13 +101,11 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     if not _takes_gradients(module, node.value, owner, assignment) or _is_own_name(module, name, owner):
         return
     if name == "requires_grad_":
-        message = (
-            "this hides the method `requires_grad_` and changes nothing; `requires_grad` is the attribute"
-        )
+        message = "assigning to `requires_grad_` only hides the method of that name; use `requires_grad`"
     elif assignment is not None:
-        message = f"torch never reads `{name}`; `requires_grad` is meant"
+        message = f"PyTorch ignores the attribute `{name}`; use `requires_grad`"
     else:
-        message = f"torch knows no `{name}`; `requires_grad` is meant"
+        message = f"PyTorch defines no attribute `{name}`; use `requires_grad`"
     fix = _respelt(module, node, owner, assignment)
     yield Finding(node, message, fix=fix, remedy=_remedy(module, node, owner, assignment))
 
@@ -158,7 +158,7 @@ def _is_own_name(module: Module, name: str, owner: Value) -> bool:
 
 
 def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> Fix | None:
-    message = "Spell it `requires_grad`"
+    message = "Use `requires_grad`"
     if assignment is None:
         make = safe if owner.leaf and _all_reached(module, node.attr.value) else unsafe
         return make(module, message, replace(module, node.attr, "requires_grad"))
@@ -167,7 +167,7 @@ def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.
         if len(assignment.targets) > 1:
             return None
         code = f"{module.source(node.value)}.requires_grad_({module.source(assignment.value)})"
-        return unsafe(module, f"Replace by `{code}`", replace(module, assignment, code))
+        return unsafe(module, f"Replace with `{code}`", replace(module, assignment, code))
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
     certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
@@ -178,11 +178,11 @@ def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.
 def _remedy(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> str:
     tensor = module.source(node.value)
     if assignment is None:
-        return "Spell it `requires_grad`"
+        return "Use `requires_grad`"
     if owner.kind is Kind.MODULE:
-        return f"Call `{tensor}.requires_grad_({module.source(assignment.value)})` in a statement of its own"
+        return f"Call `{tensor}.requires_grad_({module.source(assignment.value)})` in a separate statement"
     # Of a computed tensor torch lets nobody switch gradients off.
-    return f"Write `{tensor} = {tensor}.detach()`"
+    return f"Replace with `{tensor} = {tensor}.detach()`"
 
 
 @remembered

@@ -23,18 +23,18 @@ from .clearing import clearings_around, uncleared
 )
 def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds loops that compute gradients and step an optimizer, though nothing in the loop clears the gradients
-    of the step before: not around the step, in a helper or a closure, nor in the branch of an accumulation.
-    So are training steps found that an engine of ignite or the code of other files calls again and again: a
-    method that computes its loss and steps an optimizer of the object, where nothing in the file clears.
+    Finds loops that compute gradients and step an optimizer, although nothing in the loop clears the
+    gradients of the previous step: not near the step, nor in a helper, a closure or a gradient accumulation
+    branch. It also finds training steps that an ignite engine or code in other files calls repeatedly:
+    methods that compute a loss and step an optimizer of the object, in a file that never clears the
+    gradients.
 
-    It is only reported where the whole iteration can be followed: where functions of other files get hold of
-    the optimizer, they may clear what it steps, and nothing is said.
+    A finding requires that the whole iteration can be followed. Where functions of other files get the
+    optimizer, they may clear its gradients, and nothing is reported.
 
     ## Why is this bad?
-    `backward()` adds to the gradients that are there. Without clearing, every step goes along the sum of the
-    gradients of all batches so far: the program runs, the loss may even fall for a while, and the result is
-    wrong.
+    `backward()` adds to existing gradients. Without clearing, every step follows the sum of the gradients of
+    all batches so far. The program runs, the loss may even decrease for a while, but the result is wrong.
 
     ## Example
     ```python
@@ -54,8 +54,7 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    There is no fix: whether gradients are to be cleared after each batch or after some of them is for the
-    author to say.
+    There is no fix: whether to clear the gradients after every batch or after several is up to the author.
 
     ## References
     - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
@@ -70,16 +69,16 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     optimizer = module.source(found.step.subject.node)
     outside = next(clearings_around(module, found), None)
     if outside is not None:
-        rest = "they are cleared once, outside of the loop"
+        rest = "they are cleared only outside the loop"
     else:
         where = "file" if isinstance(found.iteration.loop, cst.FunctionDef) else "loop"
         rest = f"nothing in the {where} clears them"
     yield Finding(
         call,
-        f"`{optimizer}` steps along the gradients of all iterations so far: {rest}",
+        f"`{optimizer}` steps with gradients summed over all iterations: {rest}",
         related=(
-            (found.backward.node, "adds to the gradients"),
-            *(((outside, "clears them, but not in each iteration"),) if outside else ()),
+            (found.backward.node, "adds to the gradients of earlier iterations"),
+            *(((outside, "clears the gradients, but not in each iteration"),) if outside else ()),
         ),
         remedy=f"Call `{optimizer}.zero_grad()` {_where(module, call, found.step.subject.node)}",
     )

@@ -11,11 +11,11 @@ from torchlint.semantics.graphbreaks import Break, Cause, graph_break
 from torchlint.semantics.module import Module
 
 _REMEDIES = {
-    Cause.STATE: "Keep it in a tensor, or change it outside of what is compiled",
+    Cause.STATE: "Keep it in a tensor, or change it outside the compiled code",
     Cause.NUMBER: "Compute with the tensor itself",
-    Cause.DECISION: "Choose with `torch.where`, or decide outside of what is compiled",
-    Cause.SHAPE: "Keep the shape, and mask what is left out with `torch.where`",
-    Cause.CALL: "Call it outside of what is compiled",
+    Cause.DECISION: "Use `torch.where`, or branch outside the compiled code",
+    Cause.SHAPE: "Keep the shape fixed, and mask elements with `torch.where`",
+    Cause.CALL: "Call it outside the compiled code",
 }
 
 
@@ -44,26 +44,26 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
     """
     ## What it does
 
-    Finds what breaks the graph of a function or module that the file gives to `torch.compile`, and of what
-    that calls in the file: tensors that become Python numbers (`.item()`, `float()`, `math.sqrt()`), Python
-    decisions by a tensor, sizes that depend on data (`x[mask]`, `nonzero()`, `unique()`), and calls that the
-    compiler leaves to Python: `print`, logging, clocks, the `random` module, files, single numbers and some
-    functions of NumPy. Counters and lists that change with each call are found as well: they break nothing,
-    but the code is compiled again in each call.
+    Finds code that breaks the graph of a function or module that the file passes to `torch.compile`, or of a
+    function in the file that it calls: tensors converted to Python numbers (`.item()`, `float()`,
+    `math.sqrt()`), branches on tensor values, data-dependent shapes (`x[mask]`, `nonzero()`, `unique()`), and
+    calls that the compiler leaves to Python: `print`, logging, timers, the `random` module, files, and some
+    functions and scalars of NumPy. Counters and lists that change in every call are found as well: they do
+    not break the graph, but each call recompiles the code.
 
-    Each of these was tried: `benchmarks/results/breaks.json` has what the compiler said. What it traces is
-    not reported, though it may look alike: assertions about tensors, `max(a, b)`, most of NumPy,
-    `x[mask] = 0`. Code that asks `torch.compiler.is_compiling()`, functions under
-    `torch.compiler.disable`, and what an option such as `capture_scalar_outputs` allows are left alone, and
-    calls that only a condition lets through.
+    Each of these constructs was tested: `benchmarks/results/breaks.json` records the compiler's answer. What
+    the compiler can trace is not reported, even if it looks similar: assertions on tensors, `max(a, b)`, most
+    of NumPy, `x[mask] = 0`. The rule also ignores code that checks `torch.compiler.is_compiling()`, functions
+    under `torch.compiler.disable`, constructs that an option such as `capture_scalar_outputs` allows, and
+    calls that only run under a condition.
 
     ## Why is this bad?
 
-    The graph ends where it breaks. Python runs what the compiler could not follow, and what comes behind is
-    another graph: nothing is fused across the gap, what is needed behind it is written to memory, and each
-    piece has its own launch and its own guards. With `fullgraph=True` it is an error. Where a Python number
-    or the length of a list changes in each call, the code is compiled until the limit is reached
-    (`torch._dynamo.config.recompile_limit`), and runs uncompiled from then on.
+    The graph ends at the break, Python runs the unsupported code, and a new graph starts after it. Nothing is
+    fused across the break, values needed after it are written to memory, and each graph has its own launch
+    and guards. With `fullgraph=True` a break is an error. If a Python number or the length of a list changes
+    in every call, the code is recompiled until it reaches the limit (`torch._dynamo.config.recompile_limit`),
+    and runs uncompiled from then on.
 
     ## Example
 
@@ -86,13 +86,14 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
         return F.gelu(x)
     ```
 
-    Print, log and measure outside of what is compiled. Counters belong into a buffer, which is a tensor.
+    Print, log and measure outside the compiled code. Store counters in a buffer, which is a tensor.
 
     ## Fix safety
 
-    There is no fix: what the code does with the number decides what can take its place.
+    There is no fix: the replacement depends on what the code does with the value.
 
-    Where this rule speaks, TL202, TL204, TL205 and TL206 are silent: a broken graph makes the host wait too.
+    Where this rule reports a place, TL202, TL204, TL205 and TL206 do not: a graph break synchronizes with the
+    device too.
 
     ## References
 
@@ -112,20 +113,15 @@ def _message(module: Module, found: Break) -> str:
     match found.cause:
         case Cause.STATE:
             text = module.source(found.node)
-            return (
-                f"`{text}` changes in each call, and {graph} is compiled again for each of its values; "
-                "keep it in a tensor, or change it outside of what is compiled"
-            )
+            return f"`{text}` changes in every call, recompiling {graph}; keep it in a tensor"
         case Cause.NUMBER:
-            return f"`{_called(module, found.node)}` breaks {graph}: Python needs the number; keep the tensor"
+            return f"`{_called(module, found.node)}` breaks {graph} to return a Python number; use the tensor"
         case Cause.DECISION:
-            return f"Python decides by this tensor, which breaks {graph}; choose with `torch.where`"
+            return f"branching on the value of this tensor breaks {graph}; use `torch.where`"
         case Cause.SHAPE:
-            return (
-                f"this size depends on the data, which breaks {graph}; keep the shape and mask what is left"
-            )
+            return f"this data-dependent shape breaks {graph}; mask with `torch.where`"
         case Cause.CALL:
-            return f"`{_called(module, found.node)}` breaks {graph}: it cannot be traced; call it outside"
+            return f"`{_called(module, found.node)}` cannot be traced and breaks {graph}; call it outside"
 
 
 def _graph(module: Module, found: Break) -> str:

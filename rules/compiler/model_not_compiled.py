@@ -29,18 +29,17 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds programs that train a model on an accelerator, or run one again and again without autograd, and
-    compile nothing. One finding is made for a program, where its model is put on the device.
+    Finds programs that train a model on an accelerator, or run one repeatedly without autograd, and compile
+    nothing. There is one finding per program, where its model is moved to the device.
 
-    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop or hooks
-    into the layers, for agents that wait for their environment, for classes that other files train by, and
-    if no release from 2.0 on may run the file.
+    The rule ignores programs where anything is compiled, traced, scripted or exported, where a framework runs
+    the loop, or where code hooks into layers; reinforcement learning agents that wait for their environment;
+    classes that other files use for training; and files that no release from 2.0 on may run.
 
     ## Why is this bad?
 
-    Without a compiler, each operation is launched by itself, and reads and writes all of its tensors. A
-    compiled model has its chains of pointwise operations in one kernel each, and fewer launches for the host
-    to make.
+    In eager mode, each operation is launched separately, and reads and writes all of its tensors. A compiled
+    model runs each chain of pointwise operations as one kernel, with fewer launches from the host.
 
     ## Example
 
@@ -57,11 +56,11 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: compiling takes its time at the first steps and for each new shape, some code cannot be compiled,
-    and results change in their last digits. The fix compiles in place (`Module.compile`, since torch 2.1), so
-    that the keys of checkpoints stay; for 2.0 it is `model = torch.compile(model)`, and none is offered there
-    if the file loads or saves weights. None is offered for `nn.DataParallel`, which compiled models do not
-    go with, nor for a model that is made anew in each round of a loop.
+    Unsafe: compilation takes time in the first steps and for each new shape, some code cannot be compiled,
+    and results change in the last digits. The fix compiles in place (`Module.compile`, since torch 2.1),
+    which keeps the keys of checkpoints. For torch 2.0 it is `model = torch.compile(model)`, and is not
+    offered if the file loads or saves weights. There is no fix for `nn.DataParallel`, which does not work
+    with compiled models, nor for a model that is created again in each iteration of a loop.
 
     ## References
 
@@ -92,7 +91,7 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     placed = program.put_on_device(models[0])
     yield Finding(
         placed or models[0].node,
-        "the model runs operation by operation; compile it with "
+        "the model runs in eager mode, operation by operation; compile it with "
         + (
             "`torch.compile`"
             if module.target.admits_below("2.1")
@@ -105,11 +104,11 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 def _remedy(module: Module, model: Trained) -> str:
     if module.target.admits_below("2.1"):
-        done = "run what `torch.compile` makes of it, and save the weights of the model itself"
+        done = "run the result of `torch.compile`, and save the state dict of the original model"
     else:
         done = f"compile it with `{module.source(model.node)}.compile()`"
     if _replicated(module):
-        return f"Run a process for each device with `DistributedDataParallel`, and {done}"
+        return f"Run one process per device with `DistributedDataParallel`, and {done}"
     return done[0].upper() + done[1:]
 
 

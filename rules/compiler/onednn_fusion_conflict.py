@@ -32,19 +32,19 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds what takes the effect from `torch.jit.enable_onednn_fusion(True)`, in files that call it: models
-    that `torch.jit.optimize_for_inference` has changed, traced or scripted models that nothing freezes, and
-    models whose first call is measured, where the graph is still being profiled and fused.
+    Finds code that defeats `torch.jit.enable_onednn_fusion(True)`, in files that call it: models changed by
+    `torch.jit.optimize_for_inference`, traced or scripted models that are never frozen, and timings that
+    include the first calls of a model, while its graph is still being profiled and fused.
 
-    Where every torch release that may run the file has deprecated TorchScript (2.10), there is a note at
-    `enable_onednn_fusion(True)`.
+    If TorchScript is deprecated in every torch release that may run the file (from 2.10 on),
+    `enable_onednn_fusion(True)` gets a note.
 
     ## Why is this bad?
 
-    The fusion looks for the operators of the model as it was written, with weights that are constants.
-    `optimize_for_inference` puts operators of its own in their place, and a model that is not frozen has
-    attributes instead of constants: in both cases there is little left to fuse. It happens at the first
-    calls, which therefore belong in front of the clock.
+    The fusion matches the operators of the original model, with constant weights. `optimize_for_inference`
+    replaces some of these operators, and a model that is not frozen has attributes instead of constants. In
+    both cases little is left to fuse. The fusion happens during the first calls, which therefore should not
+    be timed.
 
     ## Example
 
@@ -64,11 +64,11 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
         model(sample)
     ```
 
-    In new programs `torch.compile` fuses, without TorchScript.
+    In new programs, `torch.compile` fuses operations without TorchScript.
 
     ## Fix safety
 
-    There is no fix: which of the two optimisations is meant, the author knows.
+    There is no fix: only the author knows which of the two optimizations is intended.
 
     ## References
 
@@ -82,16 +82,16 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
     switch = _switched_on(module)
     if switch is None:
         return
-    related = ((switch, "the fusion is switched on here"),)
+    related = ((switch, "oneDNN fusion is enabled here"),)
     if call is not switch and _in_another_branch(module, call, switch):
         return
     if name == _OPTIMIZE:
         yield Finding(
             call,
-            "`optimize_for_inference` replaces the operators that oneDNN fusion looks for; "
-            "use `torch.jit.freeze` alone",
+            "`optimize_for_inference` replaces operators that oneDNN fusion matches; "
+            "use only `torch.jit.freeze`",
             related=related,
-            remedy="Use `torch.jit.freeze` alone",
+            remedy="Use only `torch.jit.freeze`",
         )
         return
     if call is switch and module.target.at_least(_DEPRECATED):
@@ -105,20 +105,19 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
     if name in _MAKERS and not frozen:
         yield Finding(
             call,
-            "oneDNN fusion needs weights that are constants, and nothing freezes this model; "
-            "pass it to `torch.jit.freeze`",
+            "oneDNN fusion needs constant weights, but this model is not frozen; call `torch.jit.freeze`",
             related=related,
-            remedy="Pass the model to `torch.jit.freeze`",
+            remedy="Call `torch.jit.freeze` on the model",
         )
     elif name == _FREEZE:
         clock = _measured_cold(module, call)
         if clock is not None:
             yield Finding(
                 call,
-                "the first calls of this model profile and fuse it, and they are measured; "
-                "call it twice before the clock starts",
-                remedy="Call it twice before the clock starts",
-                related=((clock, "the clock starts here"),),
+                "the timing includes the first calls, which profile and fuse the graph; "
+                "call the model twice first",
+                remedy="Call the model twice before the timing starts",
+                related=((clock, "the timing starts here"),),
             )
 
 

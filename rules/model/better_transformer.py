@@ -31,14 +31,15 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. Branches that
-    ask for the release are left alone, and so are projects that pin a Transformers older than 4.36.
+    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. The rule ignores
+    branches that check the release, and projects that pin Transformers to a release older than 4.36.
 
     ## Why is this bad?
 
-    The conversion brought `scaled_dot_product_attention` to models of Transformers, which have had it by
-    default since Transformers 4.36. For a model that has it, the conversion raises an error; Transformers 5
-    and Optimum 2 have no conversion. A converted model cannot be saved, and ignores padding in training.
+    The conversion brought `scaled_dot_product_attention` to models of Transformers, which use it by default
+    since Transformers 4.36. For a model that already uses it, the conversion raises an error. Transformers 5
+    and Optimum 2 no longer have the conversion. A converted model cannot be saved, and ignores padding during
+    training.
 
     ## Example
 
@@ -55,10 +56,10 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix takes the conversion out. It is safe if every release of Transformers that the project admits is
-    5.0 or newer, where the call can only fail, and nothing catches that; else unsafe, since a model without
-    attention by SDPA would be slower. None is offered if a copy is asked for (`keep_original_model`), or if
-    the file converts models back.
+    The fix removes the conversion. It is safe if the project only admits releases of Transformers from 5.0
+    on, where the call can only fail, and nothing catches the error. Otherwise it is unsafe, because a model
+    without SDPA attention would become slower. There is no fix if a copy is requested
+    (`keep_original_model`), or if the file converts models back.
 
     ## References
 
@@ -73,10 +74,9 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop "
-        'the conversion, and load the model with `attn_implementation="sdpa"`',
+        "BetterTransformer is obsolete: Transformers 4.36 and later use fused attention by default",
         fix=_fix(module, call, model),
-        remedy='Drop the conversion, and load the model with `attn_implementation="sdpa"`',
+        remedy='Remove the conversion, and load the model with `attn_implementation="sdpa"`',
     )
 
 
@@ -109,7 +109,7 @@ def _fix(module: Module, call: cst.Call, model: cst.BaseExpression) -> Fix | Non
     caught = any(True for _ in module.tree.handlers(call))
     grade = safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else unsafe
     return grade(
-        module, "Take the conversion out", _without(module, call, model), _without_import(module, call)
+        module, "Remove the conversion", _without(module, call, model), _without_import(module, call)
     )
 
 

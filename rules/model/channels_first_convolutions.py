@@ -31,19 +31,20 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     """
     ## What it does
 
-    Finds programs that train a convolutional network over images on an accelerator without
-    `memory_format=torch.channels_last` anywhere. One finding is made for a program, where the model is put on
-    the device.
+    Finds programs that train a convolutional network on images on an accelerator and never use
+    `memory_format=torch.channels_last`. There is one finding per program, where the model is moved to the
+    device.
 
-    Silent for networks over volumes or sequences, for transformers that only make patches with a convolution,
-    for convolutions that no forward pass calls, where a framework runs the loop, for agents that wait for
-    their environment, and for work that needs its digits or derivatives of derivatives, which tensor cores
-    have no part in.
+    The rule ignores networks for volumes or sequences, transformers that only use a convolution to make
+    patches, convolutions that no forward pass calls, programs whose training loop a framework runs,
+    reinforcement learning agents that wait for their environment, and code that depends on full precision or
+    on second derivatives, for which tensor cores are not used.
 
     ## Why is this bad?
 
-    The convolutions of cuDNN for tensor cores work on channels last. Tensors with the channels first are
-    turned around before each of them, and back behind it; with channels last throughout, nothing is turned.
+    The tensor core convolutions of cuDNN work on channels-last data. Channels-first tensors are converted
+    before each convolution, and back after it. With channels-last tensors throughout, there is nothing to
+    convert.
 
     ## Example
 
@@ -66,10 +67,11 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
 
     ## Fix safety
 
-    Unsafe: the results change in their last digits, and `view` fails on a tensor whose memory has another
-    order. The fix changes the model and the images where both are moved to the device. It is offered for one
-    network of torchvision, timm or this file; not if the code of the file calls `view` on what it computes,
-    which has to become `reshape` or `flatten` first, nor if it makes images of what has no four dimensions.
+    Unsafe: results change in the last digits, and `view` fails on tensors with a different memory layout. The
+    fix changes the calls that move the model and the images to the device. It is offered for a single network
+    of torchvision, timm or the file itself. It is not offered if the code calls `view` on computed tensors,
+    which has to become `reshape` or `flatten` first, or if the images are made from data that is not
+    four-dimensional.
 
     ## References
 
@@ -90,11 +92,10 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     placed = program.put_on_device(models[0])
     yield Finding(
         placed or models[0].node,
-        "the convolutions get channels first, and cuDNN turns them around for the tensor cores; give "
-        f"`memory_format={_LAST}` to the model and to its images",
+        f"cuDNN converts channels-first data for its tensor core convolutions; use `{_LAST}`",
         fix=_fix(module, models[0], placed) if len(models) == 1 and placed is not None else None,
-        related=((training.backward, "this is what trains"),),
-        remedy=f"Give `memory_format={_LAST}` to the model and to its images",
+        related=((training.backward, "the model is trained here"),),
+        remedy=f"Pass `memory_format={_LAST}` to the `.to()` calls of the model and of its images",
     )
 
 
@@ -109,7 +110,9 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
     if spelling is None:
         return None
     edits = [_with_format(module, call, spelling.text) for call in (placed, *moves)]
-    return unsafe(module, "Keep the channels last", *edits, spelling.edits)
+    return unsafe(
+        module, f"Move the model and its images with `memory_format={_LAST}`", *edits, spelling.edits
+    )
 
 
 def _moves(module: Module, training: Training) -> list[cst.Call]:

@@ -21,7 +21,7 @@ from .fallbacks import known_to_author
 
 _TITLES = {
     Formula.GELU: "GELU",
-    Formula.TANH_GELU: "GELU by tanh",
+    Formula.TANH_GELU: "tanh GELU",
     Formula.QUICK_GELU: "quick GELU",
     Formula.SILU: "SiLU",
     Formula.HARD_SWISH: "hard swish",
@@ -42,16 +42,17 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     """
     ## What it does
 
-    Finds GELU by `erf` or `tanh`, SiLU (`x * sigmoid(x)`), hard swish and Mish that are written out, in any
-    order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
-    torch has no fused twin, there is a note, unless it is compiled. What stands in for older releases (in
-    `except ImportError`, or behind `hasattr`) or says itself that it does not want the function is left
-    alone.
+    Finds hand-written GELU (with `erf` or `tanh`), SiLU (`x * sigmoid(x)`), hard swish and Mish, with the
+    factors in any order and with or without names for intermediate results. The quick GELU
+    (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled. The
+    rule ignores fallbacks for older releases (in `except ImportError`, or behind `hasattr`), and code that
+    documents that it avoids the function.
 
     ## Why is this bad?
 
-    Every step is a kernel that reads and writes a whole tensor, and autograd keeps the steps for the backward
-    pass. The function of torch is one kernel forward and one backward, and keeps its input only.
+    Every operation is a kernel that reads and writes a whole tensor, and autograd saves the intermediate
+    results for the backward pass. The function of torch is one kernel in each direction, and saves only its
+    input.
 
     ## Example
 
@@ -67,11 +68,11 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
 
     ## Fix safety
 
-    The formulas are equal, and the fix is safe. It is unsafe where a constant is rounded to fewer digits
-    than float32 has, and where one of the steps is a layer, such as `self.sigmoid(x)`: hooks on it, which
-    other files may register, are not called any more. It is offered only if every release that may run the
-    program has the function (`mish` since 1.9, `approximate="tanh"` since 1.12), and where the steps have no
-    comments.
+    The formulas are equivalent, and the fix is safe. It is unsafe where a constant has fewer digits than
+    float32, and where one of the operations is a layer, such as `self.sigmoid(x)`: hooks on it, which other
+    files may register, are no longer called. The fix is only offered if every release that may run the
+    program has the function (`mish` since 1.9, `approximate="tanh"` since 1.12), and where the operations
+    have no comments.
 
     ## References
 
@@ -95,8 +96,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         spelling = spell(module, "torch.compile", node)
         yield Finding(
             node,
-            f"{title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
-            "fuses any",
+            f"hand-written {title} launches a kernel per operation; `torch.compile` fuses them into one",
             severity=NOTE,
             remedy=f"Compile it with `{spelling.text if spelling is not None else 'torch.compile'}`",
         )
@@ -106,9 +106,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         return
     yield Finding(
         node,
-        f"{title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
+        f"hand-written {title} launches a kernel and stores a result per operation; use `F.{function}`",
         fix=_fix(module, node, found),
-        remedy=f"Call `{function}(…{found.options and ', '}{found.options})` in the place of these steps",
+        remedy=f"Replace these operations with `{function}(…{found.options and ', '}{found.options})`",
     )
 
 

@@ -33,15 +33,16 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
     ## What it does
 
     Finds layer norm, `(x - mean) / sqrt(var + eps)`, and RMS norm, `x / sqrt(mean(x²) + eps)`, over the last
-    dimensions, with the steps written out in any of the usual ways. Other dimensions, variances of a sample
-    (`unbiased`), an `eps` outside of the root, and means or variances that something else reads are left
-    alone, and so are classes that a decorator gives another kernel, functions that call the one of torch in
-    another branch, and files that have to do with ONNX, which wants the steps.
+    dimensions, written as separate operations in any of the usual ways. The rule ignores other dimensions,
+    sample variances (`unbiased`), an `eps` outside the root, means or variances that other code reads,
+    classes whose decorator selects another kernel, functions that call the torch function in another branch,
+    and files that deal with ONNX export, which needs the separate operations.
 
     ## Why is this bad?
 
-    The steps read and write the whole tensor several times, and autograd keeps most of what they give.
-    `F.layer_norm` and `F.rms_norm` (since torch 2.4) keep the input and two numbers a row at most.
+    The operations read and write the whole tensor several times, and autograd saves most of the intermediate
+    results. `F.layer_norm` and `F.rms_norm` (since torch 2.4) save only the input and at most two numbers per
+    row.
 
     ## Example
 
@@ -58,10 +59,10 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
 
     ## Fix safety
 
-    Unsafe: the formulas are equal, but the functions sum in another order. The fix is offered where nothing
-    else reads the steps and they have no comments, where all are computed in one type, and `F.rms_norm` only
-    if every release that may run the program has it. A weight and bias stay where they are; given to the
-    function they cost nothing.
+    Unsafe: the formulas are equivalent, but the functions sum in a different order. The fix is only offered
+    where nothing else reads the intermediate results, where the operations have no comments and share one
+    dtype, and, for `F.rms_norm`, if every release that may run the program has it. Weight and bias stay where
+    they are. Passing them to the function would also fuse them.
 
     ## References
 
@@ -88,9 +89,9 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         return
     yield Finding(
         node,
-        f"{title} is written out, and each step passes over the whole tensor; `F.{function}` is one function",
+        f"hand-written {title} reads and writes the whole tensor for every operation; use `F.{function}`",
         fix=_fix(module, node, found, function),
-        remedy=f"Call `{function}` in the place of these steps",
+        remedy=f"Replace these operations with `{function}`",
     )
 
 

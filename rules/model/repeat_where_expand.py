@@ -21,40 +21,40 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", ".repeat("),
-    remedy="Call `expand` in the place of `repeat`",
+    remedy="Replace `repeat` with `expand`, which returns a view",
 )
 def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `x.repeat(...)` that only repeats dimensions of the size one (those of `unsqueeze`, of an index
-    `None`, of a literal shape, of a reduction with `keepdim`), and whose result goes into nothing but
-    operations that broadcast. What is written to, returned, reshaped or handed to other functions is left
-    alone, and so is what happens once, when an object is made.
+    Finds `x.repeat(...)` that only repeats dimensions of size one (from `unsqueeze`, an index of `None`, a
+    literal shape, or a reduction with `keepdim`), and whose result is only used in operations that broadcast.
+    The rule ignores results that are written to, returned, reshaped or passed to other functions, and
+    constructors, which run once.
 
     ## Why is this bad?
 
-    `repeat` allocates the large tensor and writes every copy, and the operation reads them all back.
-    `expand` makes a view in which all copies are the same memory.
+    `repeat` allocates the large tensor and writes every copy, and the operation reads them all back. `expand`
+    returns a view in which all copies share memory.
 
     ## Example
 
     ```python
-    difference = points.unsqueeze(1) - centres.unsqueeze(0).repeat(len(points), 1, 1)
+    difference = points.unsqueeze(1) - centers.unsqueeze(0).repeat(len(points), 1, 1)
     ```
 
     ## Use instead
 
     ```python
-    difference = points.unsqueeze(1) - centres.unsqueeze(0).expand(len(points), -1, -1)
+    difference = points.unsqueeze(1) - centers.unsqueeze(0).expand(len(points), -1, -1)
     ```
 
     Operations that broadcast need neither, as long as the other operand has the full size.
 
     ## Fix safety
 
-    Values and shapes are the same. The fix is unsafe, since the number of dimensions is not always seen, and
-    since the memory of what is computed may be laid out in another order.
+    Values and shapes are the same. The fix is unsafe, because the number of dimensions is not always known,
+    and because the memory layout of the result may differ.
 
     ## References
 
@@ -73,8 +73,7 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "`repeat` copies a dimension of the size one for an operation that broadcasts; "
-        "`expand` makes a view instead",
+        "`repeat` copies data that the next operation can broadcast; use `expand`, which returns a view",
         fix=_expanded(module, repetition),
     )
 
@@ -89,4 +88,4 @@ def _expanded(module: Module, repetition: RepeatCall) -> Fix | None:
         if is_literal_one(time) and i >= new:
             edits += replace(module, time, "-1") or ()
     renamed = replace(module, call.func.attr, "expand")
-    return unsafe(module, "Use `expand`, which makes a view", renamed, tuple(edits))
+    return unsafe(module, "Use `expand`, which returns a view", renamed, tuple(edits))

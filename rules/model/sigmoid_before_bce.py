@@ -35,14 +35,14 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `nn.BCELoss` and `F.binary_cross_entropy` that are given the output of a sigmoid, however it is
-    spelt, also where it is the last step or layer of a model of the file.
+    Finds `nn.BCELoss` and `F.binary_cross_entropy` applied to the output of a sigmoid, in any spelling,
+    including a sigmoid that is the last operation or layer of a model in the file.
 
     ## Why is this bad?
 
-    `BCEWithLogitsLoss` computes both in one kernel, and stays exact where the sigmoid rounds to 0 or 1, so
-    that the logarithm of it is cut off and its gradient gone. Under autocast to half precision `BCELoss`
-    raises an error.
+    `BCEWithLogitsLoss` computes both in one function and stays accurate where the sigmoid rounds to 0 or 1.
+    There, `BCELoss` clamps the logarithm and the gradient vanishes. Under autocast to half precision
+    `BCELoss` raises an error.
 
     ## Example
 
@@ -58,11 +58,11 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: where the sigmoid saturates, the loss and its gradients are others (the right ones). A sigmoid
-    that belongs to the model is taken out there, in another file too, where the files of the project show all
-    that is done with its output: it goes to the loss, or is asked for its shape or `argmax`. No fix is
-    offered where others may want the output as it is, where one `BCELoss` is called in several places, or
-    where the logits have another value by then (`x = torch.sigmoid(x)`, if something else reads the result).
+    Unsafe: where the sigmoid saturates, the loss and its gradients change (to the correct values). A sigmoid
+    inside the model is removed there, in another file too, where the files of the project show that its
+    output only goes to the loss, to `argmax` or to queries of its shape. There is no fix where other code may
+    need the probabilities, where one `BCELoss` is called in several places, or where the logits have been
+    overwritten (`x = torch.sigmoid(x)`, if other code reads the result).
 
     ## References
 
@@ -78,9 +78,9 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     stable = _STABLE[module.qualified(call.func) or ""]
     yield Finding(
         call,
-        f"`{name.value}` of a sigmoid is neither stable nor fused; `{stable.rpartition('.')[2]}` is both",
+        f"sigmoid before `{name.value}` is numerically unstable; use `{stable.rpartition('.')[2]}`",
         fix=_fix(module, call, found, stable),
-        remedy=f"Take the sigmoid out, and give the logits to `{stable.rpartition('.')[2]}`",
+        remedy=f"Remove the sigmoid, and pass the logits to `{stable.rpartition('.')[2]}`",
         related=((found.ending.node, "the sigmoid"),),
     )
 
@@ -88,7 +88,7 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
 def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | None:
     edits = logits_instead(module, found, _FUNCTION, _LAYER, _STABLE)
     if edits is not None:
-        told = f"Take the sigmoid out of the model, and use `{stable.rpartition('.')[2]}`"
+        told = f"Remove the sigmoid from the model, and use `{stable.rpartition('.')[2]}`"
         return unsafe(module, told, *edits)
     if found.uses != 1:
         return None

@@ -26,21 +26,21 @@ _ENDINGS = ("softmax", "log_softmax")
     measured=False,
     on=cst.Call,
     mentions=("CrossEntropyLoss|cross_entropy", "oftmax"),
-    remedy="Give the logits to the loss",
+    remedy="Pass the logits to the loss",
 )
 def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `nn.CrossEntropyLoss` and `F.cross_entropy` that are given probabilities: the output of `softmax`,
-    however it is spelt, also where it is the last step or layer of a model of the file. A `log_softmax` in
-    front of them is a warning: the loss computes it again.
+    Finds `nn.CrossEntropyLoss` and `F.cross_entropy` applied to probabilities: the output of `softmax`, in
+    any spelling, including a softmax that is the last operation or layer of a model in the file. A
+    `log_softmax` before the loss is a warning: the loss computes it again.
 
     ## Why is this bad?
 
-    Cross entropy takes logits and applies `log_softmax` itself. Of probabilities, which lie between 0 and 1,
-    it makes a nearly uniform distribution: the loss cannot come near zero, gradients are small, and the model
-    learns slowly and badly without any error.
+    Cross entropy expects logits and applies `log_softmax` itself. Probabilities, which lie between 0 and 1,
+    become a nearly uniform distribution: the loss cannot get close to zero, gradients are small, and the
+    model learns slowly and poorly without any error.
 
     ## Example
 
@@ -56,11 +56,11 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    The fix takes the softmax out of what the loss is given. It is unsafe, since it changes what is learnt.
-    A softmax that belongs to the model is taken out there, in another file too, where the files of the
-    project show all that is done with its output: it goes to the loss, or is asked for its shape or `argmax`.
-    No fix is offered where others may want the output as it is, or where the logits have another value by
-    then (`x = F.softmax(x, dim=1)`, if something else reads the result).
+    The fix removes the softmax from the input of the loss. It is unsafe, because it changes what the model
+    learns. A softmax inside the model is removed there, in another file too, where the files of the project
+    show that its output only goes to the loss, to `argmax` or to queries of its shape. There is no fix where
+    other code may need the probabilities, or where the logits have been overwritten
+    (`x = F.softmax(x, dim=1)`, if other code reads the result).
 
     ## References
 
@@ -75,15 +75,15 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
     twice = found.ending.name == "log_softmax"
     loss = name.value
     message = (
-        f"`{loss}` computes `log_softmax`, and what it is given has been through it already"
+        f"`{loss}` applies `log_softmax` again to the output of `log_softmax`"
         if twice
-        else f"`{loss}` takes logits and is given what `softmax` made of them"
+        else f"`{loss}` expects logits but gets the output of `softmax`, so softmax is applied twice"
     )
     edits = without_ending(module, of_same_value(module, found, _FUNCTION, _ENDINGS))
-    told = "Give the logits to the loss"
+    told = "Pass the logits to the loss"
     if edits is None:
         edits = logits_instead(module, found, _FUNCTION, _LAYER, {})
-        told = f"Take the `{found.ending.name}` out of the model"
+        told = f"Remove the `{found.ending.name}` from the model"
     yield Finding(
         call,
         message,

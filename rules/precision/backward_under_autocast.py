@@ -23,19 +23,20 @@ from .autocasting import computes_nothing, helper_under_autocast, tail_from
     measured=False,
     on=cst.With,
     mentions=("autocast", "backward|.step("),
-    remedy="End the block of autocast before this call",
+    remedy="End the autocast block before this call",
 )
 def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds backward passes and steps of optimizers inside a block of autocast.
+    Finds backward passes and optimizer steps inside an autocast block.
 
-    Blocks that are turned off, blocks within them that turn autocast off, and `torch.autograd.grad`, which
-    may be a part of the loss, are left alone.
+    The rule ignores disabled blocks, nested blocks that disable autocast, and `torch.autograd.grad`, which
+    may be part of the loss.
 
     ## Why is this bad?
     Autocast is meant for the forward pass and the loss. The backward pass already runs each operation in the
-    dtype that its forward operation had. Under autocast its operations are cast once more: what ran in
-    float32 on purpose is differentiated in low precision, and gradients are cast to and fro.
+    dtype of the corresponding forward operation. Under autocast its operations are cast again: operations
+    that ran in float32 on purpose are differentiated in low precision, and gradients are converted back and
+    forth.
 
     ## Example
     ```python
@@ -56,9 +57,9 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
     ```
 
     ## Fix safety
-    The fix moves the end of the block out of it, from the backward pass on. It is unsafe, since gradients
-    come out with other last digits. It is made only where nothing follows in the block but the backward pass,
-    the step and bookkeeping: a further forward pass has to stay under autocast.
+    The fix ends the block before the backward pass. It is unsafe, because gradients change in the last
+    digits. It is only offered where nothing follows in the block but the backward pass, the step and
+    bookkeeping: another forward pass has to stay under autocast.
 
     ## References
     - [torch.autocast: only the forward pass belongs under it](https://docs.pytorch.org/docs/2.13/amp.html)
@@ -75,13 +76,13 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
         call,
         _message(call),
         fix=_dedent(module, call, block),
-        related=((block.items[0].item, "autocast begins"),),
+        related=((block.items[0].item, "autocast is enabled here"),),
     )
 
 
 def _message(call: cst.Call) -> str:
     done = "the optimizer steps" if last_name(call.func) == "step" else "the backward pass runs"
-    return f"{done} under autocast, which is meant for the forward pass and casts these operations once more"
+    return f"{done} under autocast, which should cover only the forward pass and the loss"
 
 
 def _in_helper(module: Module, call: cst.Call, done: cst.Call, block: cst.With) -> Finding:
@@ -92,8 +93,8 @@ def _in_helper(module: Module, call: cst.Call, done: cst.Call, block: cst.With) 
     return Finding(
         call,
         f"{_message(done)} (in `{name}`)",
-        related=((block.items[0].item, "autocast begins"), (done, f"in `{name}`")),
-        remedy=f"Move the block of autocast into `{name}`, around the forward pass and the loss only",
+        related=((block.items[0].item, "autocast is enabled here"), (done, f"in `{name}`")),
+        remedy=f"Move the autocast block into `{name}`, around only the forward pass and the loss",
     )
 
 
@@ -102,4 +103,4 @@ def _dedent(module: Module, call: cst.Call, block: cst.With) -> Fix | None:
     tail = list(tail_from(module, call, block))
     if len(block.items) > 1 or not all(computes_nothing(module, statement) for statement in tail):
         return None
-    return unsafe(module, "Move it out of the block", end_block_before(module, tail[0]))
+    return unsafe(module, "Move it out of the autocast block", end_block_before(module, tail[0]))

@@ -25,7 +25,7 @@ from .backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, Ba
     fix="unsafe",
     on=cst.Module,
     mentions=("torch", "backward"),
-    remedy="Set `torch.backends.cudnn.benchmark = True` before the training",
+    remedy="Set `torch.backends.cudnn.benchmark = True` before training starts",
     advice=True,
     lasting=True,
 )
@@ -33,21 +33,21 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds programs that train a convolutional network on images of one size without
-    `torch.backends.cudnn.benchmark = True`. One finding is made for a program, at its import of torch. It is
-    a warning, at the assignment, where the program sets the switch to False and gives no sign that its
-    results have to be repeatable: nothing is seeded, and nothing is said of determinism.
+    Finds programs that train a convolutional network on images of a fixed size without
+    `torch.backends.cudnn.benchmark = True`. There is one finding per program, at its import of torch. It is a
+    warning, at the assignment, where the program sets the flag to False although nothing suggests that its
+    results have to be reproducible: it sets no seed and never mentions determinism.
 
-    Silent where the program asks for deterministic results, leaves the switch to an option, or works on what
-    changes its size: texts, sounds, detection, training at several scales; where no forward pass calls the
-    convolutions; where a framework runs the loop;
-    and for agents that wait for their environment.
+    The rule ignores programs that request deterministic results, make the flag an option, or work on inputs
+    of varying size (text, audio, detection, training at several scales); convolutions that no forward pass
+    calls; training loops that a framework runs; and reinforcement learning agents that wait for their
+    environment.
 
     ## Why is this bad?
 
-    cuDNN has many algorithms for a convolution, and picks one by a heuristic. With `benchmark` it runs them
-    once for each new shape, and keeps the fastest. Where the shapes stay the same, that costs a few steps at
-    the start. Where each batch has another shape, it would cost that every time.
+    cuDNN has many algorithms for a convolution, and selects one with a heuristic. With `benchmark` it runs
+    them once for each new shape, and keeps the fastest. If the shapes stay the same, that costs a few steps
+    at the start. If every batch had a different shape, it would cost that every time.
 
     ## Example
 
@@ -69,8 +69,8 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: another algorithm sums in another order, and the next run may pick yet another. The line is put
-    behind the imports; a False becomes True.
+    Unsafe: another algorithm sums in a different order, and the next run may select yet another one. The line
+    is added after the imports, or False becomes True.
 
     ## References
 
@@ -95,9 +95,8 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     if off:
         yield Finding(
             off[0].node,
-            "cuDNN is kept from measuring which algorithms suit these convolutions; set "
-            "`torch.backends.cudnn.benchmark = True`",
-            fix=unsafe(module, "Set it to True", replace(module, off[0].given, "True")),
+            "`benchmark = False` keeps cuDNN from autotuning these fixed-size convolutions; set it to `True`",
+            fix=unsafe(module, "Set it to `True`", replace(module, off[0].given, "True")),
             severity=WARNING,
         )
         return
@@ -106,10 +105,9 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     edits = insert_after_imports(module, "\n{} = True", BENCHMARK)
     yield Finding(
         place,
-        "cuDNN guesses which algorithms suit the convolutions, which have the same shapes at each step; set "
-        "`torch.backends.cudnn.benchmark = True`",
-        fix=unsafe(module, "Let cuDNN measure its algorithms", edits),
-        related=((training.backward, "this is what trains"),),
+        "cuDNN does not autotune the fixed-size convolutions; set `torch.backends.cudnn.benchmark = True`",
+        fix=unsafe(module, f"Set `{BENCHMARK} = True`", edits),
+        related=((training.backward, "the model is trained here"),),
     )
 
 

@@ -35,14 +35,14 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     ## What it does
 
     Finds `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp` and `torch.cpu.amp`, and
-    the mixed precision of apex, where the program needs torch 2.4 or newer. A branch for older releases is
-    left alone, and so are names in annotations and in `isinstance`.
+    the mixed precision of apex, where the program requires torch 2.4 or newer. The rule ignores branches for
+    older releases, annotations, and `isinstance` checks.
 
     ## Why is this bad?
 
-    They are deprecated, and since torch 2.4 they warn with a `FutureWarning` each time that they are made.
-    What takes their place is told the device, so that the same code runs on every kind of accelerator. The
-    mixed precision of apex is no longer maintained.
+    They are deprecated, and since torch 2.4 each use emits a `FutureWarning`. Their replacements take the
+    device as an argument, so the same code runs on every kind of accelerator. The mixed precision of apex is
+    no longer maintained.
 
     ## Example
 
@@ -66,11 +66,11 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
     ## Fix safety
 
-    Safe: the old names are thin covers of the new ones that pass the device. Names that the file imports from
-    the old place are imported from the new one, and everything that the file does with them is rewritten at
-    once. The fix is unsafe where the file sets the dtype or the cache of autocast for all of the program,
-    which the old names did not ask for. No fix is offered where a name is exported in `__all__`, handed on
-    without being called, or inherited from, where arguments are hidden in `*args`, and for apex.
+    Safe: the old names are thin wrappers that pass the device to the new ones. Names that the file imports
+    from the old module are imported from the new one, and all their uses in the file are rewritten at once.
+    The fix is unsafe where the file sets the dtype or the cache of autocast for the whole program, because
+    the old names do not read these settings. There is no fix where a name is exported in `__all__`, passed on
+    without being called, or used as a base class, where arguments are hidden in `*args`, and for apex.
 
     ## References
 
@@ -91,7 +91,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         make = unsafe if _sets_defaults(module) else safe
         yield Finding(
             node,
-            f"`{row.symbol}` is deprecated and warns since torch 2.4; use `{new}` with `{row.adds}`",
+            f"`{row.symbol}` is deprecated since torch 2.4; use `{new}` with `{row.adds}`",
             fix=make(module, f"Use `{new}`", edits),
             remedy=f"Use `{new}` with `{row.adds}`",
         )
@@ -124,7 +124,6 @@ def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:
     ):
         yield Finding(
             node,
-            f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp.autocast` and "
-            "`torch.amp.GradScaler`",
+            f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp`",
             remedy="Use `torch.amp.autocast` and `torch.amp.GradScaler`",
         )

@@ -20,23 +20,22 @@ from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
     measured=False,
     on=cst.Module,
     mentions=("benchmark", "determin"),
-    remedy="Set `benchmark` to `False`, or no longer ask for the same results in each run",
-    advice=True,
+    remedy="Set `benchmark` to `False`, or stop requesting deterministic results",
 )
 def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds programs that set `torch.backends.cudnn.benchmark` to True and ask for repeatable results as well,
-    with `torch.backends.cudnn.deterministic = True` or `torch.use_deterministic_algorithms(True)`; and
-    trainers of Lightning that are given both. Both must hold at the end of one way through the program: what
-    is set again behind, and branches of which only one is taken, are no conflict.
+    Finds programs that set `torch.backends.cudnn.benchmark` to True and also request deterministic results,
+    with `torch.backends.cudnn.deterministic = True` or `torch.use_deterministic_algorithms(True)`, and
+    Lightning trainers that get both options. Both settings must be in effect at the end of one path through
+    the program: settings that are changed later, and alternative branches, do not conflict.
 
     ## Why is this bad?
 
-    With `benchmark`, cuDNN takes whichever algorithm is the fastest in this run, and in the next run that may
-    be another: results differ from run to run after all. At the same time only the deterministic algorithms
-    are left to choose from, which are slower. The program pays for both and gets neither.
+    With `benchmark`, cuDNN selects the algorithm that is fastest in this run, and may select a different one
+    in the next: results still differ between runs. At the same time it may only choose among the
+    deterministic algorithms, which are slower. The program pays for both settings and benefits from neither.
 
     ## Example
 
@@ -51,7 +50,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     torch.backends.cudnn.benchmark = True
     ```
 
-    or, where each run has to give the same results,
+    Or, if every run has to give the same results:
 
     ```python
     torch.backends.cudnn.deterministic = True
@@ -60,7 +59,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    There is no fix: which of the two is meant is for the author to say.
+    There is no fix: only the author knows which of the two is intended.
 
     ## References
 
@@ -72,14 +71,13 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
         return
     search, repeatable = conflict
     if repeatable.switch == DETERMINISTIC_ALGORITHMS:
-        asked = "`use_deterministic_algorithms` asks"
+        asked = "`use_deterministic_algorithms`"
     else:
-        asked = "`deterministic` asks"
+        asked = "`deterministic`"
     yield Finding(
         search.node,
-        f"`benchmark` picks algorithms by the clock, though {asked} for the same results in each run; drop "
-        "one of the two",
-        related=((repeatable.node, "here results are asked to be repeatable"),)
+        f"`benchmark` may pick a different algorithm in each run, which defeats {asked}",
+        related=((repeatable.node, "deterministic results are requested here"),)
         if search.block is None
         else (),
     )

@@ -35,15 +35,15 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
     ## What it does
 
     Finds arguments of `TrainingArguments`, `Trainer`, `from_pretrained` and `pipeline` of Transformers, of
-    the classes that inherit from them, and of `Accelerator`, that every release which may run the program
-    deprecates or no longer takes. The releases are those that the project declares, or else those installed;
-    nothing is found where neither is known.
+    classes that inherit from them, and of `Accelerator`, that are deprecated or removed in every release that
+    may run the program. The releases are those that the project declares, or else the installed ones. If
+    neither is known, nothing is reported.
 
     ## Why is this bad?
 
-    A deprecated argument warns at every start, and one that was removed raises a `TypeError`, often in a
-    script that is run again after months. Among the renamed ones are those that decide how fast the training
-    is: the precision, the device, the size of a batch.
+    A deprecated argument warns at every start. A removed one raises a `TypeError`, often in a script that is
+    run again after months. Several of the renamed arguments determine how fast training is: the precision,
+    the device, the batch size.
 
     ## Example
 
@@ -63,11 +63,12 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
 
     ## Fix safety
 
-    Safe: the new name means the same in every release that may run the program. It is unsafe beside or in
-    `**kwargs`, which may hold the new name, too, where the file reads the attribute of that name later, which
-    is then renamed with it, and for an optimizer that is replaced by another one. No fix is offered for
-    arguments without a successor, for those that became a value of another one unless they are True or False,
-    where the new name is given, too, and where the old one is read of the arguments of a trainer.
+    Safe: the new name means the same in every release that may run the program. It is unsafe next to or
+    inside `**kwargs`, which may already contain the new name, where the file later reads the attribute of
+    that name, which is then renamed too, and for an optimizer that is replaced by a different one. There is
+    no fix for arguments without a successor, for arguments that became a value of another one unless they are
+    True or False, where the new name is passed as well, and where the old name is read from the arguments of
+    a trainer.
 
     ## References
 
@@ -110,7 +111,7 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
     if row.switched_on:
         wanted = module.value(given.value).constant
         if wanted is False and given.node in call.args:
-            return safe(module, f"Drop `{row.argument}`", unset_argument(module, call, row.argument))
+            return safe(module, f"Remove `{row.argument}`", unset_argument(module, call, row.argument))
         code = row.switched_on
         if wanted is not True:
             if not row.switched_off or not isinstance(given.value, _TIGHT):

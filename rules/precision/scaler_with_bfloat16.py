@@ -24,16 +24,16 @@ from .autocasting import makes_scaler, only_bfloat16
 )
 def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds gradient scalers in programs whose autocast regions are all in bfloat16.
+    Finds gradient scalers in programs whose autocast regions all use bfloat16.
 
-    Scalers that a switch of their own turns on, and files that mention float16 in any way, are left alone:
-    there the scaler may be meant for that. A switch for mixed precision as a whole, or for GPUs, is none.
+    The rule ignores scalers that have their own switch, and files that mention float16 in any way, where the
+    scaler may be meant for float16. A switch for mixed precision in general, or for GPUs, does not count.
 
     ## Why is this bad?
-    A scaler keeps small gradients from vanishing in float16, whose exponent has five bits. The exponent of
-    bfloat16 has eight, as that of float32, so that there is nothing to save. The scaler still multiplies the
-    loss, divides all gradients again, looks for infinities in them, and, for optimizers that are not fused,
-    makes the host wait for the answer at every step.
+    A scaler keeps small gradients from underflowing in float16, whose exponent has five bits. The exponent of
+    bfloat16 has eight bits, like that of float32, so scaling gains nothing. The scaler still multiplies the
+    loss, divides all gradients again, checks them for infinities, and, for optimizers that are not fused,
+    synchronizes with the device in every step.
 
     ## Example
     ```python
@@ -56,9 +56,8 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    The fix passes `enabled=False`, with which all methods of the scaler do nothing but hand on. It is unsafe:
-    an enabled scaler also leaves out the steps whose gradients are infinite or not a number, and checkpoints
-    hold its state.
+    The fix passes `enabled=False`, which turns all methods of the scaler into pass-throughs. It is unsafe: an
+    enabled scaler also skips steps whose gradients are infinite or NaN, and checkpoints contain its state.
 
     ## References
     - [Automatic mixed precision: gradient scaling](https://docs.pytorch.org/docs/2.13/amp.html)
@@ -68,7 +67,6 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "bfloat16 has the range of float32, so that scaling the loss gains nothing and costs a pass over all "
-        "gradients a step",
+        "bfloat16 has the range of float32, so loss scaling only costs a pass over all gradients per step",
         fix=unsafe(module, "Pass `enabled=False`", set_argument(module, call, "enabled", "False")),
     )

@@ -30,20 +30,21 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds programs that train a model in float32 on an accelerator and never say whether products of matrices
-    may use TF32: neither `torch.set_float32_matmul_precision` nor `allow_tf32` nor `fp32_precision`. One
-    finding is made for a program, at its import of torch. Where every release that may run the file is 2.9 or
-    newer, the switches `allow_tf32`, which 2.9 deprecates, are noted as well where they are turned on or off.
+    Finds programs that train a model in float32 on an accelerator and never set whether matrix products may
+    use TF32, with `torch.set_float32_matmul_precision`, `allow_tf32` or `fp32_precision`. There is one
+    finding per program, at its import of torch. If every release that may run the file is 2.9 or newer,
+    assignments to `allow_tf32`, which is deprecated since 2.9, get a note as well.
 
-    Silent where TL501 would be silent but for TF32: other precisions, frameworks, tiny networks, graphs,
-    agents, work that needs its digits. Silent also for networks that are convolutions throughout, since cuDNN
-    may use TF32 for those by default; and for releases before 1.12, in which TF32 was on.
+    The rule ignores what TL501 ignores, apart from TF32: other precisions, frameworks, tiny networks, graph
+    networks, reinforcement learning agents, code that depends on full precision. It also ignores purely
+    convolutional networks, because cuDNN may use TF32 by default, and releases before 1.12, in which TF32 was
+    on.
 
     ## Why is this bad?
 
-    From torch 1.12 on, products of float32 matrices run on the ordinary units by default. TF32 lets them use
-    the tensor cores of Ampere and later devices: inputs are rounded to ten bits of mantissa, sums stay in
-    float32. Most networks train the same.
+    Since torch 1.12, float32 matrix products do not use tensor cores by default. With TF32 they do, on Ampere
+    and later GPUs: inputs are rounded to a mantissa of ten bits, and sums stay in float32. Most networks
+    train equally well.
 
     ## Example
 
@@ -65,11 +66,11 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: results change in their last digits. The line is put behind the imports. Where a release before
-    1.12 may run the file, which lacks that function, the fix sets `torch.backends.cuda.matmul.allow_tf32`.
-    A deprecated switch for products is replaced by the function, which is not deprecated; no fix is offered
-    for cuDNN's. All of a program must change at once: torch refuses to tell the state of TF32 where both
-    ways were used to set it to different values.
+    Unsafe: results change in the last digits. The line is added after the imports. Where a release before
+    1.12 may run the file, which lacks the function, the fix sets `torch.backends.cuda.matmul.allow_tf32`. A
+    deprecated flag for matrix products is replaced with the function, which is not deprecated. There is no
+    fix for the flag of cuDNN. Change all places of a program at once: torch refuses to report the state of
+    TF32 if both interfaces have set it to different values.
 
     ## References
 
@@ -98,10 +99,10 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     edits = insert_after_imports(module, f"\n{form}", name)
     yield Finding(
         program.torch_import,
-        f"products of float32 matrices are kept off the tensor cores; {advice} before the training",
-        fix=unsafe(module, "Let products of matrices use TF32", edits),
-        remedy=f"{advice[0].upper()}{advice[1:]} before the training",
-        related=((program.training.backward, "this is what trains"),),
+        f"float32 matrix products do not use tensor cores; {advice}",
+        fix=unsafe(module, f"Allow TF32 with `{form.format(name)}`", edits),
+        remedy=f"{advice[0].upper()}{advice[1:]} before training starts",
+        related=((program.training.backward, "the model is trained here"),),
     )
 
 
@@ -111,8 +112,8 @@ def _deprecated(module: Module, write: Write) -> Finding:
         code = _given(instead, write)
         return Finding(
             write.node,
-            f"`{write.switch}` is deprecated since torch 2.9; set `{code}`",
-            remedy=f"Set `{code}` in its place",
+            f"`allow_tf32` is deprecated since torch 2.9; set `{code}`",
+            remedy=f"Set `{code}` instead",
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
     fix = None
@@ -121,12 +122,12 @@ def _deprecated(module: Module, write: Write) -> Finding:
     single = isinstance(assign, cst.Assign) and len(assign.targets) == 1 and assign.value is write.given
     if spelling is not None and single:
         call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
-        fix = unsafe(module, f"Replace by `{call}`", replace(module, write.node, call), spelling.edits)
+        fix = unsafe(module, f"Replace with `{call}`", replace(module, write.node, call), spelling.edits)
     return Finding(
         write.node,
-        f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`",
+        f"`allow_tf32` is deprecated since torch 2.9; call `{instead}`",
         fix=fix,
-        remedy=f"Call `{instead}` in its place",
+        remedy=f"Call `{instead}` instead",
     )
 
 

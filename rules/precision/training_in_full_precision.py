@@ -25,19 +25,19 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     """
     ## What it does
 
-    Finds programs that train a model on an accelerator in float32 all through: no autocast, no model in
-    bfloat16 or float16, no option for it, no TF32. One finding is made for a program, at its training loop.
+    Finds programs that train a model on an accelerator entirely in float32: no autocast, no model in bfloat16
+    or float16, no option for it, no TF32. There is one finding per program, at its training loop.
 
-    Silent for files that only define models or functions for others, where a framework chooses the precision
-    (Lightning, Accelerate, Trainer, DeepSpeed, fastai …), for tiny networks, networks on graphs and agents
-    that wait for their environment, and where the work needs its digits: double precision, complex numbers,
-    linear algebra, derivatives of derivatives.
+    The rule ignores files that only define models or functions for other files, programs where a framework
+    selects the precision (Lightning, Accelerate, Trainer, DeepSpeed, fastai …), tiny networks, graph
+    networks, reinforcement learning agents that wait for their environment, and code that depends on full
+    precision: double precision, complex numbers, linear algebra, second derivatives.
 
     ## Why is this bad?
 
-    Tensor cores multiply matrices of bfloat16 or float16 at many times the rate of float32, and activations
-    of half the size take half the memory, and half the time to read and write. Under autocast the weights
-    stay in float32, and the operations that need the precision keep it.
+    Tensor cores multiply bfloat16 or float16 matrices many times faster than float32 ones. Activations of
+    half the size take half the memory, and half the time to read and write. Under autocast the weights stay
+    in float32, and so do the operations that need the precision.
 
     ## Example
 
@@ -58,12 +58,12 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
         optimizer.step()
     ```
 
-    Devices without bfloat16 (before Ampere) take `torch.float16`, with a `torch.amp.GradScaler` that keeps
-    small gradients from vanishing.
+    On devices without bfloat16 (before Ampere), use `torch.float16` with a `torch.amp.GradScaler`, which
+    keeps small gradients from underflowing.
 
     ## Fix safety
 
-    There is no fix: the results change, and whether the training bears it is for the author to find out.
+    There is no fix: the results change, and the author has to verify that the model still trains well.
 
     ## References
 
@@ -82,10 +82,10 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     if unknown or module.target.at_least("1.10"):
         how = 'run the model and the loss under `torch.autocast("cuda", dtype=torch.bfloat16)`'
     else:
-        how = "run the model and the loss under `torch.cuda.amp.autocast()`, and scale it with a `GradScaler`"
+        how = "run the model and the loss under `torch.cuda.amp.autocast()`, with a `GradScaler` for the loss"
     yield Finding(
         _head(training.loop),
-        f"the steps are trained in float32 all through; {how}",
+        "training entirely in float32 leaves half-precision tensor cores unused; use autocast",
         remedy=f"R{how[1:]}",
     )
 

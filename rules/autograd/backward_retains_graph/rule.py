@@ -24,13 +24,14 @@ from .graphreuse import retained_for_nothing
 def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds `backward(retain_graph=True)` in a loop where no second backward pass goes through the same graph:
-    all that the loss is computed from is made anew in each iteration, and no later loss, `autograd.grad` or
-    function out of sight shares it. Of several passes through one graph, the last is found.
+    everything that the loss depends on is recomputed in each iteration, and no later loss, `autograd.grad`
+    call or function of another file shares it. Where several backward passes go through one graph, only the
+    last is reported.
 
     ## Why is this bad?
-    A backward pass frees the activations that the forward pass saved. With `retain_graph=True` they stay
-    until the loss is computed anew, so that the forward pass of the next iteration runs beside those of the
-    last one, and the peak of the memory grows by them.
+    A backward pass frees the activations that the forward pass saved. With `retain_graph=True` they stay in
+    memory until the loss is recomputed. The forward pass of the next iteration then runs while the
+    activations of the previous one are still allocated, which raises peak memory.
 
     ## Example
     ```python
@@ -51,8 +52,8 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    Unsafe: results are the same, but if something out of sight does go through the graph again, it raises
-    "Trying to backward through the graph a second time".
+    Unsafe: the results are the same, but if code outside the file does go through the graph again, it fails
+    with "Trying to backward through the graph a second time".
 
     ## References
     - [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -67,11 +68,11 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "the graph of each iteration is kept for a second backward pass, and there is none",
+        "`retain_graph=True` keeps the saved activations for another backward pass that never runs",
         fix=unsafe(
             module,
-            "Remove `retain_graph`, so that the backward pass frees the graph",
+            "Remove `retain_graph=True`",
             unset_argument(module, call, "retain_graph"),
         ),
-        remedy="Remove `retain_graph`, so that the backward pass frees the graph",
+        remedy="Remove `retain_graph=True`",
     )

@@ -31,22 +31,22 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     measured=False,
     on=(cst.Call, cst.Subscript, cst.Assign),
     mentions=("torch", "Variable|volatile|.data[0]"),
-    remedy="Use the tensor itself, with `.detach()` if it may have a graph",
+    remedy="Use the tensor itself, with `.detach()` if it may have an autograd graph",
 )
 def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds what is left of the time before torch 0.4, when tensors and variables were different things:
-    `torch.autograd.Variable(x)`; the option `volatile=True`; and `loss.data[0]`, where a loss has no
-    dimension to index. Other libraries' and the file's own `Variable` are left alone, and so are annotations
-    and `isinstance(x, Variable)`.
+    Finds remnants of the time before torch 0.4, when tensors and variables were different types:
+    `torch.autograd.Variable(x)`, the option `volatile=True`, and `loss.data[0]`, which indexes a 0-dim loss.
+    The rule ignores a `Variable` of another library or of the file itself, annotations, and
+    `isinstance(x, Variable)`.
 
-    A plain `Variable(x)` is advice. `volatile=True` is an error where autograd is on, and so is `[0]` on a
-    tensor without dimensions.
+    A plain `Variable(x)` gets a note. `volatile=True` is an error where autograd is on, and so is `[0]` on a
+    0-dim tensor.
 
     ## Why is this bad?
-    A `Variable` is a tensor: the call costs host time, and hides that it cuts the tensor off from its graph,
-    as `detach()` does. `volatile=True` used to switch autograd off. It has had no effect since torch 0.4, so
-    that the evaluation records a graph and keeps all activations. `loss.data[0]` raises an `IndexError`.
+    `Variable(x)` returns a tensor. The call costs host time and hides that the result is detached from its
+    graph, as with `detach()`. `volatile=True` used to turn autograd off. It has had no effect since torch
+    0.4: evaluation records a graph and saves all activations. `loss.data[0]` raises an `IndexError`.
 
     ## Example
     ```python
@@ -65,15 +65,17 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     ```
 
     ## Fix safety
-    Safe: what takes the place of `Variable(x)` is exactly what it gives. That is `x` where the file shows
-    that it has no graph and that nobody could tell the two apart: neither is told to need a gradient, asked
-    for one, given another size or handed back. Else it is `x.detach()`; `requires_grad=True` becomes
-    `.requires_grad_()`. Unsafe where `requires_grad=` may be no bool, and where a `try` around it may be
-    there for what is no tensor. A statement by which names would only get themselves, such as
-    `x, y = Variable(x), Variable(y)`, goes whole. The import is left to tools that remove unused ones.
-    `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name and a
-    `backward()` tell that it is one number. No fix for `volatile=True`, since it takes a
-    `with torch.no_grad():` around what follows.
+    Safe: the replacement is exactly what `Variable(x)` returns. That is `x` where the file shows that it has
+    no graph and that the program cannot tell the two apart: neither is set to require a gradient, asked for a
+    gradient, resized or returned. Otherwise it is `x.detach()`, and `requires_grad=True` becomes
+    `.requires_grad_()`. The fix is unsafe where `requires_grad=` may not be a bool, and where a surrounding
+    `try` may be there for arguments that are not tensors.
+
+    A statement that would only assign names to themselves, such as `x, y = Variable(x), Variable(y)`, is
+    removed. The import of `Variable` is removed with its last use, unless another file may import the name
+    from this one. `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name
+    and a call of `backward()` suggest that it is a scalar. There is no fix for `volatile=True`, because the
+    code that follows needs a `with torch.no_grad():` block.
 
     ## References
     - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
@@ -87,9 +89,7 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
         yield from _made(module, node)
 
 
-_IGNORED = (
-    "`volatile` has had no effect since torch 0.4, so that autograd records this; use `torch.no_grad()`"
-)
+_IGNORED = "`volatile` has no effect since torch 0.4, so autograd records this; use `torch.no_grad()`"
 
 
 def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
@@ -97,11 +97,15 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
     volatile = given.get("volatile") if given is not None else None
     if volatile is not None and module.value(volatile).constant is not False:
         if grad(module, call) is not Grad.OFF:
-            remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
+            remedy = "Use the tensor itself, and wrap the computation in `with torch.no_grad():`"
             yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
     fix = _without(module, call)
-    yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
+    yield Finding(
+        call,
+        "`Variable` is obsolete since torch 0.4: it returns a detached tensor, like `.detach()`",
+        fix=fix,
+    )
 
 
 def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
@@ -220,7 +224,7 @@ def _set_volatile(module: Module, node: cst.Assign) -> Iterator[Finding]:
         wanted = module.value(node.value).constant
         if wanted is True or wanted is MISSING:
             if module.value(owner.value).kind is Kind.TENSOR and grad(module, node) is not Grad.OFF:
-                remedy = "Remove the assignment, and compute with it in a block `with torch.no_grad():`"
+                remedy = "Remove the assignment, and wrap the computation in `with torch.no_grad():`"
                 yield Finding(owner, _IGNORED, severity=ERROR, remedy=remedy)
 
 
@@ -243,9 +247,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         return
     code = f"{module.source(owner)}.item()"
     make = safe if scalar else unsafe
-    fix = make(module, f"Replace by `{code}`", replace(module, node, code))
+    fix = make(module, f"Replace with `{code}`", replace(module, node, code))
     name = module.source(owner)
-    message = (
-        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 1.0"
-    )
+    message = f"`{name}` is a 0-dim tensor, so indexing it with `[0]` raises an `IndexError`"
     yield Finding(node, message, fix=fix, severity=ERROR)

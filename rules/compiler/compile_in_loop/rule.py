@@ -20,23 +20,23 @@ from .recompilation import repeated_compilation
     fix="none",
     on=(cst.Call, cst.Decorator),
     mentions=("torch", "compile"),
-    remedy="Compile it once, at the set-up, and keep the result",
+    remedy="Compile it once during setup, and reuse the result",
 )
 def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.compile` of the same function or model in each round of a loop, in `forward`, in the `step`
-    of an optimizer, and in functions that are called at every step: as a call, as `model.compile()`, and as
-    the decorator of a function that is defined there. Loops over several models or layers, which compile
-    each of them once, are left alone, and so is what is compiled behind a guard and kept.
+    Finds `torch.compile` applied to the same function or model in every iteration of a loop, in `forward`, in
+    the `step` of an optimizer, and in functions that are called in every step: as a call, as
+    `model.compile()`, or as the decorator of a nested function. The rule ignores loops that compile several
+    models or layers once each, and code that compiles behind a check and keeps the result.
 
     ## Why is this bad?
 
-    Each call makes a new wrapper, with options and a context of its own that are set up once more, and the
-    compiled code has to be found again by its guards. That takes far longer than to call a function that is
-    compiled already. And where the function closes over other things each time, or has a backend of its own,
-    nothing fits: everything is compiled again.
+    Each call creates a new wrapper, sets up its options and context again, and has to look up the compiled
+    code by its guards. That takes far longer than calling a function that is already compiled. If the
+    function closes over different objects each time, or each wrapper has its own backend, no compiled code
+    matches and everything is compiled again.
 
     ## Example
 
@@ -59,7 +59,7 @@ def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[
 
     ## Fix safety
 
-    There is no fix: where a program has its set-up, the author knows.
+    There is no fix: only the author knows where the setup of the program is.
 
     ## References
 
@@ -79,9 +79,9 @@ def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[
         often, related = when(module, found.hot), trail(found.hot)
     else:
         assert found.loop is not None
-        often, related = "in every round of the loop", ((found.loop, "the loop compiles the same each time"),)
+        often, related = "in every iteration", ((found.loop, "every iteration compiles the same code"),)
     yield Finding(
         node,
-        f"`torch.compile` wraps {what} anew {often}; compile it once, at the set-up, and keep the result",
+        f"`torch.compile` wraps {what} again {often}; compile it once during setup",
         related=related,
     )

@@ -28,14 +28,14 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch._dynamo.optimize(…)`, `torch._dynamo.optimize_assert(…)`, and the same of the package
-    `torchdynamo` from before it was part of torch, if the program needs torch 2.0 or newer.
+    Finds `torch._dynamo.optimize(…)`, `torch._dynamo.optimize_assert(…)`, and their equivalents in
+    `torchdynamo`, the package that preceded them, if the program requires torch 2.0 or newer.
 
     ## Why is this bad?
 
-    These are the entry points of the prototype. `torch.compile` has taken their place since torch 2.0: it is
-    public and knows the modes and options of the backend, while the private ones may change in any release.
-    The package `torchdynamo` is no longer developed.
+    These are the entry points of the prototype. `torch.compile` replaced them in torch 2.0: it is public and
+    supports the modes and options of the backend, while the private functions may change in any release. The
+    `torchdynamo` package is no longer developed.
 
     ## Example
 
@@ -54,9 +54,9 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     Safe: `torch.compile` calls the same function with the same backend. It is unsafe where the file asks the
-    package `torchdynamo` for other backends than `"inductor"`, which torch may not have. An import that
-    nothing else needs is dropped. No fix is offered for the form `with torch._dynamo.optimize(…):`, which
-    compiles what is called inside of it, for arguments that `torch.compile` does not take, and for calls over
+    `torchdynamo` package for a backend other than `"inductor"`, which torch may not have. An import that
+    becomes unused is removed. There is no fix for `with torch._dynamo.optimize(…):`, which compiles what is
+    called inside the block, for arguments that `torch.compile` does not accept, and for calls that span
     several lines.
 
     ## References
@@ -74,7 +74,7 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     make = safe if inside or _asks_for_inductor(module) else unsafe
     yield Finding(
         call,
-        f"`{module.source(call.func)}` was the name of the prototype; use `torch.compile`",
+        f"`{module.source(call.func)}` is a prototype API that `torch.compile` replaced in torch 2.0",
         fix=make(module, "Use `torch.compile`", edits),
     )
 

@@ -35,18 +35,18 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     """
     ## What it does
 
-    Finds functions that compute four or more pointwise operations on tensors behind each other, and nothing
-    else but views, casts and reductions, and that nothing in the file compiles: functions of the module, and
-    `forward` of layers without parts of their own.
+    Finds functions that run four or more pointwise operations on tensors in a row, with nothing in between
+    but views, casts and reductions, and that nothing in the file compiles: module-level functions, and the
+    `forward` of layers without submodules.
 
-    Silent for what torch has as one function (TL404 and TL405 say which), for functions that have a decorator
-    or are handed to a transform of torch, for code that prepares data on the host, and in files that use
-    TorchScript, which takes no compiled functions.
+    The rule ignores operations that torch provides as one function (reported by TL404 and TL405), functions
+    that have a decorator or are passed to a torch transform, code that prepares data on the host, and files
+    that use TorchScript, which does not accept compiled functions.
 
     ## Why is this bad?
 
-    Each operation is a kernel of its own, which reads and writes a whole tensor, and stores its input or
-    output for the backward pass. Compiled, the chain is one kernel that reads and writes once.
+    Each operation is a separate kernel that reads and writes a whole tensor, and saves its input or output
+    for the backward pass. Compiled, the chain is a single kernel that reads and writes once.
 
     ## Example
 
@@ -63,12 +63,12 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
         return torch.sqrt((x - y) ** 2 + eps * eps) * 0.5
     ```
 
-    A model that is compiled as a whole has its functions compiled with it.
+    If the model is compiled as a whole, the functions it calls are compiled with it.
 
     ## Fix safety
 
-    Unsafe: compiling takes its time at the first call and for each new shape, needs a compiler on the
-    machine, and rounds otherwise, since what stays in registers is not rounded in between. None is offered
+    Unsafe: compilation takes time at the first call and for each new shape, and needs a compiler on the
+    machine. Results are rounded differently, because intermediate values stay in registers. There is no fix
     where a release before 2.0 may run the file.
 
     ## References
@@ -89,10 +89,10 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     spelling = spell(module, "torch.compile", function)
     yield Finding(
         function.name,
-        f"`{function.name.value}()` launches a kernel for each of its pointwise operations; "
-        "`torch.compile` makes one of them",
+        f"`{function.name.value}()` launches a kernel per pointwise operation; "
+        "`torch.compile` fuses them into one",
         fix=_fix(module, function),
-        remedy=f"Decorate it with `{spelling.text if spelling is not None else 'torch.compile'}`",
+        remedy=f"Decorate it with `@{spelling.text if spelling is not None else 'torch.compile'}`",
     )
 
 
@@ -133,7 +133,7 @@ def _fix(module: Module, function: cst.FunctionDef) -> Fix | None:
         return None
     return unsafe(
         module,
-        f"Compile with `@{spelling.text}`",
+        f"Decorate it with `@{spelling.text}`",
         add_decorator(module, function, spelling.text),
         spelling.edits,
     )

@@ -24,21 +24,21 @@ _OUTPUT = frozenset({0})
     fix="safe",
     on=cst.Call,
     mentions=("MultiheadAttention",),
-    remedy="Pass `need_weights=False`",
+    remedy="Add `need_weights=False`",
 )
 def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds calls of `nn.MultiheadAttention` that leave `need_weights` at its default, which is `True`, and drop
-    the weights: `out, _ = attn(x, x, x)`, `attn(x, x, x)[0]`, or a name for them that nothing reads. Classes
-    that inherit from it without a `forward` of their own count. Files that register forward hooks, which may
-    be there for the weights, are left alone.
+    Finds calls of `nn.MultiheadAttention` that leave `need_weights` at its default, `True`, and discard the
+    weights: `out, _ = attn(x, x, x)`, `attn(x, x, x)[0]`, or a variable that nothing reads. Subclasses
+    without their own `forward` count. Files that register forward hooks are ignored, because the hooks may
+    read the weights.
 
     ## Why is this bad?
 
     The weights are a matrix of queries by keys for every head. To return them, torch writes them to memory
-    and averages them over the heads, and cannot use the fused kernels of `scaled_dot_product_attention`,
+    and averages them over the heads. It then cannot use the fused kernels of `scaled_dot_product_attention`,
     which never store that matrix.
 
     ## Example
@@ -55,9 +55,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
 
     ## Fix safety
 
-    The output is the same, but for rounding. The fix is unsafe where the layer may have dropout, since the
-    fused kernels draw other numbers from the same seed, and in files that take gradients of gradients, which
-    not every fused kernel has.
+    The output is the same except for rounding. The fix is unsafe where the layer may have dropout, because
+    the fused kernels draw different random numbers from the same seed, and in files that compute second
+    derivatives, which not every fused kernel supports.
 
     ## References
 
@@ -80,8 +80,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     grade = unsafe if twice_differentiated or _may_drop(module, attention) else safe
     yield Finding(
         call,
-        "the attention weights of every head are stored and then dropped; with `need_weights=False` a fused "
-        "kernel does without them",
+        "returning attention weights that nothing reads rules out fused kernels; add `need_weights=False`",
         fix=grade(module, "Add `need_weights=False`", set_argument(module, call, "need_weights", "False")),
     )
 

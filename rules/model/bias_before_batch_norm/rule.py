@@ -46,15 +46,15 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds convolutions and linear layers that have a bias although everything behind them is a batch norm
-    (or an instance norm) over the same channels. It follows layers through `nn.Sequential` however it is
-    filled, through `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
+    Finds convolutions and linear layers with a bias whose output only goes to a batch norm (or instance norm)
+    over the same channels. It follows layers through `nn.Sequential`, however it is filled, through
+    `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
 
     ## Why is this bad?
 
-    The norm subtracts the mean of each channel, and with it whatever constant the bias added. The bias is
-    a parameter that changes nothing: it costs an addition over the whole activation, a reduction in the
-    backward pass, and gradient and optimizer state.
+    The norm subtracts the mean of each channel, and with it any constant that the bias added. The bias is a
+    parameter without effect: it costs an addition over the whole activation, a reduction in the backward
+    pass, and memory for its gradient and optimizer state.
 
     ## Example
 
@@ -70,19 +70,19 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Unsafe: the outputs are the same, but the bias is no longer among the keys of `state_dict`. Checkpoints of
-    the old model do not load into the new one, and whoever lists, counts or names parameters sees one less.
-    From the same seed, the layers that are made after this one get other weights.
+    Unsafe: the outputs are the same, but the bias is no longer in the `state_dict`. Checkpoints of the old
+    model do not load into the new one, and code that lists, counts or names parameters sees one less. With
+    the same seed, layers created after this one get different weights.
 
-    The fix is safe where none of this can be noticed: in a script that makes and trains the model itself,
-    that imports nothing but PyTorch and other libraries that leave models alone, that no file can import
-    without training once more, that sets no seed, and that neither saves, loads, lists, counts, names nor
-    prints the state of any model or optimizer. It is unsafe there, too, if the script watches layers through
-    hooks or cuts a model apart, if it evaluates a model that it never trains or trains one in evaluation mode
-    (there the norm does not subtract the mean of the batch), or if it reads or asks for any bias.
+    The fix is safe where none of this can be noticed: in a script that creates and trains the model itself,
+    that imports only PyTorch and other libraries that leave models alone, that no file can import without
+    training again, that sets no seed, and that neither saves, loads, lists, counts, names nor prints the
+    state of any model or optimizer. Even there it is unsafe if the script registers hooks or takes a model
+    apart, if it evaluates a model that it never trains or trains one in evaluation mode (where the norm does
+    not subtract the batch mean), or if it reads or tests any bias.
 
-    No fix is offered where code of the file sets the bias of such layers without asking whether there is one,
-    and for `F.conv2d`, whose bias is a parameter of its own.
+    There is no fix where code in the file sets the bias of such layers without checking that there is one,
+    and none for `F.conv2d`, whose bias is a separate parameter.
 
     ## References
 
@@ -112,12 +112,12 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     assert norm.name is not None and norm.call is not None
     yield Finding(
         call,
-        f"the bias of `{layer}` changes nothing: the `{norm.name.rpartition('.')[2]}` behind it subtracts it",
+        f"the bias of this `{layer}` is redundant: the following `{norm.name.rpartition('.')[2]}` cancels it",
         fix=None if functional else _fix(module, call, name),
         related=((norm.call, "subtracts the mean of each channel"),),
         remedy="Pass `bias=None`"
         if functional
-        else "Pass `bias=False`, and take out what counts on this bias",
+        else "Pass `bias=False`, and remove the code that uses this bias",
     )
 
 

@@ -26,14 +26,14 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds tensors that a loop makes longer by `t = torch.cat([t, x])`, in any spelling, in variables,
-    attributes and items. Loops that read what the tensor holds are left alone, since a list does not help
-    there: decoding token by token, caches, windows that slide. So are loops of a few rounds.
+    Finds tensors that a loop extends with `t = torch.cat([t, x])`, in any spelling, in variables, attributes
+    and items. The rule ignores loops that read the tensor, where a list does not help (token-by-token
+    decoding, caches, sliding windows), and loops of a few iterations.
 
     ## Why is this bad?
 
-    Every round copies all that was there before: the work grows with the square of the number of rounds, each
-    result is an allocation of another size, and autograd keeps a node for every copy.
+    Every iteration copies everything collected so far, so the work grows with the square of the number of
+    iterations. Each result is an allocation of a different size, and autograd keeps a node for every copy.
 
     ## Example
 
@@ -54,10 +54,10 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix collects the pieces in a list of its own and joins them after the loop. It is offered where the
-    loop neither reads the tensor nor asks for its size, where one function holds it, and where no piece is a
-    view of something that is written to. It is unsafe: an error in the loop leaves the tensor as it was
-    before the loop, and pieces that do not fit together are found out only at the end.
+    The fix collects the pieces in a new list and concatenates them after the loop. It is offered where the
+    loop neither reads the tensor nor queries its size, where a single function holds it, and where no piece
+    is a view of a tensor that is modified. It is unsafe: an exception in the loop leaves the tensor as it was
+    before the loop, and pieces whose shapes do not match only fail at the end.
 
     ## References
 
@@ -68,9 +68,9 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{module.source(growth.target)}` is copied as a whole in every round to add to it; collect the "
-        f"pieces in a list and call `{module.source(call.func)}` once after the loop",
+        f"every iteration copies all of `{module.source(growth.target)}` to append to it; "
+        f"call `{module.source(call.func)}` once after the loop",
         fix=collected(module, growth),
         remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once after the loop",
-        related=((growth.loops[0], "the loop that it grows in"),),
+        related=((growth.loops[0], "it grows in this loop"),),
     )

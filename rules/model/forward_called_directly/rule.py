@@ -32,16 +32,16 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     """
     ## What it does
 
-    Finds `model.forward(x)` on an `nn.Module`. `super().forward(x)` and `self.forward(x)` are left alone, and
-    so are wrappers that hand on what they are given, hooks, methods that stand in for `__call__` or are
-    compiled by TorchScript, files that replace the `forward` of a module, and classes with a `__call__` of
-    their own.
+    Finds `model.forward(x)` on an `nn.Module`. The rule ignores `super().forward(x)` and `self.forward(x)`,
+    wrappers that pass on their arguments, hooks, methods that replace `__call__` or are compiled by
+    TorchScript, files that replace the `forward` of a module, and classes with their own `__call__`.
 
     ## Why is this bad?
 
-    Calling the module runs its hooks around `forward`; calling `forward` skips them without a word. FSDP
-    gathers parameters there, DDP prepares the backward pass in the call of the wrapper, `compile()` of a
-    module replaces the call, and pruning, weight norm, profilers and offloading all work through it.
+    Calling the module runs its hooks around `forward`. Calling `forward` directly skips them silently.
+    `fully_shard` gathers parameters in such hooks, pruning and `torch.nn.utils.spectral_norm` recompute
+    weights in them, and profilers and feature extractors use them. `Module.compile()` also takes effect only
+    when the module is called.
 
     ## Example
 
@@ -57,8 +57,8 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
     ## Fix safety
 
-    Without hooks both compute the same. The fix is unsafe where the file registers hooks or uses what works
-    through them, and where the class of the module is not in the file and may define a `__call__` of its own.
+    Without hooks both compute the same. The fix is unsafe where the file registers hooks or uses features
+    that rely on them, and where the class of the module is not in the file and may define its own `__call__`.
 
     ## References
 
@@ -73,7 +73,7 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     instead = f"`{named}(…)`" if named is not None else "the module itself"
     yield Finding(
         call,
-        f"`forward` runs past the hooks of the module, and past what wraps or compiles it; call {instead}",
+        f"calling `forward` directly skips the module's hooks and compiled code; call {instead}",
         fix=_fix(module, call, found),
         remedy=f"Call {instead}",
     )

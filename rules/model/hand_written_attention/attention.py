@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -933,16 +933,6 @@ def _plain(module: Module, statement: cst.CSTNode) -> bool:
         if any(not isinstance(target.target, (cst.Name, cst.Tuple)) for target in small.targets):
             return False
     return True
-
-
-_WORDS = {"scale": "scale", "add": "mask", "fill": "mask", "softmax": "softmax", "dropout": "dropout"}
-
-
-def spelt_steps(found: Attention) -> Iterator[str]:
-    """What happens between the two products, in words, from the scores on."""
-    for step in reversed((*found.outer, Step("softmax"), *found.inner)):
-        if step.kind in _WORDS:
-            yield _WORDS[step.kind]
 
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:

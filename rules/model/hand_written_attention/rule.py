@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
-from .attention import as_one_call, attention, has_fused_form, spelt_steps
+from .attention import as_one_call, attention, has_fused_form
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "mm")
 
@@ -21,22 +21,22 @@ _PRODUCTS = ("matmul", "bmm", "einsum", "mm")
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
     mentions=("oftmax", "@|matmul|bmm|einsum"),
-    remedy="Call `scaled_dot_product_attention` in the place of these steps",
+    remedy="Replace these operations with `scaled_dot_product_attention`",
 )
 def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds attention that is written out: scores of queries and keys, softmax over the keys, and a product with
-    the values, with whatever scale, mask, cast, reshape and dropout between them, in the spellings `@`,
-    `matmul`, `bmm` and `einsum`. Weights that are returned, kept or looked at are left alone, and so is a
-    class that has a fused form beside the written one.
+    Finds attention written as separate operations: scores of queries and keys, a softmax over the keys, and a
+    product with the values, with any scale, mask, cast, reshape and dropout in between, written with `@`,
+    `matmul`, `bmm` or `einsum`. The rule ignores weights that are returned, stored or otherwise used, and
+    classes that also have a fused version.
 
     ## Why is this bad?
 
-    Each step writes the whole matrix of scores to memory and reads it back, and autograd keeps several of
-    them: memory grows with the square of the length. `scaled_dot_product_attention` (since torch 2.0) has
-    kernels that never store it.
+    Each operation writes the full matrix of scores to memory and reads it back, and autograd saves several
+    copies of it: memory grows with the square of the sequence length. `scaled_dot_product_attention` (since
+    torch 2.0) has kernels that never store this matrix.
 
     ## Example
 
@@ -56,17 +56,17 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
 
     ## Fix safety
 
-    The fix is offered only where every argument maps exactly, and only if every release that may run the
-    program has the function (2.0; 2.1 where `scale` is needed). It is unsafe: the kernels sum in another
-    order and draw dropout from another stream, they have no second derivative, and a row in which the mask
-    hides every key need not give `nan` as softmax does. A mask that is provably the causal one, a triangle of
-    ones or of minus infinities from the first query and key on, becomes `is_causal=True`, for which there are
-    faster kernels. A mask that is filled in with a large finite number has no exact counterpart.
+    The fix is only offered where every argument maps exactly, and only if every release that may run the
+    program has the function (2.0, or 2.1 where `scale` is needed). It is unsafe: the kernels sum in a
+    different order and draw dropout from a different random stream, some have no second derivative, and a row
+    in which the mask hides every key may not give `nan` as softmax does. A mask that is provably causal, a
+    triangle of ones or of minus infinity that starts at the first query and key, becomes `is_causal=True`,
+    which enables faster kernels. A mask filled with a large finite number has no exact equivalent.
 
-    The one call does not run the layers for softmax and dropout, and no weights are left: hooks on those
-    layers, which other files may register to show attention maps or to change them, are not called any more,
-    and a subclass of another file that puts other layers in their place has no effect. Where the file itself
-    hooks into layers, no fix is offered.
+    The fused call does not run the layers for softmax and dropout, and returns no weights. Hooks on those
+    layers, which other files may register to plot or modify attention maps, are no longer called, and a
+    subclass in another file that replaces those layers has no effect. If the file itself registers hooks,
+    there is no fix.
 
     ## References
 
@@ -85,11 +85,9 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     found = attention(module, node)
     if found is None or has_fused_form(module, node):
         return
-    steps = ", ".join(dict.fromkeys(spelt_steps(found)))
     yield Finding(
         node,
-        f"attention is written out, and each step ({steps}) stores the whole matrix of scores; "
-        "`scaled_dot_product_attention` is one kernel",
+        "hand-written attention stores the full score matrix in memory; use `scaled_dot_product_attention`",
         fix=as_one_call(module, found),
-        related=((found.scores.node, "the scores"), (found.softmax.node, "the weights")),
+        related=((found.scores.node, "the attention scores"), (found.softmax.node, "the attention weights")),
     )

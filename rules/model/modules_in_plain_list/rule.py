@@ -29,17 +29,17 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
     """
     ## What it does
 
-    Finds layers that an `nn.Module` keeps in a plain list, tuple or dict: in one written out, in a
-    comprehension, or in one that code fills. Modules that are registered beside it (`add_module`, `setattr`,
-    `nn.Sequential(*layers)`), that have nothing to register (activations, pooling) or that the class looks
-    after by itself are left alone, and so are those that are frozen, called without gradients or wrapped to
-    hide them.
+    Finds layers that an `nn.Module` stores in a plain list, tuple or dict: a literal, a comprehension, or a
+    container that code fills later. The rule ignores modules that are also registered (`add_module`,
+    `setattr`, `nn.Sequential(*layers)`), modules with nothing to register (activations, pooling), containers
+    that the class handles itself, and modules that are frozen, called without gradients, or wrapped on
+    purpose to hide them.
 
     ## Why is this bad?
 
-    `nn.Module` registers modules that are attributes, and does not look into lists. What is in there is not
-    among the `parameters()` that the optimizer gets and so is never trained, stays on the CPU in `.to()`, in
-    training mode in `.eval()`, and is missing in the `state_dict`.
+    `nn.Module` registers modules that are attributes, but does not look into lists. Modules in a list are not
+    among the `parameters()` that the optimizer gets, so they are never trained. `.to()` leaves them on the
+    CPU, `.eval()` leaves them in training mode, and they are missing from the `state_dict`.
 
     ## Example
 
@@ -55,17 +55,17 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     ## Fix safety
 
-    Unsafe: the modules are among the keys of `state_dict` from then on, so that checkpoints of the old model
-    lack some, and whoever lists or counts parameters sees more of them.
+    Unsafe: the modules become part of the `state_dict`, so checkpoints of the old model lack keys, and code
+    that lists or counts parameters sees more of them.
 
-    The fix is safe in a script that makes and trains the model itself, that imports nothing but PyTorch and
-    other libraries that leave models alone, that no file can import without training once more, and that
-    neither saves, loads, lists, counts, names nor prints the state of any model or optimizer. It is unsafe
-    there, too, where the list is used for more than indexing, iterating and filling, where a script with
-    `DistributedDataParallel` never runs what is in it, and where the keys of a dict are not all in sight.
+    The fix is safe in a script that creates and trains the model itself, that imports only PyTorch and other
+    libraries that leave models alone, that no file can import without training again, and that neither saves,
+    loads, lists, counts, names nor prints the state of any model or optimizer. Even there it is unsafe where
+    the list is used for more than indexing, iterating and filling, where a script with
+    `DistributedDataParallel` never runs its modules, and where not all keys of a dict are known.
 
-    None is offered if something in it may be no module, where the list is assigned in several places or
-    something is asked of it that `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
+    There is no fix if the container may hold anything but modules, where it is assigned in several places or
+    used in a way that `nn.ModuleList` does not support, such as `reverse()`, and before `super().__init__()`.
 
     ## References
 
@@ -83,8 +83,7 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
     plain, container = ("dict", "ModuleDict") if hidden.mapping else ("list", "ModuleList")
     yield Finding(
         value,
-        f"modules in a plain {plain} are not registered, and so neither trained, moved nor saved; "
-        f"`nn.{container}` registers them",
+        f"modules in a plain {plain} are not registered: not trained, moved or saved; use `nn.{container}`",
         fix=_fix(module, hidden, statement, container),
         remedy=_remedy(module, hidden, statement, container),
     )
@@ -92,12 +91,12 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
 def _remedy(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str) -> str:
     if not registered_in_time(module, statement):
-        return f"Keep them in an `nn.{container}`, behind `super().__init__()`"
+        return f"Store them in an `nn.{container}`, after `super().__init__()`"
     if not all(map(may_be_key, hidden.keys or ())):
-        return f"Keep them in an `nn.{container}`, under keys that may be names of attributes"
+        return f"Store them in an `nn.{container}`, with keys that have no dots and are not attribute names"
     if not hidden.only_modules:
-        return f"Keep them in an `nn.{container}`, and nothing else beside them"
-    return f"Keep them in an `nn.{container}`"
+        return f"Store only the modules in an `nn.{container}`, and everything else separately"
+    return f"Store them in an `nn.{container}`"
 
 
 def _fix(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str) -> Fix | None:

@@ -21,21 +21,21 @@ from .elementloops import element_loop
     on=(cst.For, cst.ListComp),
     mentions=("torch", "for "),
     opt_in=True,
-    remedy="Compute with the whole tensor, or map over it with `torch.vmap`",
+    remedy="Compute on the whole tensor at once, or map over it with `torch.vmap`",
 )
 def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds Python loops over a dimension of a tensor on the device whose rounds compute with one element each,
-    and do not depend on one another. Recurrences, branches, parts of different lengths and anything that only
-    makes sense one by one are left alone. The rule is off until it is selected: whether a batch is computed
-    at once is a matter of memory, too.
+    Finds Python loops over a dimension of a tensor on the device whose iterations compute with one element
+    each and do not depend on each other. The rule ignores recurrences, branches, parts of different lengths,
+    and anything that only makes sense for one element at a time. The rule is off unless selected: computing a
+    whole batch at once also takes more memory.
 
     ## Why is this bad?
 
-    Every operation of every round is a kernel of its own, launched by Python, that keeps a small part of the
-    device busy for a moment.
+    Every operation in every iteration is a separate kernel, launched from Python, that uses a small part of
+    the device for a short time.
 
     ## Example
 
@@ -49,11 +49,11 @@ def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iter
     losses = F.mse_loss(prediction, target, reduction="none").flatten(1).mean(1)
     ```
 
-    Where no function takes the additional dimension, `torch.vmap` makes one.
+    Where no function takes the additional dimension, `torch.vmap` adds it.
 
     ## Fix safety
 
-    There is no fix, since there are many ways to write it.
+    There is no fix: how to vectorize the loop depends on its body.
 
     ## References
 
@@ -67,7 +67,7 @@ def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iter
         return
     yield Finding(
         loop,
-        f"each round gives the device work for one element of `{module.source(found.tensor)}`; "
-        "compute with the whole tensor, or map over it with `torch.vmap`",
-        related=((found.work, "what each round computes"),),
+        f"each iteration launches kernels for one element of `{module.source(found.tensor)}`; "
+        "use the whole tensor or `torch.vmap`",
+        related=((found.work, "computed in each iteration"),),
     )

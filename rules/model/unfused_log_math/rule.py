@@ -30,14 +30,15 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     ## What it does
 
     Finds `log(softmax(x))`, `log(sum(exp(x), dim))`, `log(1 + x)`, `exp(x) - 1`, `log(sigmoid(x))` and
-    `log(1 - sigmoid(x))` on tensors, in every spelling, also where the steps have names. Constructors, which
-    compute once, are left alone.
+    `log(1 - sigmoid(x))` on tensors, in every spelling, with or without names for intermediate results.
+    Constructors, which run once, are ignored.
 
     ## Why is this bad?
 
-    Each step is a kernel of its own that writes a tensor to memory, and the result is wrong where the first
-    step loses what the second would need: `softmax` and `sigmoid` round to zero and the logarithm gives
-    `-inf`, `exp` overflows, `1 + x` forgets a small `x`. torch has one function for each pair that does not.
+    Each operation is a kernel that writes a tensor to memory, and the result is inaccurate where the first
+    operation loses what the second one needs: `softmax` and `sigmoid` underflow to zero and the logarithm
+    returns `-inf`, `exp` overflows, `1 + x` rounds a small `x` away. For each pair torch has one function
+    without this problem.
 
     ## Example
 
@@ -55,14 +56,14 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
     ## Fix safety
 
-    The functions are equal; where the results differ, the fused one is nearer to the exact value. The fix
-    is unsafe where a small number is added before the logarithm, which it takes out, in files that compute
-    with complex numbers, for which not every release has them, and where a layer is not run any more, such as
-    `self.softmax(x)`: hooks on it, which other files may register, are not called then.
+    The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is unsafe
+    where it removes a small number that is added before the logarithm, in files with complex numbers, which
+    not every release supports, and where a layer such as `self.softmax(x)` no longer runs: hooks on it, which
+    other files may register, are not called.
 
-    No fix is offered where what the function would read may have changed by then (after
-    `x = torch.softmax(x, -1)`, if more than the logarithm is computed of it), where a step would be left that
-    nothing reads, or one half of a maximum that is taken away before the exponential and added again behind
+    There is no fix where the input of the function may have changed by then (after
+    `x = torch.softmax(x, -1)`, if other code uses the result too), where an operation would remain that
+    nothing reads, or for one half of a maximum that is subtracted before the exponential and added back after
     the logarithm.
 
     ## References
@@ -79,9 +80,9 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if fused is not None:
         yield Finding(
             node,
-            f"`{fused.formula}` takes more kernels than `{fused.function}` and is less exact",
+            f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
             fix=_fix(module, node, fused),
-            remedy=f"Call `{fused.function}` where its argument is at hand",
+            remedy=f"Call `{fused.function}` where the original input is still available",
         )
 
 

@@ -20,28 +20,28 @@ from .optimizers import MadeOptimizer, made_optimizer
     fix="unsafe",
     on=cst.Call,
     mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
-    remedy="Pass `fused=True` where the parameters are on an accelerator",
+    remedy="Pass `fused=True` if the parameters are on an accelerator",
     advice=True,
     lasting=True,
 )
 def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds optimizers of torch for parameters on an accelerator that could run as one fused kernel: `Adam`,
-    `AdamW`, `Adagrad`, and `SGD` with momentum or weight decay, made without `fused` and `foreach`. It warns
-    where `foreach=False`, or `fused=False` alone, makes the step go through the parameters one by one, and
-    about the private classes of `torch.optim._multi_tensor`.
+    Finds torch optimizers for parameters on an accelerator that could run as one fused kernel: `Adam`,
+    `AdamW`, `Adagrad`, and `SGD` with momentum or weight decay, created without `fused` and `foreach`. It is
+    a warning where `foreach=False`, or `fused=False` alone, makes the step update the parameters one by one,
+    and for the private classes of `torch.optim._multi_tensor`.
 
-    Plain `SGD` is left alone: its multi-tensor form already is a single pass. So is `SGD` with momentum where
-    mixed precision may scale the loss: if the scaler leaves out the first step, the fused form goes on with
-    buffers of momentum that nothing has been written to (torch 2.13). So are optimizers of a few tensors that
-    are listed by hand, differentiable ones, those with sparse gradients, and programs for the CPU and TPUs.
+    The rule ignores plain `SGD`, whose multi-tensor implementation already makes a single pass; `SGD` with
+    momentum where mixed precision may scale the loss, because the fused implementation uses uninitialized
+    momentum buffers if the scaler skips the first step (torch 2.13); optimizers of a few tensors that are
+    listed explicitly; differentiable optimizers; sparse gradients; and programs for CPUs and TPUs.
 
     ## Why is this bad?
-    Since torch 2.0 the default on a GPU is the multi-tensor (foreach) form. It launches one kernel for each
-    operation of the formula, and each of them reads and writes all parameters, gradients or states once
-    more; it also allocates memory for intermediate results. The fused form does the whole formula in one
-    pass. What that is worth depends on how much of a step the optimizer takes. Going through the parameters
-    one by one takes several kernels for every single parameter.
+    Since torch 2.0 the default on a GPU is the multi-tensor (`foreach`) implementation. It launches separate
+    kernels for each operation of the update formula, and each of them reads and writes all parameters,
+    gradients or states again. It also allocates memory for intermediate results. The fused implementation
+    computes the whole formula in one pass. How much that saves depends on the optimizer's share of a training
+    step. Updating the parameters one by one takes several kernels for every single parameter.
 
     ## Example
     ```python
@@ -54,14 +54,15 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    The fix is unsafe: the fused kernel rounds differently in the last digits, and refuses parameters that
-    are not of a floating-point type. It is made only where every release that may run the program has the
-    fused form for the CPU as well (torch 2.4), since scripts fall back to it. `Adam` has `fused` since
-    torch 1.13, `AdamW` since 2.0, `SGD` since 2.3, `Adagrad` on GPUs since 2.13. In Lightning modules there
-    is no fix: with 16-bit mixed precision, Lightning refuses to clip the gradients of a fused optimizer.
+    The fix is unsafe: the fused kernel rounds differently in the last digits, and rejects parameters that are
+    not of a floating-point type. It is only offered where every release that may run the program has the
+    fused implementation for the CPU as well (torch 2.4), because scripts fall back to it. `Adam` has `fused`
+    since torch 1.13, `AdamW` since 2.0, `SGD` since 2.3, and `Adagrad` on GPUs since 2.13. There is no fix in
+    Lightning modules: with 16-bit mixed precision, Lightning refuses to clip the gradients of a fused
+    optimizer.
 
-    A class of `torch.optim._multi_tensor` becomes the public one with `fused=True`, or with the
-    `foreach=True` that it stands for where an older release may run the program.
+    A class of `torch.optim._multi_tensor` becomes the public one with `fused=True`, or with the equivalent
+    `foreach=True` where an older release may run the program.
 
     ## References
     - [torch.optim: which implementation is chosen](https://docs.pytorch.org/docs/2.13/optim.html)
@@ -79,7 +80,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     if made.legacy:
         yield Finding(
             call,
-            f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
+            f"`_multi_tensor.{made.name}` is private; `torch.optim.{made.name}` does the same by default",
             fix=_public(module, made),
             severity=WARNING,
             remedy=f"Call `torch.optim.{made.name}`",
@@ -87,24 +88,21 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     elif _is_off(foreach) and _is_open(fused):
         yield Finding(
             call,
-            f"`foreach=False` makes `{made.name}` go through the parameters one by one, with several kernels "
-            "for each",
+            f"`foreach=False` makes `{made.name}` launch several kernels for every single parameter",
             fix=_fuse(module, made),
             severity=WARNING,
         )
     elif _is_off(fused) and _is_open(foreach):
         yield Finding(
             call,
-            f"`fused=False` also turns off the multi-tensor form of `{made.name}`, which then goes through "
-            "the parameters one by one",
+            f"`fused=False` also disables `foreach`: `{made.name}` launches several kernels per parameter",
             fix=_fuse(module, made),
             severity=WARNING,
         )
     elif _is_open(fused) and _is_open(foreach) and _gains(module, made):
         yield Finding(
             call,
-            f"`{made.name}` goes through parameters, gradients and states once for each operation of its "
-            "formula, where `fused=True` makes it a single pass",
+            f"`{made.name}` makes several passes over parameters and states per step; use `fused=True`",
             fix=_fuse(module, made),
         )
 
@@ -138,7 +136,7 @@ def _fuse(module: Module, made: MadeOptimizer) -> Fix | None:
     old = module.argument(made.call, "foreach").arg
     if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
         edits = replace(module, old, "fused=True")
-        return unsafe(module, f"Replace `{module.source(old)}` by `fused=True`", edits)
+        return unsafe(module, f"Replace `{module.source(old)}` with `fused=True`", edits)
     return unsafe(module, "Add `fused=True`", set_argument(module, made.call, "fused", "True"))
 
 

@@ -53,7 +53,7 @@ def _by_foreach(module: Module, loop: cst.For) -> Fix | None:
     if made is None:
         return None
     code, imports = made
-    return unsafe(module, "Replace the loop by `torch.foreach`", _instead_of(module, loop, code), imports)
+    return unsafe(module, "Replace the loop with `torch.foreach`", _instead_of(module, loop, code), imports)
 
 
 def _needed_later(module: Module, loop: cst.For) -> bool:
@@ -89,7 +89,7 @@ def _average(module: Module, loop: cst.For) -> Fix | None:
         return None
     code = f"{spelling.text}({kept})({lists[target]}, {lists[source]}, None)"
     return unsafe(
-        module, f"Replace the loop by `{spelling.text}`", _instead_of(module, loop, code), spelling.edits
+        module, f"Replace the loop with `{spelling.text}`", _instead_of(module, loop, code), spelling.edits
     )
 
 
@@ -330,4 +330,4 @@ def _clip(module: Module, loop: cst.For) -> Fix | None:
     if limit is None or spelling is None:
         return None
     code = f"{spelling.text}({given}, {module.source(limit)})"
-    return unsafe(module, f"Replace the loop by `{code}`", _instead_of(module, loop, code), spelling.edits)
+    return unsafe(module, f"Replace the loop with `{code}`", _instead_of(module, loop, code), spelling.edits)

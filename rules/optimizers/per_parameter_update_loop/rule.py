@@ -23,23 +23,23 @@ from .updates import Change, UpdateLoop, runs_every_step, update_loop
 )
 def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds Python loops that change parameters one by one at every step: moving averages and soft updates of
-    target networks, steps along the gradient by hand, gradients and weights that are clipped, gradients that
-    are scaled or whose norms are added up, and copies.
+    Finds Python loops that update parameters one by one in every step: moving averages and soft updates of
+    target networks, hand-written gradient steps, clipping of gradients or weights, scaling of gradients, sums
+    of gradient norms, and copies.
 
-    Loops that run once or now and then are left alone, and so are those that do anything else for each
-    parameter, such as a collective operation or a message, those of optimizers, of a few tensors that are
-    listed by hand, in compiled functions, and of programs for the CPU. Gradients that are cleared in a loop
-    are found by TL302.
+    The rule ignores loops that run once or only occasionally, loops that do anything else for each parameter
+    (such as a collective or a message), loops inside optimizers and compiled functions, loops over a few
+    tensors that are listed explicitly, and programs for the CPU. Loops that clear gradients are reported by
+    TL302.
 
-    An average is taken again and again, and gradients are new after each backward pass. A function that takes
-    an average, or clips or follows gradients, and that only other files call, is taken to be called at every
-    step.
+    Moving averages are updated repeatedly, and gradients are new after each backward pass. A function that
+    updates an average, clips gradients or steps along them, and that only other files call, is therefore
+    assumed to run in every step.
 
     ## Why is this bad?
-    Each operation on each parameter is a kernel of its own, and most parameters are small: launching the
-    kernel takes longer than running it. The operations of torch on lists of tensors handle all parameters in
-    a few kernels. On the CPU they are loops, too.
+    Each operation on each parameter is a separate kernel, and most parameters are small: launching the kernel
+    takes longer than running it. The torch operations on lists of tensors process all parameters in a few
+    kernels. On the CPU they are loops, too.
 
     ## Example
     ```python
@@ -54,22 +54,22 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     update(list(ema.parameters()), list(model.parameters()), None)
     ```
 
-    `torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))` keeps the copy as
-    well. The operations themselves are public as `torch.foreach` since torch 2.15; before,
-    `torch._foreach_lerp_` and its kin are private by their names.
+    `torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))` also keeps the copy
+    of the model. The operations themselves are public as `torch.foreach` since torch 2.15. Before,
+    `torch._foreach_lerp_` and similar functions are private by name.
 
     ## Fix safety
     There is a fix for averages of the parameters of two modules, and for gradients clipped to a value on both
-    sides. It is unsafe: the average is rounded differently in the last digits, it needs both modules to have
-    the same parameters in the same dtype, and `clip_grad_value_` passes over parameters without a gradient.
-    Where every release that may run the program is torch 2.15 or newer, there is one by `torch.foreach` for
-    weights that are clipped, parameters that are copied and gradients that are multiplied: it gives the same
-    bits, but is a beta.
+    sides. It is unsafe: the average rounds differently in the last digits and requires both modules to have
+    the same parameters in the same dtype, and `clip_grad_value_` skips parameters without a gradient. If
+    every release that may run the program is torch 2.15 or newer, there is a fix with `torch.foreach` for
+    clipped weights, copied parameters and multiplied gradients: it gives bitwise identical results, but the
+    API is in beta.
 
-    There is none for states, since they hold integers that cannot be averaged so; for buffers and gradients
-    that may be None, since `torch.foreach` takes no empty lists; for gradients that are divided, which rounds
-    otherwise; and for the states of optimizers. Nor is there one where the file casts averages to a shorter
-    dtype, and where a variable of the loop is read behind it.
+    There is no fix for state dicts, which contain integers that cannot be averaged this way, for buffers and
+    gradients that may be None, because `torch.foreach` does not accept empty lists, for gradients that are
+    divided, which rounds differently, for the states of optimizers, where the file casts averages to a
+    shorter dtype, and where code after the loop reads a loop variable.
 
     ## References
     - [AveragedModel and get_ema_multi_avg_fn](https://docs.pytorch.org/docs/2.13/optim.html)
@@ -83,8 +83,7 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
         return
     yield Finding(
         loop.iter,
-        f"{found.change.value} is worked out parameter by parameter, with kernels of its own for each; "
-        f"{_instead(module, found)}",
+        f"{found.change.value} launches kernels per parameter; use {_instead(module, found)}",
         fix=as_one_call(module, found),
         remedy=_remedy(module, found),
     )
@@ -95,19 +94,19 @@ def _instead(module: Module, found: UpdateLoop) -> str:
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:
-            return "`torch.optim.swa_utils.get_ema_multi_avg_fn` averages all of them at once"
+            return "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
         case Change.STEP:
-            return "an optimizer of `torch.optim` steps all of them at once"
+            return "a `torch.optim` optimizer"
         case Change.CLIP if clipped_to(module, found.loop) is not None:
-            return "`torch.nn.utils.clip_grad_value_` clips all of them at once"
+            return "`torch.nn.utils.clip_grad_value_`"
         case Change.CLIP | Change.CLAMP:
-            return f"`{foreach}clamp_min_` and `{foreach}clamp_max_` clip all of them at once"
+            return f"`{foreach}clamp_min_` and `clamp_max_`"
         case Change.SCALE:
-            return f"`{foreach}mul_` scales all of them at once"
+            return f"`{foreach}mul_`"
         case Change.NORM:
-            return "`torch.nn.utils.clip_grad_norm_` returns it, and takes all of them at once"
+            return "`torch.nn.utils.clip_grad_norm_`"
         case Change.COPY:
-            return f"`{foreach}copy_` copies all of them at once"
+            return f"`{foreach}copy_`"
 
 
 def _remedy(module: Module, found: UpdateLoop) -> str:
@@ -115,19 +114,22 @@ def _remedy(module: Module, found: UpdateLoop) -> str:
     match found.change:
         case Change.AVERAGE:
             return (
-                "Collect the tensors of floating point in lists, and average those with "
+                "Collect the floating-point tensors in lists, and average them with "
                 "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
             )
         case Change.STEP:
-            return "Give the parameters to an optimizer such as `torch.optim.SGD`, and let it step"
+            return "Pass the parameters to an optimizer such as `torch.optim.SGD`, and call its `step()`"
         case Change.CLIP if clipped_to(module, found.loop) is not None:
-            return "Clip all of them at once with `clip_grad_value_`"
+            return "Clip all gradients at once with `torch.nn.utils.clip_grad_value_`"
         case Change.CLIP | Change.CLAMP:
-            does = f"clip those with `{foreach}clamp_min_` and `{foreach}clamp_max_`"
+            does = f"clip them with `{foreach}clamp_min_` and `{foreach}clamp_max_`"
         case Change.SCALE:
-            does = f"scale those with `{foreach}mul_`"
+            does = f"scale them with `{foreach}mul_`"
         case Change.NORM:
-            return "Take the norm that `clip_grad_norm_` returns, with a limit of infinity if none is wanted"
+            return (
+                "Use the norm that `torch.nn.utils.clip_grad_norm_` returns; "
+                'a limit of `float("inf")` clips nothing'
+            )
         case Change.COPY:
-            does = f"copy those with `{foreach}copy_`"
+            does = f"copy them with `{foreach}copy_`"
     return f"Collect the tensors in lists, and {does}"

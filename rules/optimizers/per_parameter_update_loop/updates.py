@@ -59,19 +59,19 @@ _ONCE = (Role.MAKING, Role.LOADING, Role.CLEARING, Role.SYNCHRONIZATION)
 class Change(enum.Enum):
     """What a loop does to each parameter."""
 
-    AVERAGE = "the moving average"
+    AVERAGE = "this moving average"
     """A share of another tensor is mixed in: ``ema.mul_(d).add_(p, alpha=1 - d)``."""
-    STEP = "the step along the gradient"
+    STEP = "this gradient step"
     """``p -= lr * p.grad``"""
-    CLIP = "the clipping of the gradient"
+    CLIP = "this gradient clipping"
     """``p.grad.clamp_(-c, c)``"""
-    CLAMP = "the clipping of the weights"
+    CLAMP = "this weight clipping"
     """``p.clamp_(-c, c)``"""
-    SCALE = "the scaling of the gradient"
+    SCALE = "this gradient scaling"
     """``p.grad /= n``"""
-    NORM = "the norm of the gradient"
+    NORM = "this gradient norm"
     """``total += p.grad.norm() ** 2``"""
-    COPY = "the copy"
+    COPY = "this parameter copy"
     """``target.copy_(source)``"""
 
 

@@ -23,17 +23,17 @@ from .halftraining import trained_in_half
 )
 def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds models that are cast to float16 as a whole, `model.half()` or `model.to(torch.float16)`, or whose
-    weights are loaded so, `from_pretrained(…, torch_dtype=torch.float16)`, and trained by an optimizer of
-    torch, without a scaler and without weights in float32.
+    Finds models that are converted to float16 as a whole, with `model.half()` or `model.to(torch.float16)`,
+    or whose weights are loaded in float16, with `from_pretrained(…, torch_dtype=torch.float16)`, and that an
+    optimizer of torch trains without a scaler and without float32 weights.
 
-    Models that are cast back for training, that are evaluated only or trained in part, and programs with
-    apex, DeepSpeed and the like, which keep weights in float32, are left alone.
+    The rule ignores models that are converted back for training, that are only evaluated or only partly
+    trained, and programs that use apex, DeepSpeed and similar libraries, which keep float32 weights.
 
     ## Why is this bad?
-    The smallest steps of float16 are coarse. Most updates are a small share of the weight that they are added
-    to, and round to nothing; small gradients become zero on the way, and the squares that Adam keeps of them
-    sooner still. Training stalls or ends in `nan`. Autocast keeps the weights in float32, computes in float16
+    float16 has a coarse resolution. Most updates are small relative to the weight that they are added to, and
+    round to zero. Small gradients underflow, and the squared gradients that Adam accumulates underflow even
+    earlier. Training stalls or ends in `nan`. Autocast keeps the weights in float32 and computes in float16
     where that is faster, and a scaler keeps the gradients in range.
 
     ## Example
@@ -60,7 +60,7 @@ def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    There is no fix: the forward passes, the input and the scaler are changed in several places.
+    There is no fix: the forward passes, the inputs and the scaler change in several places.
 
     ## References
     - [Automatic mixed precision](https://docs.pytorch.org/docs/2.13/amp.html)
@@ -73,7 +73,6 @@ def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "the model is trained in float16 throughout, where small gradients and updates round to nothing; "
-        "train it under `torch.autocast` with a `GradScaler`",
-        related=((optimizer, "its optimizer"),),
+        "training in pure float16 rounds small gradients and updates to zero; use `torch.autocast`",
+        related=((optimizer, "its optimizer is created here"),),
     )

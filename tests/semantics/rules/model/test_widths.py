@@ -7,7 +7,7 @@ from textwrap import indent
 
 import pytest
 
-from torchlint.rules.model.dimension_off_tensor_core_grid.widths import What, off_grid
+from torchlint.rules.model.misaligned_dimension.widths import What, off_grid
 from torchlint.semantics.module import Module
 
 # The layers of a model, and what is found: size, what it counts, and the size to make it.

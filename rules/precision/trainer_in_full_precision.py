@@ -16,7 +16,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
 
 @rule(
     "TL516",
-    "trainer-precision",
+    "trainer-in-full-precision",
     severity=NOTE,
     fix="none",
     measured=False,
@@ -25,21 +25,21 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     configured=True,
     advice=True,
 )
-def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
+def trainer_in_full_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `TrainingArguments` of Transformers for a training that are given none of `bf16`, `fp16` and `tf32`,
-    where nothing else in the file sets the precision: no model of a smaller type, no TF32, no configuration
-    of DeepSpeed or Accelerate. Arguments of a trainer that only evaluates are left alone. Where the arguments
-    come from a configuration file, they are found there. It also finds `use_cache=True` of a model whose
-    activations are checkpointed.
+    Finds `TrainingArguments` of Transformers for a training run that sets none of `bf16`, `fp16` and `tf32`,
+    where nothing else in the file sets the precision: no model in a smaller dtype, no TF32, no DeepSpeed or
+    Accelerate configuration. Arguments of a trainer that only evaluates are ignored. If the arguments come
+    from a configuration file, the finding is there. The rule also finds `use_cache=True` for a model with
+    gradient checkpointing.
 
     ## Why is this bad?
 
-    By default the trainer computes in float32, in which matrix products take none of the fast paths of the
-    tensor cores, and activations take twice the memory. The cache of keys and values is there for generation;
-    a model that checkpoints its activations cannot keep it, and drops it with a warning.
+    By default the trainer computes in float32: matrix products do not use the fast tensor core kernels, and
+    activations take twice the memory. The cache of keys and values is for generation. A model with gradient
+    checkpointing cannot use it, and turns it off with a warning.
 
     ## Example
 
@@ -53,12 +53,12 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     args = TrainingArguments("out", per_device_train_batch_size=16, learning_rate=2e-5, bf16=True)
     ```
 
-    On GPUs from before Ampere `fp16=True` is the one that works, and `tf32=True` keeps float32 everywhere but
-    in the matrix products of Ampere and newer GPUs.
+    On GPUs before Ampere, use `fp16=True`. `tf32=True` keeps float32 everywhere except in matrix products, on
+    Ampere and newer GPUs.
 
     ## Fix safety
 
-    There is no fix: which precision fits depends on the GPU and on the model.
+    There is no fix: the right precision depends on the GPU and on the model.
 
     ## References
 
@@ -73,7 +73,7 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
         code = "bf16=True" if setting is None else spelt(setting, True)
         yield Finding(
             call.func,
-            f"the trainer computes in float32, being given none of `bf16`, `fp16` and `tf32`; add `{code}`",
+            f"the trainer runs in float32: none of `bf16`, `fp16` and `tf32` is set; add `{code}`",
             remedy=f"Add `{code}`",
             at=setting,
         )
@@ -81,6 +81,6 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     if cache is not None:
         yield Finding(
             cache,
-            "a model that checkpoints its activations cannot keep this cache; use `use_cache=False`",
+            "a key-value cache does not work with gradient checkpointing; use `use_cache=False`",
             remedy="Use `use_cache=False`",
         )

@@ -1,4 +1,4 @@
-"""TL311 inference-mode."""
+"""TL311 inference-under-no-grad."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from .nogradregions import NoGradRegions
 
 @rule(
     "TL311",
-    "inference-mode",
+    "inference-under-no-grad",
     severity=NOTE,
     fix="unsafe",
     on=(cst.With, cst.Decorator),
     mentions=("torch", "no_grad"),
     opt_in=True,
 )
-def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[Finding]:
+def inference_under_no_grad(node: cst.With | cst.Decorator, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds `torch.no_grad()` around code that evaluates or predicts with a model and nothing else, where
-    `torch.inference_mode()` would do, if the torch releases that may run the file have it (1.9).
+    Finds `torch.no_grad()` around code that only evaluates a model or predicts with it, where
+    `torch.inference_mode()` would do, if every torch release that may run the file has it (since 1.9).
 
-    Silent where what is computed may meet autograd again: code that trains, or is called by it; teachers and
-    targets; functions that return tensors to code that the file does not show, unless they are called after
-    evaluation; weights and attributes that are written; `enable_grad`, `requires_grad_`, `backward`.
+    The rule ignores code whose results may be used in autograd later: code that trains or is called by
+    training code, teachers and targets, functions that return tensors to code in other files (unless they are
+    called after evaluation), writes to weights and attributes, and code that uses `enable_grad`,
+    `requires_grad_` or `backward`.
 
     ## Why is this bad?
-    `no_grad` records no graph, but each tensor still gets a version counter and the tracking of views, in
-    case it meets autograd later. Inference mode leaves these out as well, which saves host time in every
-    operation.
+    `no_grad` records no graph, but still gives each tensor a version counter and tracks views, in case
+    autograd uses it later. Inference mode skips both, which saves host time in every operation.
 
     ## Example
     ```python
@@ -56,9 +56,8 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     ```
 
     ## Fix safety
-    Unsafe: tensors made in inference mode can never take part in autograd. Code elsewhere that gets hold of
-    one, a model that keeps tables of its own from one call to the next for example, fails when it is trained
-    later.
+    Unsafe: tensors created in inference mode can never be used in autograd. Other code that uses one, for
+    example a model that caches tables between calls, fails when it is trained later.
 
     ## References
     - [Autograd mechanics: inference mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode)
@@ -86,7 +85,7 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
         fix = unsafe(module, f"Use `{spelling.text}()`", replace(module, switch, code), spelling.edits)
     yield Finding(
         held,
-        "nothing in here meets autograd again: `inference_mode` also leaves out version counters and views",
+        "`torch.no_grad()` still tracks views and tensor versions; use `torch.inference_mode()`",
         fix=fix,
         remedy="Use `torch.inference_mode()`",
     )

@@ -1,1 +1,0 @@
-"""`dimension-off-tensor-core-grid` (TL415): the rule, and what only it asks of the model."""
