@@ -31,7 +31,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. A `DataLoader` that
     is given `pin_memory=False` is left alone: whoever writes out the default has decided against it, for
     example since page-locked memory is scarce or the pinning thread fails on the batches. So is a loader
-    whose batches are moved as copies only (`torch.cat(parts).to(device)`), which are not page-locked anyway.
+    whose batches are moved as copies only (`torch.cat(parts).to(device)`), which are not page-locked anyway,
+    and a loader that has no worker processes and needs none (see TL101): without them the training process
+    pins every batch itself, between two steps.
 
     ## Why is this bad?
 
@@ -79,6 +81,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
         return
+    if loaders.workers(call) == 0 and loaders.idle_workers(call):
+        return  # It would be the training process that copies the batch once more.
     asked_for = loaders.pinning_asked_for
     message = "batches of this `DataLoader` are copied to the accelerator from pageable memory"
     if setting is not None:
