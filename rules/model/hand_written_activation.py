@@ -11,7 +11,7 @@ from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, Formula, activation
 from torchlint.semantics.algebra import argument, one_line, removable
-from torchlint.semantics.compilation import compiled
+from torchlint.semantics.compilation import compiled, scripted
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
@@ -46,7 +46,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
     torch has no fused twin, there is a note, unless it is compiled. What stands in for older releases (in
     `except ImportError`, or behind `hasattr`) or says itself that it does not want the function is left
-    alone.
+    alone, and so are functions that `torch.jit.script` compiles, which fuses their steps.
 
     ## Why is this bad?
 
@@ -87,6 +87,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
             return
     found = activation(module, node)
     if found is None or ReleaseChecks.of(module).over(node) or _differentiates(module, node):
+        return
+    if scripted(module, node):
         return
     title = _TITLES[found.formula]
     if found.function is None:

@@ -123,16 +123,25 @@ def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right:
 
 def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
     """The new name where an old release may run; the old one set beside it serves both."""
-    lower = module.target.lower
-    if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
+    """The new name where an old release may run; the old one set beside it serves both."""
+    target = module.target
+    if setting.variable != COMMON_VARIABLE or target.lower is None or target.at_least("2.9"):
         return
-    if not module.tree.mentions(CUDA_VARIABLE):
+    if module.tree.mentions(CUDA_VARIABLE):
+        return
+    if not target.admits("2.9"):
         yield Finding(
             setting.name,
             f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
             fix=_respelt(module, setting.name, COMMON_VARIABLE, CUDA_VARIABLE),
             remedy=f"Write `{CUDA_VARIABLE}`",
-            severity=WARNING if module.target.admits("2.9") else ERROR,
+        )
+    elif target.upper is None:  # else the newest is pinned, and deprecates the old name
+        yield Finding(
+            setting.name,
+            f"before torch 2.9 `{COMMON_VARIABLE}` is not read",
+            remedy=f"Set `{CUDA_VARIABLE}` to the same for older releases",
+            severity=WARNING,
         )
 
 
