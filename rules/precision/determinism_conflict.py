@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.module import Module
 
 from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
@@ -50,7 +51,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     torch.backends.cudnn.benchmark = True
     ```
 
-    or, where each run has to give the same results,
+    or, where each run has to give the same results (if only with a seed: `benchmark = seed is None`),
 
     ```python
     torch.backends.cudnn.deterministic = True
@@ -70,6 +71,9 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     if conflict is None:
         return
     search, repeatable = conflict
+    remedy, given = None, _only_if_given(module, repeatable.node, search.node)
+    if given is not None:
+        remedy = f"Search only where results may differ: `benchmark = {module.source(given)} is None`"
     if repeatable.switch == DETERMINISTIC_ALGORITHMS:
         asked = "`use_deterministic_algorithms` asks"
     else:
@@ -78,7 +82,21 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
         search.node,
         f"`benchmark` picks algorithms by the clock, though {asked} for the same results in each run; drop "
         "one of the two",
+        remedy=remedy,
         related=((repeatable.node, "here results are asked to be repeatable"),)
         if search.block is None
         else (),
     )
+
+
+def _only_if_given(module: Module, repeatable: cst.CSTNode, search: cst.CSTNode) -> cst.BaseExpression | None:
+    """``args.seed``, where results are asked to be repeatable in ``if args.seed is not None:`` alone."""
+    searched = {guard.test for guard in guards(module, search)}
+    for guard in guards(module, repeatable):
+        match guard.test:
+            case cst.Comparison(
+                left=given,
+                comparisons=[cst.ComparisonTarget(cst.Is() | cst.IsNot() as operator, cst.Name("None"))],
+            ) if guard.holds is isinstance(operator, cst.IsNot) and guard.test not in searched:
+                return given
+    return None

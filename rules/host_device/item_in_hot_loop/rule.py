@@ -20,15 +20,17 @@ from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
 from ..remedies import (
+    LENGTHS_FOR_PACKING,
     as_spelt,
     counter_of,
     decides,
     in_forward,
     inline,
     now_and_then,
+    packs_sequences,
     runs_as_function,
     shown,
-    step_of,
+    steps_to_host,
     without_graph,
 )
 from .accumulation import holds_arrays, keep_on_device
@@ -128,6 +130,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         )
         yield Finding(call, advice, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
+    if handed_to(module, call, packs_sequences):
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
+        return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
         wanted = wanted or handed_to(module, call, writes_out)
@@ -160,7 +165,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        return f"Remove `{step_of(module, call)}` and compute with the tensor"
+        return f"Remove `{steps_to_host(module, call, tensor)}` and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"

@@ -46,8 +46,8 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
     ## Use instead
 
     ```python
-    self.embedding = nn.Embedding(50304, 768)  # 50257 tokens, padded to a multiple of 64
-    self.lm_head = nn.Linear(768, 50304, bias=False)
+    self.embedding = nn.Embedding(50264, 768)  # 50257 tokens, padded to a multiple of 8
+    self.lm_head = nn.Linear(768, 50264, bias=False)
     ```
 
     ## Fix safety
@@ -62,9 +62,10 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     for one in off_grid(module):
-        remedy = f"Make it `{one.padded}`, wherever the size is written"
+        remedy = f"Make it `{one.padded}`, here and in the layers next to it that are given the size"
         if one.what is What.VOCABULARY:
-            remedy = f"Pad it to `{one.padded}`, wherever the size is written"
+            tiled = f", or to `{one.tiled}`, a multiple of 64" if one.tiled != one.padded else ""
+            remedy = f"Pad it to `{one.padded}`{tiled}, in every layer that is given the size"
             message = (
                 f"a vocabulary of {one.size} tokens is no multiple of 8, which tensor cores work on; "
                 f"pad it to {one.padded}"
