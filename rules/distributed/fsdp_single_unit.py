@@ -39,6 +39,9 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     steps; and there is no next unit to gather while this one computes: the device waits. With a unit for each
     block it holds the parameters of a block or two, and gathers the next one meanwhile.
 
+    What this gains is memory. In time it costs the gathers of the backward pass and one more launch for each
+    block, which batches hide that give the device long enough to compute; small ones take longer.
+
     ## Example
 
     ```python

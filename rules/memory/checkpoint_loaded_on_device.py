@@ -37,6 +37,9 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
     checkpoint. With several processes, each of them may load its copy to the first device. And on a machine
     without that device loading fails.
 
+    What this gains is memory: loading itself may take longer, since all of the checkpoint is held by the host
+    before the first tensor is copied.
+
     ## Example
 
     ```python

@@ -63,8 +63,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     ## Why is this bad?
 
     Python must know the answer before it can go on, so the host waits until the device has finished
-    everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
-    nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph breaks.
+    everything queued so far. That costs what the host could have done meanwhile, such as to prepare the next
+    batch or to queue the backward pass. `any()`, `max()` and their like ask once for every element (`sum()`
+    asks nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph
+    breaks.
 
     ## Example
 

@@ -60,7 +60,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     The accelerator works through a queue while the host runs ahead and fills it. A number can only be read
     when everything queued before it is done, so the host stops, the queue runs dry, and the accelerator
-    idles until the host has filled it again.
+    idles until the host has filled it again. How much that costs depends on what the host could have done
+    meanwhile: much in a loop that waits for many numbers a step, or that prepares batches itself; little for
+    one number at the end of a step in which the host has nothing else to do.
 
     ## Example
 
