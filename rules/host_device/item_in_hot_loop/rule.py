@@ -154,6 +154,13 @@ _TWINS = frozenset(
 )
 
 
+_OF_BUILTINS = {
+    "builtins.max": "torch.maximum",
+    "builtins.min": "torch.minimum",
+    "builtins.round": "torch.round",
+}
+
+
 def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot, wanted: bool) -> str:
     """What to write instead, by what becomes of the number."""
     twin = _of_torch(module, call)
@@ -200,7 +207,7 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
     arg = module.tree.parent(call)
     outer = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     chosen = module.qualified(outer.func) if isinstance(outer, cst.Call) else None
-    return {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}.get(chosen or "")
+    return _OF_BUILTINS.get(chosen or "")
 
 
 def _is_key(module: Module, call: cst.Call) -> bool:
