@@ -666,7 +666,9 @@ def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
 def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
     """Whether a statement surely waits, in front of ``end`` if that is given, and runs no model behind it."""
     if isinstance(statement, cst.BaseCompoundStatement):
-        return False  # what stands in a branch or loop may not have run
+        # What stands in a branch or loop may not have run; what decides on the branch has.
+        decided = isinstance(statement, cst.If) and end is None and any(asks_device(module, statement.test))
+        return decided and not places.computes(module, statement)
     around = set(module.tree.ancestors(end)) if end is not None else ()
     for part in module.tree.descendants(statement):
         if part is end:
@@ -686,6 +688,8 @@ def _surely_waits(module: Module, part: cst.CSTNode) -> bool:
     """Whether an expression waits whenever it is evaluated: for a number, a size, or a copy to the host."""
     if isinstance(part, cst.Subscript):
         return shape_wait(module, part) and not _fills_by_mask(module, part)
+    if isinstance(part, cst.Assert):
+        return any(asks_device(module, part.test))
     if not isinstance(part, cst.Call):
         return False
     return (

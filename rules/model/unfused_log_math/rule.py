@@ -81,7 +81,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if fused is not None:
         yield Finding(
             node,
-            _OVERFLOW
+            _WRITTEN_OUT
             if fused.function == "logsumexp"
             else f"`{fused.formula}` takes more kernels than `{fused.function}` and is less exact",
             fix=_fix(module, node, fused),
@@ -89,7 +89,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
         )
 
 
-_OVERFLOW = "`log(sum(exp(x)))` overflows where an `x` is large; `logsumexp` does not"
+_WRITTEN_OUT = "`log(sum(exp(x)))` is written out; `logsumexp` is one function, and never overflows"
 
 
 def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
