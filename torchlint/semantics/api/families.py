@@ -205,6 +205,9 @@ _OTHER_RUNTIMES = listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
     "onnxruntime.InferenceSession",
     "faster_whisper.WhisperModel",
     "vllm.LLM",
+    # Their results are annotations and arrays, on the host.
+    "pyannote.audio.Pipeline.from_pretrained",
+    "transformers.pipeline",
 }
 _PACKAGES_OF_OTHER_RUNTIMES = frozenset({"openvino", "xgboost", "lightgbm"})
 _CLASSES_OF_OTHER_RUNTIMES = ("CoreML", "Flax", "Keras", "ONNX", "Onnx", "OpenVINO", "TRT", "TensorRT")
