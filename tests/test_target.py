@@ -6,9 +6,11 @@ import pickle
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from packaging.version import Version
 
-from torchlint import target
+from torchlint import cli, target
+from torchlint.commands import build
 from torchlint.target import Target
 
 
@@ -131,6 +133,10 @@ def test_a_target_is_shown_as_a_range(text: str, shown: str) -> None:
         ("environment.yml", "dependencies:\n  - pytorch::pytorch==2.1.0\n  - pytorch-cuda=12.1\n", "2.1.0"),
         ("environment.yml", "dependencies:\n  - pytorch 2.2.* *cuda*\n", "2.2.0"),
         ("environment.yml", "dependencies:\n  - pip:\n    - torch==2.0.1+cu117\n", "2.0.1"),
+        ("conda.yaml", "dependencies:\n  - pytorch=2.1\n", "2.1.0"),
+        ("cog.yaml", 'build:\n  python_packages:\n    - "torch==2.0.1"\n', "2.0.1"),
+        ("requirements.in", "torch==2.4.0\n", "2.4.0"),
+        ("constraints.txt", "torch==2.4.0\n", "2.4.0"),
         ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.6.0"\nsource = {}\n', "2.6.0"),
         ("poetry.lock", '[[package]]\nname = "torch"\nversion = "2.3.1+cpu"\n', "2.3.1"),
         ("Pipfile.lock", '{"default": {"torch": {"hashes": ["a"], "version": "==2.2.2"}}}', "2.2.2"),
@@ -154,6 +160,26 @@ def test_a_declared_bound_counts_before_the_lock_file(project: Path) -> None:
     (project / "uv.lock").write_text('name = "torch"\nversion = "2.9.0"\n')
     found = target.detect(project)
     assert (found.lower, found.origin) == (Version("1.13.0"), str(project / "pyproject.toml"))
+
+
+@pytest.mark.parametrize(
+    ("pins", "upper"),
+    [
+        ({"requirements.txt": "torch==2.3.1\n"}, "2.3.1"),
+        ({"uv.lock": 'name = "torch"\nversion = "2.9.0"\n'}, "2.9.0"),
+        ({"requirements.txt": "torch==2.3.1\n", "environment.yml": "- torch==2.5.1\n"}, "2.5.1"),
+        (
+            {"uv.lock": 'name = "torch"\nversion = "1.7.1"\n'},
+            None,
+        ),  # older than what is declared: left behind
+        ({"requirements.txt": "torch>=2.3\n"}, None),
+    ],
+)
+def test_no_release_is_newer_than_the_pins(project: Path, pins: dict[str, str], upper: str | None) -> None:
+    (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=1.13"]\n')
+    for name, text in pins.items():
+        (project / name).write_text(text)
+    assert bounds(target.detect(project))[1] == upper
 
 
 def test_the_lock_file_pins_what_the_declaration_leaves_open(project: Path) -> None:
@@ -240,3 +266,21 @@ def test_the_installed_release_is_read_from_metadata(tmp_path: Path, monkeypatch
     monkeypatch.setattr("importlib.metadata.version", lambda name: {"torch": "2.13.0+cpu"}[name])
     assert target.installed() == Target.parse("==2.13.0")
     target.installed.cache_clear()
+
+
+@pytest.mark.parametrize("options", [(), ("--isolated",), ("--no-project",), ("--isolated", "--no-project")])
+def test_pins_count_however_a_file_is_checked(project: Path, options: tuple[str, ...]) -> None:
+    (project / "requirements.txt").write_text("torch==2.3.1\n")
+    (project / "src").mkdir()
+    norm = project / "src" / "norm.py"
+    norm.write_text(
+        "import torch\n\n\nclass Norm(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)\n"
+    )
+    arguments = ["check", "--no-cache", "--select", "TL405", *options, str(norm)]
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    assert CliRunner().invoke(command, arguments).exit_code == 0  # it has no `rms_norm`
+    (project / "requirements.txt").write_text("torch==2.5.1\n")
+    target._declared.cache_clear()
+    target._files.cache_clear()
+    assert CliRunner().invoke(command, arguments).exit_code == 1

@@ -188,7 +188,8 @@ def detect(path: Path, package: str = TORCH) -> Target:
 
     The closest directory upwards whose files mention the library decides. A lower bound in a declaration
     counts before a pin in a lock file, since who installs the project need not use the lock; where no
-    declaration sets a bound, the pin counts. The lowest admitted release of all declarations is the target's.
+    declaration sets a bound, the pin counts. The lowest admitted release of all declarations is the target's
+    lower bound; the highest that is pinned, in whichever file, its upper one: with it the program is run.
     Without any declaration it is the installed one, else unknown.
 
     Unreadable or malformed files declare nothing: other tools report them.
@@ -216,6 +217,16 @@ def _declared(directory: Path, package: str) -> Target | None:
 
 
 def _combine(found: tuple[_Declared, ...], package: str) -> Target:
+    declared = _declared_range(found, package)
+    pins = [target.upper for each in found for target in each.ranges if target.lower == target.upper]
+    pinned = max((pin for pin in pins if pin is not None), default=None)
+    if pinned is None or (declared.lower is not None and pinned < declared.lower):
+        return declared
+    upper = pinned if declared.upper is None else min(pinned, declared.upper)
+    return Target(declared.lower, upper, declared.origin)
+
+
+def _declared_range(found: tuple[_Declared, ...], package: str) -> Target:
     for lock in (False, True):
         bounded = [
             (declared, target)
@@ -263,7 +274,7 @@ def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bo
         return _from_setup_cfg(text, package), False
     if name == "setup.py":
         return _from_setup_py(text, package), False
-    if name.startswith("environment"):
+    if name.endswith((".yml", ".yaml")):
         return _from_environment(text, package), False
     return _from_requirements(text, package), False
 
@@ -296,6 +307,9 @@ FILES = (
     "Pipfile",
     "environment.yml",
     "environment.yaml",
+    "conda.yml",
+    "conda.yaml",
+    "cog.yaml",
     "uv.lock",
     "poetry.lock",
     "pdm.lock",
@@ -303,7 +317,16 @@ FILES = (
     "Pipfile.lock",
     "conda-lock.yml",
 )
-"""The files that may declare dependencies, besides requirements files."""
+"""The files that may declare dependencies, besides those of ``PATTERNS``."""
+
+PATTERNS = (
+    "requirements*.txt",
+    "requirements*.in",
+    "requirements/*.txt",
+    "requirements/*.in",
+    "constraints*.txt",
+)
+"""Globs of requirements files, relative to a directory of the project."""
 
 
 def _candidates(directory: Path) -> Iterator[Path]:
@@ -312,8 +335,8 @@ def _candidates(directory: Path) -> Iterator[Path]:
         if is_file(path):
             yield path
     try:
-        yield from sorted(path for path in directory.glob("requirements*.txt") if is_file(path))
-        yield from sorted(path for path in directory.glob("requirements/*.txt") if is_file(path))
+        for pattern in PATTERNS:
+            yield from sorted(path for path in directory.glob(pattern) if is_file(path))
     except OSError:
         return
 

@@ -18,8 +18,8 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     SHAPE_WAITS,
-    after_a_decision,
     after_a_wait,
+    before_a_wait,
     indexed_by_number,
     mask_of,
     shape_wait,
@@ -81,7 +81,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     `x.masked_fill_(mask, 0)`; it is unsafe, because a mask with fewer dimensions than `x` is laid along the
     first dimensions by the one and along the last by the other. The other operations have no fix.
 
-    Of several tensors that are cut one behind the other only the first is reported: the host has waited then.
+    Of several waits one behind the other, with no model to run in between, only the first is reported: once
+    the host has waited, the device has nothing left to do. Where the next statement reads a number or copies
+    to the host, that is the wait that counts (see TL202, TL203, TL205).
     Where a loop writes each result to a file, a slice is a note. In compiled code TL513 speaks instead.
 
     ## References
@@ -91,7 +93,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or after_a_decision(module, node) or graph_break(module, node):
+    if hot is None or after_a_wait(module, node) or graph_break(module, node):
+        return
+    if before_a_wait(module, node):
         return
     related = trail(hot)
     if isinstance(node, cst.Call):
@@ -104,8 +108,6 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         return
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
-        if after_a_wait(module, node):
-            return
         number = indexed_by_number(module, node)
         message = "where this slice begins or ends is on the device: the host waits for it"
         if number is not None:

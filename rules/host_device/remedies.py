@@ -46,6 +46,41 @@ def step_of(module: Module, call: cst.Call) -> str:
     return f".{call.func.attr.value}({', '.join(given)})"
 
 
+def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> str:
+    """The steps that bring ``tensor`` to the host by way of ``call``: ``.cpu().item()``, ``.cpu().numpy()``.
+
+    That is what goes with the step if the tensor stays on the device: without a copy no array can be made.
+    """
+    if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
+        return step_of(module, call)
+    last = call
+    while (following := _next_step(module, last)) is not None:
+        last = following
+        if isinstance(last.func, cst.Attribute) and last.func.attr.value == "numpy":
+            call = last
+    before, code = inline(module, tensor), inline(module, call)
+    steps = code.removeprefix(before)
+    return steps if code != "…" and steps.startswith(".") and steps != code else step_of(module, call)
+
+
+def _next_step(module: Module, call: cst.Call) -> cst.Call | None:
+    """``x.cpu().detach()`` for ``x.cpu()``."""
+    attribute = module.tree.parent(call)
+    outer = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+    return outer if isinstance(outer, cst.Call) and outer.func is attribute else None
+
+
+def packs_sequences(module: Module, receiver: cst.Call) -> bool:
+    """Whether a call packs padded sequences, which takes their lengths from host memory alone."""
+    return module.qualified(receiver.func) == "torch.nn.utils.rnn.pack_padded_sequence"
+
+
+LENGTHS_FOR_PACKING = (
+    "Keep the lengths in host memory when the batch is moved, and give those to `pack_padded_sequence(…)`"
+)
+"""What to do with a copy of lengths that ``packs_sequences`` gets."""
+
+
 def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
     """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
     spelling = module.names.spelling("torch.where", at)

@@ -32,7 +32,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. The rule ignores an
     explicit `pin_memory=False`, which is a deliberate choice: pinned memory may be scarce, or pinning may
     fail on the batches. It also ignores loaders whose batches are only moved as copies
-    (`torch.cat(parts).to(device)`), since a copy is not pinned.
+    (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
+    need none (see TL101): there the training process itself would pin each batch, between two steps.
 
     ## Why is this bad?
 
@@ -80,6 +81,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
         return
+    if loaders.workers(call) == 0 and loaders.idle_workers(call):
+        return  # It would be the training process that copies the batch once more.
     asked_for = loaders.pinning_asked_for
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"

@@ -11,7 +11,7 @@ from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, Formula, activation
 from torchlint.semantics.algebra import argument, one_line, removable
-from torchlint.semantics.compilation import compiled
+from torchlint.semantics.compilation import compiled, scripted
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
@@ -45,8 +45,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     Finds hand-written GELU (with `erf` or `tanh`), SiLU (`x * sigmoid(x)`), hard swish and Mish, with the
     factors in any order and with or without names for intermediate results. The quick GELU
     (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled. The
-    rule ignores fallbacks for older releases (in `except ImportError`, or behind `hasattr`), and code that
-    documents that it avoids the function.
+    rule ignores fallbacks for older releases (in `except ImportError`, or behind `hasattr`), code that
+    documents that it avoids the function, and functions compiled with `torch.jit.script`, which fuses the
+    operations.
 
     ## Why is this bad?
 
@@ -88,6 +89,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
             return
     found = activation(module, node)
     if found is None or ReleaseChecks.of(module).over(node) or _differentiates(module, node):
+        return
+    if scripted(module, node):
         return
     title = _TITLES[found.formula]
     if found.function is None:

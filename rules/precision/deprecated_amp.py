@@ -93,7 +93,8 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
             node,
             f"`{row.symbol}` is deprecated since torch 2.4; use `{new}` with `{row.adds}`",
             fix=make(module, f"Use `{new}`", edits),
-            remedy=f"Use `{new}` with `{row.adds}`",
+            # Whoever asks for the type asks for that of the old name.
+            remedy=f"Use `{new}` with `{row.adds}`, wherever the file has the old name",
         )
 
 

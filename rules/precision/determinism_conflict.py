@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.module import Module
 
 from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
@@ -50,7 +51,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     torch.backends.cudnn.benchmark = True
     ```
 
-    Or, if every run has to give the same results:
+    Or, if every run has to give the same results (if only with a seed: `benchmark = seed is None`):
 
     ```python
     torch.backends.cudnn.deterministic = True
@@ -70,6 +71,9 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     if conflict is None:
         return
     search, repeatable = conflict
+    remedy, given = None, _only_if_given(module, repeatable.node, search.node)
+    if given is not None:
+        remedy = f"Autotune only where results may differ: `benchmark = {module.source(given)} is None`"
     if repeatable.switch == DETERMINISTIC_ALGORITHMS:
         asked = "`use_deterministic_algorithms`"
     else:
@@ -77,7 +81,21 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     yield Finding(
         search.node,
         f"`benchmark` may pick a different algorithm in each run, which defeats {asked}",
+        remedy=remedy,
         related=((repeatable.node, "deterministic results are requested here"),)
         if search.block is None
         else (),
     )
+
+
+def _only_if_given(module: Module, repeatable: cst.CSTNode, search: cst.CSTNode) -> cst.BaseExpression | None:
+    """``args.seed``, where results are asked to be repeatable in ``if args.seed is not None:`` alone."""
+    searched = {guard.test for guard in guards(module, search)}
+    for guard in guards(module, repeatable):
+        match guard.test:
+            case cst.Comparison(
+                left=given,
+                comparisons=[cst.ComparisonTarget(cst.Is() | cst.IsNot() as operator, cst.Name("None"))],
+            ) if guard.holds is isinstance(operator, cst.IsNot) and guard.test not in searched:
+                return given
+    return None

@@ -15,6 +15,8 @@ from torchlint.semantics.upgrading import GIVEN_UP, last_part, root_of, upgrade_
 from torchlint.syntax import alike
 from torchlint.target import TORCH
 
+from .spectra import of_call
+
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
@@ -43,7 +45,7 @@ def uses_of_given_up(
         # That torch is tried to be imported says nothing of what torch has.
         parts = [each for each in module.bindings(root_of(node)) if each.imported != row.package]
         if not any(ReleaseChecks.of(module).tries(binding.node, broadly=True) for binding in parts):
-            yield node, row
+            yield node, of_call(module, node, row)
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
         if not isinstance(alias.name, cst.Name) or alias.name.value not in GIVEN_UP:
@@ -55,7 +57,7 @@ def uses_of_given_up(
         reads = module.uses(binding)
         for read in reads:
             if upgrade_at(module, read) is row:
-                yield read, row
+                yield read, of_call(module, read, row)
         if not reads:
             yield alias, row
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
@@ -51,44 +52,32 @@ _HANDING_ON = frozenset(
         "itertools.chain",
     }
 )
-# What ``__getitem__`` may call and still only pick a row.
-_CHEAP_FUNCTIONS = frozenset(
-    {
-        "builtins.len",
-        "builtins.int",
-        "builtins.float",
-        "builtins.str",
-        "builtins.dict",
-        "builtins.tuple",
-        "builtins.list",
-        "builtins.isinstance",
-        "builtins.slice",
-        "torch.tensor",
-        "torch.as_tensor",
-        "torch.from_numpy",
-        "torch.is_tensor",
-        "torch.FloatTensor",
-        "torch.LongTensor",
-        "torch.Tensor",
-        "numpy.array",
-        "numpy.asarray",
-    }
+# What ``__getitem__`` may call and still only pick a row, or put a few together.
+_CHEAP_FUNCTIONS = listed(
+    "builtins.",
+    "bool dict float int isinstance len list max min range slice str super tuple",
 )
-_CHEAP_METHODS = frozenset(
-    {
-        "float",
-        "long",
-        "int",
-        "clone",
-        "tolist",
-        "item",
-        "astype",
-        "items",
-        "squeeze",
-        "unsqueeze",
-        "view",
-        "detach",
-    }
+_CHEAP_FUNCTIONS |= listed(
+    "torch.",
+    """
+    FloatTensor LongTensor Tensor arange as_tensor cat clamp concat empty flatten from_numpy full
+    is_tensor nn.functional.one_hot nn.functional.pad ones ones_like squeeze stack tensor unsqueeze
+    zeros zeros_like
+    """,
+)
+_CHEAP_FUNCTIONS |= listed(
+    "numpy.",
+    """
+    arange array asarray ascontiguousarray concatenate expand_dims float32 float64 int32 int64 ones squeeze
+    stack transpose zeros
+    """,
+)
+_CHEAP_METHODS = listed(
+    "",
+    """
+    append astype bool clone contiguous copy detach expand flatten float get int item items keys long
+    numpy permute reshape squeeze t to to_numpy tolist transpose type unsqueeze values view
+    """,
 )
 _PLAIN_METHODS = frozenset(
     {
@@ -154,6 +143,9 @@ _PLAIN_SOURCES = frozenset(
 )
 
 
+_LITERALS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Integer, cst.Float)
+
+
 class Datasets(Part):
     """The datasets of one file."""
 
@@ -164,6 +156,18 @@ class Datasets(Part):
     def in_memory(self, node: cst.BaseExpression) -> bool:
         """Whether the data is there already, so that fetching an item is only picking a row."""
         return some(self._rows_only(node))
+
+    def has_few_items(self, node: cst.BaseExpression) -> bool:
+        """Whether a dataset is made of texts or numbers that are written out in the file, one by one."""
+        made = self.made(node)
+        given = [argument.value for argument in made.args] if isinstance(made, cst.Call) else [made]
+        displays = (self.made(each) for each in given if each is not None)
+        return any(
+            isinstance(display, (cst.List, cst.Tuple))
+            and bool(display.elements)
+            and all(isinstance(element.value, _LITERALS) for element in display.elements)
+            for display in displays
+        )
 
     @traced(Through.RETURNS)
     def _rows_only(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
@@ -187,9 +191,14 @@ class Datasets(Part):
         method = info.method("__getitem__")
         if method is None or info.inherits(_ITERABLE):
             return False
+        return self._picks(method, {definition})
+
+    def _picks(self, function: cst.FunctionDef, seen: set[cst.CSTNode]) -> bool:
+        """Whether a method only picks rows, itself and by what it calls; each definition is gone to once."""
+        seen.add(function)
         return all(
-            self._is_cheap(node) if isinstance(node, cst.Call) else not self._asks_dataset(node)
-            for node in self.tree.descendants(method.body)
+            self._is_cheap(node, seen) if isinstance(node, cst.Call) else not self._asks_dataset(node)
+            for node in self.tree.descendants(function.body)
             if isinstance(node, (cst.Call, cst.Subscript))
         )
 
@@ -202,10 +211,13 @@ class Datasets(Part):
             named = ends(last_name(owner), Role.DATASET)
         return named and self.module.value(owner).kind in (Kind.DATASET, Kind.UNKNOWN)
 
-    def _is_cheap(self, call: cst.Call) -> bool:
+    def _is_cheap(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
         name = self.module.qualified(call.func)
         if name is not None:
             return name in _CHEAP_FUNCTIONS
+        callee = self.module.callee(call)
+        if isinstance(callee, cst.FunctionDef):
+            return callee in seen or self._picks(callee, seen)
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHEAP_METHODS
 
     def on_accelerator(self, node: cst.BaseExpression) -> bool:

@@ -619,6 +619,8 @@ class Library:
             base = self._value(func.value)
             if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
                 return self.method_call(TENSOR.on(base.device), attr, node)
+            if attr in ("cuda", "to") and base.kind is Kind.OBJECT and runs_elsewhere(base.cls or ""):
+                return base  # sent to a device, it is what it was
             if attr in ("cuda", "xpu"):
                 return UNKNOWN._replace(device=Device.ACCELERATOR)
             if attr == "to" and node.args:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.api.families import is_training_arguments
+from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.contexts import is_test
@@ -34,6 +34,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
@@ -85,13 +86,19 @@ _COUNTS = frozenset(
 )
 
 
+# Functions that ask something of a loader, and iterate nothing.
+_ASKING = frozenset(
+    f"builtins.{name}" for name in ("len", "print", "type", "isinstance", "repr", "str", "id")
+)
+
+
 class Destination(enum.Enum):
     """Where the batches of a loader go."""
 
     ACCELERATOR = "accelerator"
     """Some part of a batch is moved to an accelerator."""
     HOST = "host"
-    """The loops over it are known, and nothing in them moves a batch."""
+    """The loops over it are known, if there are any, and nothing in them moves a batch."""
     SAMPLE = "sample"
     """It is only asked for single batches, outside of loops."""
     ELSEWHERE = "elsewhere"
@@ -267,6 +274,10 @@ class Loaders(Part):
         node = self.dataset(call)
         return node is not None and self.data.in_memory(node)
 
+    def _of_few_items(self, call: cst.Call) -> bool:
+        node = self.dataset(call)
+        return node is not None and self.data.has_few_items(node)
+
     def on_accelerator(self, call: cst.Call) -> bool:
         """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
         collate = self.module.argument(call, "collate_fn").node
@@ -316,6 +327,7 @@ class Loaders(Part):
         """Whether worker processes would have nothing to do, or could not do it."""
         return (
             self.in_memory(call)
+            or self._of_few_items(call)
             or self.on_accelerator(call)
             or self._ignores_workers(call)
             or self.yields_raw_items(call)
@@ -631,9 +643,26 @@ class Loaders(Part):
         if any(call in each._moved_on for each in self._movers):
             return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
-            return Destination.ELSEWHERE
+            return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
         escaped = any(each._escapes(name) for each in self._users for name in each._named.get(call, ()))
         return Destination.ELSEWHERE if escaped else Destination.HOST
+
+    @remembered
+    def _given_to_others(self, call: cst.Call) -> bool:
+        """Whether code that is not seen may iterate a loader that no loop of the program goes over."""
+        if self.module.base_constructed(call) is not None or self._may_be_imported(call):
+            return True
+        return bool(verdicts(self.module, call, _goes_out_of_sight))
+
+    def _may_be_imported(self, call: cst.Call) -> bool:
+        """Whether a loader is a variable of a module that only other files can be meant to use."""
+        return self.module.function(call) is None and not (
+            self.module.in_notebook or self._loops_over_loaders or imported_by_nobody(self.module)
+        )
+
+    @cached_property
+    def _loops_over_loaders(self) -> bool:
+        return any(each._looped_over for each in self._users)
 
     @cached_property
     def _users(self) -> list[Loaders]:
@@ -767,7 +796,9 @@ class Loaders(Part):
         assert isinstance(call, cst.Call)
         dotted = self.module.qualified(call.func)
         if dotted is not None:
-            return not dotted.startswith(("builtins.", "torch.", "numpy.")) or dotted.startswith("torch.cuda")
+            if dotted.startswith(("builtins.", "torch.", "torchvision.utils.")):
+                return dotted.startswith("torch.cuda")
+            return dotted.partition(".")[0] not in HOST_PACKAGES
         if self.module.callee(call) is not None:
             return self.module.leads_outside(call)
         callee = self.module.value(call.func)
@@ -803,13 +834,13 @@ class Loaders(Part):
 
     def _is_host_method(self, call: cst.Call) -> bool:
         func = call.func
-        return isinstance(func, cst.Attribute) and func.attr.value in (
-            "append",
-            "extend",
-            "add",
-            "add_",
-            "copy_",
-        )
+        if not isinstance(func, cst.Attribute):
+            return False
+        if func.attr.value in ("append", "extend", "add", "add_", "copy_"):
+            return True
+        made = self.data.made(func.value)
+        dotted = self.module.qualified(made.func) if isinstance(made, cst.Call) else None
+        return dotted is not None and dotted.partition(".")[0] in HOST_PACKAGES
 
     # ------------------------------------------------------------------ trails back
 
@@ -970,6 +1001,26 @@ class Loaders(Part):
             isinstance(b, cst.IfExp) and Kind.NONE in {self.module.value(x).kind for x in (b.body, b.orelse)}
             for b in branches
         )
+
+
+def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use gives a loader to code that this file does not show."""
+    match use.kind:
+        case UseKind.ARGUMENT if module.qualified(use.call.func) in _ASKING:
+            return ()
+        case UseKind.ARGUMENT:
+            return ONWARD if module.callee(use.call) is not None else True
+        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.TESTED | UseKind.FORMATTED | UseKind.COMPARED:
+            return ()
+        case UseKind.DISCARDED:
+            return ()
+        case UseKind.ELSEWHERE if isinstance(use.by, (cst.Return, cst.Lambda)):
+            function = module.function(use.node)
+            return () if function is not None and module.callers(function) else True
+        case UseKind.ELSEWHERE | UseKind.ITERATED | UseKind.YIELDED | UseKind.SET | UseKind.OTHER:
+            return True
+        case _:
+            return ONWARD
 
 
 def _waits(module: Module, call: cst.Call) -> bool | None:

@@ -592,19 +592,63 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
     return None
 
 
-def after_a_wait(module: Module, node: cst.Subscript) -> bool:
+def after_a_wait(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the host has waited shortly before ``node``, with no model and no gradients in between.
 
-    Batches are cut to the longest of their samples tensor by tensor: the first cut waits for the device, as
-    does the ``max(lengths)`` in front of it, or the ``if`` that asks whether there is anything to cut.
+    Of a group of waits only the first costs: the queue is empty then. Batches are cut to the longest of their
+    samples tensor by tensor; the first cut waits for the device, as does the ``max(lengths)`` in front of it,
+    or the ``if`` that asks whether there is anything to cut.
     """
-    if after_a_decision(module, node):
-        return True
+    return after_a_decision(module, node) or _waited_before(module, module.tree.statement(node), node)
+
+
+def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the host reads something back right behind ``node``, in the same statement or in the next one.
+
+    It waits there for all that was queued, so that it gains nothing by not waiting for ``node``: a selection
+    is copied to the host, a place is turned into a number.
+    """
     tree = module.tree
     statement = tree.statement(node)
+    for outer in tree.ancestors(node):
+        if outer is statement:
+            break
+        if isinstance(outer, cst.Call) and _reads_back(module, outer):
+            return True
     block = tree.parent(statement)
-    if _waits_in(module, statement, node):
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or places.computes(module, statement):
+        return False
+    following = block.body[tree.position(statement) + 1 :][:1]
+    return any(_begins_with_reading(module, other) for other in following)
+
+
+def _begins_with_reading(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a statement reads something back before it gives the device anything to do."""
+    first: cst.CSTNode = statement
+    match statement:
+        case cst.If(test=test) | cst.While(test=test):
+            if any(asks_device(module, test)):
+                return True
+            first = test
+        case cst.For(iter=iterable):
+            first = iterable
+        case cst.BaseCompoundStatement():
+            return False
+    if places.computes(module, first):
+        return False
+    calls = module.tree.within(first, module.tree.nodes(cst.Call))
+    return any(_reads_back(module, call) for call in calls)
+
+
+def _reads_back(module: Module, call: cst.Call) -> bool:
+    return conversion(module, call) is not None or host_copy(module, call) is not None
+
+
+def _waited_before(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
+    """Whether the host has waited when it comes to a statement, or to ``end`` in it."""
+    if _waits_in(module, statement, end):
         return True
+    block = module.tree.parent(statement)
     if not isinstance(block, (cst.IndentedBlock, cst.Module)) or places.computes(module, statement):
         return False
 
@@ -620,24 +664,50 @@ def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
 
 
 def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
-    """Whether a statement surely waits for a size, in front of ``end`` if that is given."""
+    """Whether a statement surely waits, in front of ``end`` if that is given, and runs no model behind it."""
     if isinstance(statement, cst.BaseCompoundStatement):
-        return False  # what stands in a branch or loop may not have run
+        # What stands in a branch or loop may not have run; what decides on the branch has.
+        decided = isinstance(statement, cst.If) and end is None and any(asks_device(module, statement.test))
+        return decided and not places.computes(module, statement)
+    around = set(module.tree.ancestors(end)) if end is not None else ()
     for part in module.tree.descendants(statement):
         if part is end:
             return False
-        if _waits_to_cut(module, part):
-            return True
+        # What is around the end is evaluated behind it.
+        if part not in around and _surely_waits(module, part):
+            return end is not None or _runs_nothing_after(module, statement, part)
     return False
 
 
-def _waits_to_cut(module: Module, part: cst.CSTNode) -> bool:
-    """Whether an expression reads what tensors are cut by: a slice, an item, ``max(lengths)``, ``int(n)``."""
+def _runs_nothing_after(module: Module, statement: cst.CSTNode, wait: cst.CSTNode) -> bool:
+    """Whether a statement that waits gives the device no model to run behind the wait."""
+    return not places.computes(module, statement) or places.computes(module, wait)
+
+
+def _surely_waits(module: Module, part: cst.CSTNode) -> bool:
+    """Whether an expression waits whenever it is evaluated: for a number, a size, or a copy to the host."""
     if isinstance(part, cst.Subscript):
-        return _sliced_by(module, part) or indexed_by_number(module, part) is not None
+        return shape_wait(module, part) and not _fills_by_mask(module, part)
+    if isinstance(part, cst.Assert):
+        return any(asks_device(module, part.test))
     if not isinstance(part, cst.Call):
         return False
-    return conversion(module, part) is not None or asking_function(module, part) not in (None, "builtins.sum")
+    return (
+        conversion(module, part) is not None
+        or asking_function(module, part) not in (None, "builtins.sum")
+        or host_copy(module, part) is not None
+        or shape_wait(module, part)
+        or explicit_wait(module, part)
+    )
+
+
+def _fills_by_mask(module: Module, node: cst.Subscript) -> bool:
+    """``x[mask] = 0``, which needs no size."""
+    target = module.tree.parent(node)
+    statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(statement, cst.Assign) or mask_of(module, node) is None:
+        return False
+    return module.value(statement.value).kind in (Kind.NUMBER, Kind.BOOL)
 
 
 # What these functions are given in place of a size that they would look for themselves, they read.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.families import HOST_ALGORITHMS, WRITERS
+from torchlint.semantics.api.families import HOST_ALGORITHMS, HOST_PACKAGES, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -364,26 +364,6 @@ class Effect(enum.IntEnum):
     NONE = 2
 
 
-# Namespaces whose functions want host values and raise when given a tensor on the device.
-_HOST_PACKAGES = frozenset(
-    [
-        "numpy",
-        "json",
-        "pandas",
-        "matplotlib",
-        "seaborn",
-        "scipy",
-        "sklearn",
-        "statistics",
-        "csv",
-        "yaml",
-        "cv2",
-        "PIL",
-        "plotly",
-        "collections",
-        "heapq",
-    ]
-)
 _HOST_METHODS = frozenset(
     [
         "plot",
@@ -508,7 +488,7 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
         return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
     if package == "math":
         return Effect.BREAKS if many else Effect.NONE
-    if qualified is not None and qualified.split(".")[0] in _HOST_PACKAGES:
+    if qualified is not None and qualified.split(".")[0] in HOST_PACKAGES:
         return Effect.BREAKS
     if qualified in ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"):
         # Of a tensor, `torch.tensor` warns; of a list of them it makes one.
@@ -611,7 +591,7 @@ def _is_for_host(module: Module, display: cst.CSTNode) -> bool:
         node = module.tree.parent(node)
     call = module.tree.parent(node) if isinstance(node, cst.Arg) else None
     name = module.qualified(call.func) if isinstance(call, cst.Call) else None
-    return (name or "").split(".")[0] in _HOST_PACKAGES
+    return (name or "").split(".")[0] in HOST_PACKAGES
 
 
 def _in_comparison(module: Module, comparison: cst.Comparison) -> Effect:

@@ -161,4 +161,4 @@ def watched() -> Iterator[str]:
     """Globs of the files on which findings depend: those of projects, and those that settings are from."""
     yield from (f"**/{pattern}" for pattern in INCLUDED)
     yield from (f"**/{name}" for name in dict.fromkeys((*config.FILE_NAMES, *target.FILES)))
-    yield from ("**/requirements*.txt", "**/requirements/*.txt", "**/.gitignore", "**/.ignore")
+    yield from (f"**/{pattern}" for pattern in (*target.PATTERNS, ".gitignore", ".ignore"))

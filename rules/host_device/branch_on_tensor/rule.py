@@ -13,6 +13,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
@@ -27,6 +28,7 @@ from ..remedies import (
     tight,
 )
 from .checks import Check, check_of
+from .numbers import gone_through, takes_number
 
 
 @rule(
@@ -61,8 +63,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     ## Why is this bad?
 
     Python must know the answer before it can go on, so the host waits until the device has finished
-    everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
-    nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph breaks.
+    everything queued so far. That costs what the host could have done meanwhile, such as to prepare the next
+    batch or to queue the backward pass. `any()`, `max()` and their like ask once for every element (`sum()`
+    asks nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph
+    breaks.
 
     ## Example
 
@@ -113,10 +117,11 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
         if hot is not None:
-            message = (
-                f"Python needs this tensor to decide, and the host waits for it {when(module, hot)}; "
-                "decide on the device (`torch.where`) or check later"
-            )
+            instead = "decide on the device (`torch.where`) or check later"
+            if gone_through(module, tensor) is not None:
+                instead = "copy all of it once, before the loop"
+            often = when(module, hot)
+            message = f"Python needs this tensor to decide, and the host waits for it {often}; {instead}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
             yield Finding(tensor, message, related=trail(hot), remedy=remedy)
 
@@ -124,6 +129,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
     """What to write in place of a decision, by its form and by what makes the place hot."""
     counted = not runs_as_function(hot) and not hot.path
+    items = gone_through(module, tensor)
+    if items is not None:
+        return f"Copy it to the host once, before the loop, and go by that: `{tight(module, items)}.tolist()`"
     if isinstance(node, cst.Assert):
         if counted:
             return f"Check it every 100 steps, {now_and_then(module, hot)}"
@@ -213,7 +221,12 @@ def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
     if function in ("max", "min") and len(call.args) > 1:
         return f"builtin `{function}()` compares in Python, and the host waits for the device {often}"
     if package == "builtins":
-        return f"builtin `{function}()` asks the device about each element {often}; use the function of torch"
+        if sum(arg.keyword is None for arg in call.args) > 1:
+            return f"builtin `{function}()` compares in Python, and the host waits for the device {often}"
+        instead = "use the function of torch"
+        if True in verdicts(module, call, takes_number):
+            instead = "read it once"
+        return f"builtin `{function}()` asks the device about each element {often}; {instead}"
     spelt = module.source(call.func)
     return f"`{spelt}` compares tensors one by one, and the host waits for each {often}; stack them first"
 
@@ -247,7 +260,10 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
     items = call.func.value if name.startswith("list.") and isinstance(call.func, cst.Attribute) else None
     if items is None and given and module.value(given[0]).tensorlike:
         if function in _OF_ITEMS:
-            return f"Ask once, on the device: `{_OF_ITEMS[function].format(tight(module, given[0]))}`"
+            code = _OF_ITEMS[function].format(tight(module, given[0]))
+            if True in verdicts(module, call, takes_number):
+                return f"Read it once, as a number: `int({code})`"
+            return f"Ask once, on the device: `{code}`"
         return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
     return "Stack the tensors, `torch.stack(…)`, and use what torch has for the whole"
 

@@ -1,11 +1,14 @@
 """A classifier is trained, and the running loss is read back after every batch.
 
 One step trains on four batches. The batches are on the device already, so that nothing else makes the host
-wait.
+wait. What a wait costs is what the host could do meanwhile: where it draws the noise for the next batch, as a
+loader without workers does, that happens beside the device or behind it.
 
-- small: 64 samples, layers 128 wide; launching the kernels takes longer than running them
-- medium: 1024 samples, layers 1024 wide; host and device take about as long
-- large: 2048 samples, layers 4096 wide; the device is busy all the time
+- small: 64 samples, layers 128 wide; launching the kernels takes longer than running them, so that the device
+  is done whenever the host asks
+- medium: 2048 samples, layers 4096 wide; the host draws a million numbers for each batch, which takes about
+  as long as the device needs for one
+- large: 2048 samples, layers 4096 wide; the device is busy all the time, and the host has nothing to do
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import torch
 from torch import nn
 
 ROUNDED = "the total is a float32 tensor instead of a Python float"
-SIZES = {"small": (64, 128), "medium": (1024, 1024), "large": (2048, 4096)}
+SIZES = {"small": (64, 128, 0), "medium": (2048, 4096, 1 << 20), "large": (2048, 4096, 0)}
 BATCHES = 4
 CLASSES = 10
 
@@ -26,11 +29,12 @@ class State:
     batches: list[tuple[torch.Tensor, torch.Tensor]]
     model: nn.Module
     optimizer: torch.optim.Optimizer
+    noise: torch.Tensor
     device: str
 
 
 def setup(device: str = "cuda", size: str = "small") -> State:
-    samples, width = SIZES[size]
+    samples, width, drawn = SIZES[size]
     batches = [
         (torch.randn(samples, width, device=device), torch.randint(CLASSES, (samples,), device=device))
         for _ in range(BATCHES)
@@ -39,7 +43,7 @@ def setup(device: str = "cuda", size: str = "small") -> State:
         nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES)
     ).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    return State(batches, model, optimizer, device)
+    return State(batches, model, optimizer, torch.empty(drawn), device)
 
 
 def train(state: State) -> float | torch.Tensor:
@@ -51,6 +55,7 @@ def train(state: State) -> float | torch.Tensor:
         loss.backward()
         state.optimizer.step()
         total += loss.item()
+        state.noise.normal_()
     return total / len(state.batches)
 
 

@@ -41,13 +41,15 @@ from torchlint.semantics.usage import (
 )
 
 from ..remedies import (
+    LENGTHS_FOR_PACKING,
     as_spelt,
     in_forward,
     inline,
     now_and_then,
+    packs_sequences,
     runs_as_function,
     shown,
-    step_of,
+    steps_to_host,
     without_graph,
 )
 from ..roundtrips import returns_to_device
@@ -127,6 +129,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, after the loop"
     else:
         message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
+    if handed_to(module, call, packs_sequences):
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
+        return
     purpose = (
         stored_by_writer(module, call)
         or shared_with_processes(module, call)
@@ -177,7 +182,9 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        return f"Remove `{step_of(module, call)}` and compute on the device"
+        steps = steps_to_host(module, call, tensor)
+        by = "with the functions of torch" if steps.endswith(".numpy()") else "on the device"
+        return f"Remove `{steps}` and compute {by}"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if isinstance(module.flow.statement(call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"

@@ -20,15 +20,17 @@ from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
 from ..remedies import (
+    LENGTHS_FOR_PACKING,
     as_spelt,
     counter_of,
     decides,
     in_forward,
     inline,
     now_and_then,
+    packs_sequences,
     runs_as_function,
     shown,
-    step_of,
+    steps_to_host,
     without_graph,
 )
 from .accumulation import holds_arrays, keep_on_device
@@ -58,7 +60,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     The accelerator works through a queue while the host runs ahead and fills it. A number can only be read
     when everything queued before it is done, so the host stops, the queue runs dry, and the accelerator
-    idles until the host has filled it again.
+    idles until the host has filled it again. How much that costs depends on what the host could have done
+    meanwhile: much in a loop that waits for many numbers a step, or that prepares batches itself; little for
+    one number at the end of a step in which the host has nothing else to do.
 
     ## Example
 
@@ -128,6 +132,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         )
         yield Finding(call, advice, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
+    if handed_to(module, call, packs_sequences):
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
+        return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
         wanted = wanted or handed_to(module, call, writes_out)
@@ -147,6 +154,13 @@ _TWINS = frozenset(
 )
 
 
+_OF_BUILTINS = {
+    "builtins.max": "torch.maximum",
+    "builtins.min": "torch.minimum",
+    "builtins.round": "torch.round",
+}
+
+
 def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot, wanted: bool) -> str:
     """What to write instead, by what becomes of the number."""
     twin = _of_torch(module, call)
@@ -160,7 +174,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        return f"Remove `{step_of(module, call)}` and compute with the tensor"
+        return f"Remove `{steps_to_host(module, call, tensor)}` and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
@@ -193,7 +207,7 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
     arg = module.tree.parent(call)
     outer = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     chosen = module.qualified(outer.func) if isinstance(outer, cst.Call) else None
-    return {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}.get(chosen or "")
+    return _OF_BUILTINS.get(chosen or "")
 
 
 def _is_key(module: Module, call: cst.Call) -> bool:

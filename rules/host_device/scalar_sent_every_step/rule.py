@@ -133,7 +133,7 @@ def _sent_by_indexing(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         instead = "make it with `device=`"
     if index is None:
         number, what = sent_by_assignment(module, node), "the number"
-        instead = "`index_fill_` hands it to a kernel"
+        instead = "let the device fill it in"
     sent = index or number
     hot = place_of_sending(module, node) if sent is not None else None
     if sent is not None and hot is not None:

@@ -23,8 +23,9 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import (
-    after_a_decision,
     after_a_guard,
+    after_a_wait,
+    before_a_wait,
     conversion,
     waiting_place,
 )
@@ -131,7 +132,7 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
     hot = waiting_place(module, node)
     if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
         return None
-    if after_a_decision(module, node) or after_a_guard(module, node):
+    if after_a_wait(module, node) or after_a_guard(module, node) or before_a_wait(module, node):
         return None
     return None if _stands_in(module, node) else hot
 

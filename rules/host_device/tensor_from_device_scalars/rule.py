@@ -11,7 +11,13 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, waiting_place
+from torchlint.semantics.synchronisation import (
+    after_a_guard,
+    after_a_wait,
+    before_a_wait,
+    may_be_on_device,
+    waiting_place,
+)
 
 from ..remedies import as_spelt, inline, tight
 from .elements import (
@@ -144,7 +150,7 @@ def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
     if not may_be_on_device(module, value):
         return None
     hot = waiting_place(module, call)
-    if hot is None:
+    if hot is None or after_a_wait(module, call) or before_a_wait(module, call):
         return None
     name, often = module.source(call.func), when(module, hot)
     read = f"the tensor given for `{parameter}`" if parameter else "the tensor that it fills in"

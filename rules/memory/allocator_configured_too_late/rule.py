@@ -123,16 +123,24 @@ def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right:
 
 def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
     """The new name where an old release may run; the old one set beside it serves both."""
-    lower = module.target.lower
-    if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
+    target = module.target
+    if setting.variable != COMMON_VARIABLE or target.lower is None or target.at_least("2.9"):
         return
-    if not module.tree.mentions(CUDA_VARIABLE):
+    if module.tree.mentions(CUDA_VARIABLE):
+        return
+    if not target.admits("2.9"):
         yield Finding(
             setting.name,
             f"`{COMMON_VARIABLE}` is ignored before torch 2.9; set `{CUDA_VARIABLE}`",
             fix=_respelt(module, setting.name, COMMON_VARIABLE, CUDA_VARIABLE),
             remedy=f"Set `{CUDA_VARIABLE}`",
-            severity=WARNING if module.target.admits("2.9") else ERROR,
+        )
+    elif target.upper is None:  # else the newest is pinned, and deprecates the old name
+        yield Finding(
+            setting.name,
+            f"`{COMMON_VARIABLE}` is ignored before torch 2.9",
+            remedy=f"Set `{CUDA_VARIABLE}` to the same value for older releases",
+            severity=WARNING,
         )
 
 

@@ -48,8 +48,8 @@ def misaligned_dimension(file: cst.Module, module: Module) -> Iterator[Finding]:
     ## Use instead
 
     ```python
-    self.embedding = nn.Embedding(50304, 768)  # 50257 tokens, padded to a multiple of 64
-    self.lm_head = nn.Linear(768, 50304, bias=False)
+    self.embedding = nn.Embedding(50264, 768)  # 50257 tokens, padded to a multiple of 8
+    self.lm_head = nn.Linear(768, 50264, bias=False)
     ```
 
     ## Fix safety
@@ -64,9 +64,10 @@ def misaligned_dimension(file: cst.Module, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     for one in off_grid(module):
-        remedy = f"Change it to `{one.padded}` wherever this size appears"
+        remedy = f"Change it to `{one.padded}`, here and in the adjacent layers of that size"
         if one.what is What.VOCABULARY:
-            remedy = f"Pad it to `{one.padded}` wherever this size appears"
+            tiled = f", or to `{one.tiled}`, a multiple of 64" if one.tiled != one.padded else ""
+            remedy = f"Pad it to `{one.padded}`{tiled}, in every layer of that size"
             message = (
                 f"a vocabulary of {one.size} is not a multiple of 8, which fast tensor core kernels need; "
                 f"pad it to {one.padded}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 GRID = 8
 """Kernels for tensor cores want sizes that are multiples of this, in half precision."""
 LARGE_GRID = 64
-"""What vocabularies are padded to: whole tiles of the matrix product."""
+"""Whole tiles of the matrix product, to which vocabularies are often padded."""
 _WIDE = 64
 _VOCABULARY = 1024
 
@@ -86,9 +86,13 @@ class OffGrid:
 
     @property
     def padded(self) -> int:
-        """The next size on the grid."""
-        grid = LARGE_GRID if self.what is What.VOCABULARY else GRID
-        return -(-self.size // grid) * grid
+        """The next size on the grid, which is enough."""
+        return -(-self.size // GRID) * GRID
+
+    @property
+    def tiled(self) -> int:
+        """The next size of whole tiles of the matrix product."""
+        return -(-self.size // LARGE_GRID) * LARGE_GRID
 
 
 @dataclass(frozen=True, slots=True)

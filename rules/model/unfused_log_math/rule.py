@@ -38,7 +38,8 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     Each operation is a kernel that writes a tensor to memory, and the result is inaccurate where the first
     operation loses what the second one needs: `softmax` and `sigmoid` underflow to zero and the logarithm
     returns `-inf`, `exp` overflows, `1 + x` rounds a small `x` away. For each pair torch has one function
-    without this problem.
+    without this problem. `log_softmax` over many classes is faster as well. `logsumexp` is not: it subtracts
+    the maximum first, so that it does not overflow.
 
     ## Example
 
@@ -80,10 +81,15 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if fused is not None:
         yield Finding(
             node,
-            f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
+            _WRITTEN_OUT
+            if fused.function == "logsumexp"
+            else f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
             fix=_fix(module, node, fused),
             remedy=f"Call `{fused.function}` where the original input is still available",
         )
+
+
+_WRITTEN_OUT = "`log(sum(exp(x)))` is written out; `logsumexp` is one function, and never overflows"
 
 
 def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:

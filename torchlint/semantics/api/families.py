@@ -208,6 +208,9 @@ _OTHER_RUNTIMES = listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
     "onnxruntime.InferenceSession",
     "faster_whisper.WhisperModel",
     "vllm.LLM",
+    # Their results are annotations and arrays, on the host.
+    "pyannote.audio.Pipeline.from_pretrained",
+    "transformers.pipeline",
 }
 _PACKAGES_OF_OTHER_RUNTIMES = frozenset({"openvino", "xgboost", "lightgbm"})
 _CLASSES_OF_OTHER_RUNTIMES = ("CoreML", "Flax", "Keras", "ONNX", "Onnx", "OpenVINO", "TRT", "TensorRT")
@@ -223,6 +226,12 @@ WRITERS: Final = listed(
     """,
 )
 """What functions and methods are called, in many libraries, that save, draw or write what they are given."""
+
+HOST_PACKAGES: Final = listed(
+    "",
+    "numpy json pandas matplotlib seaborn scipy sklearn statistics csv yaml cv2 PIL plotly collections heapq",
+)
+"""Packages whose functions work on values of the host, and raise for tensors on a device."""
 
 HOST_ALGORITHMS: Final = listed("", "fcluster lapjv linear_sum_assignment linkage")
 """Algorithms that have no counterpart on a device, by whatever import they are had."""

@@ -71,6 +71,9 @@ APPLYING_FUNCTIONS: Final = _words("""
 COMPILERS: Final = _words("torch._dynamo.optimize torch.compile torchdynamo.optimize")
 """Functions that compile the function or module that they are given."""
 
+SCRIPTERS: Final = _words("torch.jit.script torch.jit.script_if_tracing torch.jit.script_method")
+"""Functions by which TorchScript compiles what they are given."""
+
 ITERATION_WRAPPERS: Final = _words("""
     CUDAPrefetcher MpDeviceLoader Progbar ProgressBar chain cycle data_prefetcher enumerate islice
     iter len list log_every notebook_tqdm prefetch prepare progress_bar range reversed take tqdm

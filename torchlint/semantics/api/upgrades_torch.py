@@ -66,10 +66,14 @@ def _linear_algebra() -> tuple[Upgrade, ...]:
                 removed="1.8",
                 replacement=f"torch.fft.{new}",
                 since="1.7",
-                note="which returns complex tensors",
+                note=f"which {does} complex tensors",
                 source=f"{_RELEASES}1.8.0",
             )
-            for name, new in (("rfft", "rfftn"), ("irfft", "irfftn"), ("ifft", "ifftn"))
+            for name, new, does in (
+                ("rfft", "rfftn", "returns"),
+                ("irfft", "irfftn", "takes"),
+                ("ifft", "ifftn", "takes and returns"),
+            )
         ),
     )
 

@@ -17,8 +17,8 @@ MODELS = {
     "self.a = nn.Embedding(99, 300)\nself.b = nn.LSTM(300, 512)": [(300, What.FEATURES, 304)],
     "width = 100\nself.a = nn.Linear(8, width)\nself.b = nn.Linear(width, 8)": [(100, What.FEATURES, 104)],
     "self.a = nn.Embedding(50257, 64)\nself.b = nn.Linear(64, 50257)": [
-        (50257, What.VOCABULARY, 50304),
-        (50257, What.VOCABULARY, 50304),
+        (50257, What.VOCABULARY, 50264),
+        (50257, What.VOCABULARY, 50264),
     ],
     "self.lm_head = nn.Linear(64, 30522)": [(30522, What.VOCABULARY, 30528)],
     "self.a = nn.Linear(10, 500)": [],

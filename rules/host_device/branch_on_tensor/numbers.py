@@ -1,0 +1,71 @@
+"""Where a decision wants numbers of Python: bounds and sizes, and loops over the elements of one tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics import places
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# What takes sizes as numbers, by its last name.
+_SIZED = frozenset(
+    {"arange", "empty", "expand", "full", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "pad"}
+    | {"range", "repeat", "reshape", "view", "zeros"}
+)
+
+
+def takes_number(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use needs a number of Python: the bound of a slice, a size, how often a loop runs."""
+    match use.kind:
+        case UseKind.INDEX:
+            return isinstance(use.part, cst.Slice)
+        case UseKind.ARGUMENT:
+            return last_name(use.call.func) in _SIZED
+        case UseKind.ASSIGNED | UseKind.OPERAND | UseKind.UNPACKED:
+            return ONWARD
+        case _:
+            return False
+
+
+def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The tensor at whose elements a ``for`` loop looks one by one, where it decides by ``tensor``.
+
+    ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``. None if the
+    loop runs a model, or writes to the tensor: a copy made once would not show what it does.
+    """
+    loop = next(iter(module.flow.statement_loops(tensor)), None)
+    if not isinstance(loop, cst.For) or places.computes(module, loop.body):
+        return None
+    counters = _names(module, loop.target)
+    if not isinstance(loop.iter, cst.Call) or module.qualified(loop.iter.func) != "builtins.range":
+        gone = isinstance(loop.target, cst.Name) and bool(_names(module, tensor) & counters)
+        return loop.iter if gone and module.value(loop.iter).kind is Kind.TENSOR else None
+    for part in (tensor, *module.tree.descendants(tensor)):
+        if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
+            continue
+        indices = set[str]().union(*(_names(module, element) for element in part.slice))
+        if indices & counters and module.value(part.value).kind is Kind.TENSOR:
+            return None if _written_in(module, part.value, loop) else part.value
+    return None
+
+
+def _names(module: Module, node: cst.CSTNode) -> set[str]:
+    return {part.value for part in (node, *module.tree.descendants(node)) if isinstance(part, cst.Name)}
+
+
+def _written_in(module: Module, tensor: cst.BaseExpression, loop: cst.For) -> bool:
+    """Whether a loop assigns to a tensor, or to items of it."""
+    name = module.source(tensor)
+    for node in module.tree.descendants(loop.body):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign)):
+            target = node.target.value if isinstance(node.target, cst.Subscript) else node.target
+            if module.source(target) == name:
+                return True
+    return False
