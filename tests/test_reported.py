@@ -407,7 +407,7 @@ def test_a_comment_suppresses_advice() -> None:
 
 
 def test_a_notebook_is_not_to_be_measured() -> None:
-    cells = [
+    cells: list[dict[str, object]] = [
         {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": "program()\n"}
     ]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -32,7 +32,8 @@ def of_call(module: Module, use: cst.CSTNode, row: Upgrade) -> Upgrade:
     name = row.symbol.removeprefix("torch.")
     if name not in ("rfft", "irfft", "ifft") or not isinstance(call, cst.Call) or call.func is not use:
         return row
-    suffix = _SUFFIXES.get(_constant(module, call, "signal_ndim", 1))  # type: ignore[arg-type]
+    dimensions = _constant(module, call, "signal_ndim", 1)
+    suffix = _SUFFIXES.get(dimensions) if isinstance(dimensions, int) else None
     if suffix is None or any(arg.star for arg in call.args):
         return row
     note = _NOTES[name]

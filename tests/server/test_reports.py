@@ -34,4 +34,5 @@ def test_findings_of_low_impact_are_hints(severity: Severity, impact: Impact, sh
     program = Program(URI, source, {None: Text(URI, None)}, source.path)
     _, told = report(found, Places(program, PositionCodec()))
     assert told.severity is types.DiagnosticSeverity[shown]
+    assert told.data is not None
     assert told.data["impact"] == impact.label
