@@ -43,6 +43,7 @@ from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
 from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
+from torchlint.semantics.dimensions import rank
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
@@ -398,6 +399,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "clears": _clears,
     "wraps": _wraps,
     "qualified": lambda module, node: module.qualified(node) or "none",
+    "rank": lambda module, node: str(rank(module, cast(cst.BaseExpression, node))),
+    "memory": lambda module, node: module.value(node).memory.value,
     "kind": lambda module, node: module.value(node).kind.value,
     "device": lambda module, node: module.value(node).device.value,
     "graph": lambda module, node: module.value(node).graph.value,

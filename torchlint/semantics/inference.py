@@ -62,6 +62,7 @@ from torchlint.semantics.values import (
     Device,
     Graph,
     Kind,
+    Memory,
     Value,
     bounded,
     dict_item,
@@ -605,7 +606,8 @@ class Inference:
             kind = Kind.TENSOR if value.device is Device.ACCELERATOR else Kind.BATCH
             return value._replace(kind=kind, part=True)
         if value.kind is Kind.TENSOR:
-            return Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
+            taken = Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
+            return taken.kept_in(value.memory)
         if value.kind is Kind.NDARRAY:
             return value._replace(part=True)
         if value.kind in (Kind.SHAPE, Kind.STRING):
@@ -893,7 +895,8 @@ class Inference:
                 if fact == "tensor":
                     graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
                     dtype = base.dtype if attr in ("T", "mT", "data") else None
-                    return Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+                    taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+                    return taken.kept_in(base.memory) if attr == "data" else taken
                 return self.library.from_fact(fact, (base,))
             case Kind.BATCH:
                 if attr == "device":
@@ -1145,11 +1148,29 @@ class Inference:
             if base.kind is Kind.TENSOR and isinstance(constant, str):
                 return UNKNOWN  # a dictionary, whatever was promised
         if base.tensorlike and base.kind is Kind.TENSOR:
-            taken = self.library.tensor(base, node=node)
+            taken = self.library.tensor(base, node=node).kept_in(self._sliced(base, node))
             return taken if base.dtype is None else taken._replace(dtype=base.dtype)
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
             return base._replace(constant=MISSING)
         return self.element(base, position)
+
+    def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
+        """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
+
+        ``x[:n]`` and ``x[i]`` have none, ``x[:, :n]`` has some, and what indices gather is a new tensor.
+        """
+        first, *others = (element.slice for element in node.slice)
+        for index in (first, *others):
+            if isinstance(index, cst.Index) and self.value(index.value).kind not in (Kind.NUMBER, Kind.NONE):
+                unclear = self.value(index.value).kind is Kind.UNKNOWN
+                return Memory.UNKNOWN if unclear else Memory.PAGEABLE
+        if isinstance(first, cst.Slice) and first.step is not None:
+            return Memory.PAGEABLE if base.memory is Memory.PAGEABLE else Memory.UNKNOWN
+        if not others or base.memory is not Memory.PINNED:
+            return base.memory
+        whole = isinstance(first, cst.Slice) and first.upper is None and first.lower is None
+        cut = all(isinstance(i, cst.Slice) and i.upper is not None for i in others)
+        return Memory.PAGEABLE if whole and cut else Memory.UNKNOWN
 
     def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
         """What a dict has under a key."""
