@@ -1,0 +1,72 @@
+"""Indices that are copied to where the tensor is: lists of numbers, and tensors and arrays of the host.
+
+``x[[2, 1, 0]]`` makes a tensor of the list in host memory and copies it to where ``x`` is. So does ``x[p]``
+with a tensor of the host. The memory is pageable, so the host waits (benchmarks/results/syncs.json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.arrays import array
+from torchlint.semantics.dimensions import rank
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.values import Device, Kind
+
+from ..sending import on_accelerator
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The list of numbers that a tensor on the device is indexed by, if there is one."""
+    for index in _indices(node):
+        if _is_list_of_numbers(module, index):
+            return index if on_accelerator(module, node.value) else None
+    return None
+
+
+def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The tensor or array in host memory that a tensor on the device is indexed by, if there is one."""
+    for index in _indices(node):
+        value = module.value(index)
+        # A tensor without dimensions is read, on the host, and nothing is copied.
+        held = value.kind is Kind.TENSOR and value.device is Device.CPU and bool(rank(module, index))
+        if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
+            return index if on_accelerator(module, node.value) else None
+    return None
+
+
+def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+    return (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
+
+
+def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
+    match index:
+        case cst.List():
+            return bool(index.elements) and all(
+                isinstance(element, cst.Element) and module.value(element.value).kind is Kind.NUMBER
+                for element in index.elements
+            )
+        case cst.Name():
+            bindings = module.bindings(index)
+            return bool(bindings) and all(
+                binding.kind is BindingKind.ASSIGN
+                and not binding.path
+                and isinstance(binding.value, cst.List)
+                and _is_list_of_numbers(module, binding.value)
+                for binding in bindings
+            )
+        case cst.Attribute() | cst.ListComp():
+            value = module.value(index)
+            items = value.elements if value.elements is not None else (value.item,)
+            return (
+                value.kind is Kind.LIST
+                and bool(items)
+                and all(i is not None and i.kind is Kind.NUMBER for i in items)
+            )
+    return False

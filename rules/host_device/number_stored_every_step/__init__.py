@@ -1,0 +1,1 @@
+"""`number-stored-every-step` (TL215): the rule, and what only it asks of the model."""
