@@ -16,7 +16,8 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
 from .factories import factory
-from .sending import exceeds_staging, goes_on, place_of_sending, sent_from_host
+from .sending import goes_on, place_of_sending, sent_from_host
+from .sizes import exceeds_staging
 
 
 @rule(

@@ -6,7 +6,6 @@ A copy from pageable memory makes the host wait until everything that was queued
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-_STAGED = 64 * 1024
-"""Up to how many bytes the driver takes over from pageable memory without a wait."""
-_LARGEST_ITEM = 8
 _PICTURES = ("PIL", "torchvision.transforms")
 
 
@@ -64,10 +60,13 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     What a loader yields is none: whether that is pinned, and moved without a wait, is told of the loader.
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
     """
-    source = _copied_in(module, copy) or _moved(module, copy)
-    if source is None or not accelerated(module) or not _in_host_memory(module, source):
+    if not accelerated(module):
         return None
-    if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
+    source = _copied_in(module, copy)
+    if source is not None:
+        return source if in_host_memory(module, source) else None
+    source = _moved(module, copy)
+    if source is None or made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
         return None
     return None if needless_move(module, copy) is not None else source
 
@@ -86,49 +85,16 @@ def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     # Where a tensor is, is mostly known, and asked before where it goes.
     if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
         return None
-    return transferred(module, copy) if _in_host_memory(module, func.value) else None
+    return transferred(module, copy) if in_host_memory(module, func.value) else None
 
 
-def _in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
+def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tensor that the program keeps in host memory, and not of a loader."""
     value = module.value(node)
     if value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.part:
         return False
     made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
     return value.memory is not Memory.UNKNOWN or made == "torch.from_numpy"
-
-
-def exceeds_staging(module: Module, source: cst.BaseExpression) -> bool | None:
-    """Whether a tensor in pageable memory is larger than what the driver takes over without a wait.
-
-    None where the program does not show the size.
-    """
-    size = _most_bytes(module, source)
-    return None if size is None else size > _STAGED
-
-
-def _most_bytes(module: Module, source: cst.BaseExpression) -> int | None:
-    """At most how many bytes a tensor takes up that is made of so many numbers; None if that is open."""
-    made = module.value(source).origin
-    if not isinstance(made, cst.Call):
-        return None
-    name = (module.qualified(made.func) or "").removeprefix("torch.")
-    if name in ("tensor", "as_tensor", "asarray"):
-        data = module.value(made.args[0].value) if made.args else None
-        if data is None or data.kind in (Kind.NUMBER, Kind.BOOL):
-            return _LARGEST_ITEM if data is not None else None
-        flat = data.elements is not None and all(one.kind is Kind.NUMBER for one in data.elements)
-        return len(data.elements or ()) * _LARGEST_ITEM if flat else None
-    if name not in ("zeros", "ones", "empty", "rand", "randn", "full", "arange"):
-        return None
-    sizes = [module.value(arg.value) for arg in made.args if arg.keyword is None][
-        : 1 if name == "full" else None
-    ]
-    if len(sizes) == 1 and sizes[0].elements is not None:
-        sizes = list(sizes[0].elements)
-    counts = [size.constant for size in sizes]
-    numbers = [count for count in counts if isinstance(count, int)]
-    whole = len(numbers) == len(counts) > 0 and given_as(made, "size", None) is None
-    return math.prod(numbers) * _LARGEST_ITEM if whole and (name != "arange" or len(counts) == 1) else None
 
 
 def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:

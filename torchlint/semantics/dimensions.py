@@ -215,6 +215,8 @@ def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source
     first = next((arg.value for arg in call.args if arg.keyword is None), None)
     if name in _ROWS:
         return 1
+    if name == "eye":
+        return 2
     if name in _OF_SIZES:
         return _count_of_sizes(module, call)
     if name == "full":

@@ -20,7 +20,7 @@ from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
 from ..roundtrips import copied_back_from
 from ..scalar_sent_every_step.scalars import sent_scalar
-from ..sending import exceeds_staging
+from ..sizes import exceeds_staging
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

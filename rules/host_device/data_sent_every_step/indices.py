@@ -16,7 +16,7 @@ from torchlint.semantics.dimensions import rank
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Device, Kind
 
-from ..sending import on_accelerator
+from ..sending import in_host_memory, on_accelerator
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -39,6 +39,17 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
         if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
             return index if on_accelerator(module, node.value) else None
     return None
+
+
+def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The tensor in host memory that is assigned to a slice, or an item, of a tensor on the device."""
+    target = module.tree.parent(node)
+    statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(statement, cst.Assign) or not in_host_memory(module, statement.value):
+        return None
+    if any(module.value(index).kind not in (Kind.NUMBER, Kind.NONE) for index in _indices(node)):
+        return None
+    return statement.value if on_accelerator(module, node.value) else None
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:

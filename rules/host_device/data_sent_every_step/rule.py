@@ -17,7 +17,7 @@ from ..number_stored_every_step.stores import stored_number
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import goes_on, place_of_sending, sent_from_host
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, listed_indices
+from .indices import host_index, listed_indices, stored_tensor
 
 
 @rule(
@@ -116,6 +116,13 @@ _REMEDY = "Copy with `non_blocking=True`, from pinned memory if it is large, or 
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
+    stored = stored_tensor(module, node)
+    hot = place_of_sending(module, node) if stored is not None else None
+    if stored is not None and hot is not None:
+        message = f"the host waits {often(hot)} for this copy to the device"
+        remedy = f"Copy ahead: `{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)`"
+        yield Finding(stored, message, related=trail(hot), remedy=remedy)
+        return
     index = listed_indices(module, node)
     what = "this list of indices" if index is not None else "this index in host memory"
     listed = index is not None
