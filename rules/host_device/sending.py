@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.rules.host_device.factories import factory, takes_no_data
-from torchlint.rules.host_device.repeated_transfer.invariance import needless_move
+from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
@@ -24,8 +24,8 @@ from torchlint.semantics.synchronisation import (
     may_be_on_device,
     waiting_place,
 )
-from torchlint.semantics.transfers import transferred
-from torchlint.semantics.values import Device, Kind, Memory
+from torchlint.semantics.transfers import on_host, transferred
+from torchlint.semantics.values import Device, Kind, Memory, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -108,6 +108,23 @@ def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
     return found is not None and takes_no_data(module, found)
 
 
+def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
+    match node:
+        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
+            return (number, "(1,)") if _is_number(module, number) else None
+        case cst.BinaryOperation(
+            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
+        ):
+            counted = _is_number(module, number) and _is_number(module, count)
+            return (number, f"({module.source(count)},)") if counted else None
+    return (node, "()") if _is_number(module, node) else None
+
+
+def _is_number(module: Module, node: cst.BaseExpression) -> bool:
+    return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
+
+
 def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a tensor that, as far as the file shows, is on an accelerator.
 
@@ -116,9 +133,16 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """
     if not may_be_on_device(module, node) or _moved_then(module, node):
         return False
-    if module.value(node).device is Device.ACCELERATOR:
+    value = module.value(node)
+    if value.device is Device.ACCELERATOR or _is_told_where(module, value):
         return True
     return phase(module, node) is Phase.FORWARD and not imports(module, _PICTURES)
+
+
+def _is_told_where(module: Module, value: Value) -> bool:
+    """Whether a tensor is made with ``device=`` of what is not known to be the CPU."""
+    given = given_as(value.origin, "device", None) if isinstance(value.origin, cst.Call) else None
+    return given is not None and module.value(given).constant is not None and not on_host(module, given)
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:

@@ -25,12 +25,12 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.distributed.parallelism import Parallelism
+from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     legacy_cast,
     legacy_constructor,
     reported_as_move,
 )
-from torchlint.rules.host_device.repeated_transfer.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
 from torchlint.rules.host_device.scalar_sent_every_step.scalars import is_python_number, sent_scalar
 from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one

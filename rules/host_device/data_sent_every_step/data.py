@@ -19,7 +19,7 @@ from torchlint.semantics.transfers import on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
 from ..roundtrips import copied_back_from
-from ..scalar_sent_every_step.scalars import sent_scalar
+from ..sending import single_number
 from ..sizes import exceeds_staging
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY, Kind.SHAPE})
 def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The data of which a call makes a tensor with ``device=`` of an accelerator, if there are several items.
 
-    A single number is told apart (``sent_scalar``), and so are tensors of the device that are read one by
+    A single number is told apart (``single_number``), and so are tensors of the device that are read one by
     one, and what was read from the device just before.
     """
     if not accelerated(module) or any(arg.star for arg in call.args):
@@ -52,7 +52,7 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
     if not copied and not (open_ and _is_tensor(module, call) and not computed_elsewhere(module, data)):
         return None
-    if _holds_device_tensors(value) or sent_scalar(module, call) is not None:
+    if _holds_device_tensors(value) or single_number(module, data) is not None:
         return None
     if copied_back_from(module, call) is not None:
         return None

@@ -13,9 +13,9 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
-from ..number_stored_every_step.stores import stored_number
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import goes_on, place_of_sending, sent_from_host
+from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
 from .indices import host_index, listed_indices, stored_tensor
 

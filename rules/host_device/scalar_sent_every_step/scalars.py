@@ -25,7 +25,7 @@ from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Device, Kind
 
 from ..factories import created_on, factory
-from ..sending import goes_on, on_accelerator, place_of_sending
+from ..sending import goes_on, on_accelerator, place_of_sending, single_number
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -93,7 +93,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     data = call.args[0]
     if data.keyword is not None and data.keyword.value not in ("data", "obj"):
         return None
-    found = _number(module, data.value) if accelerated(module) else None
+    found = single_number(module, data.value) if accelerated(module) else None
     if found is None:
         return None
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -138,23 +138,6 @@ def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "new_tensor":
         return call.func.value
     return None
-
-
-def _number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
-    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
-    match node:
-        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
-            return (number, "(1,)") if _is_number(module, number) else None
-        case cst.BinaryOperation(
-            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
-        ):
-            counted = _is_number(module, number) and _is_number(module, count)
-            return (number, f"({module.source(count)},)") if counted else None
-    return (node, "()") if _is_number(module, node) else None
-
-
-def _is_number(module: Module, node: cst.BaseExpression) -> bool:
-    return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
 
 
 @traced(Through.NOTHING)

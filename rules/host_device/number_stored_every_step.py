@@ -11,8 +11,8 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
-from ..remedies import as_spelt, inline, tight
-from ..sending import on_accelerator, place_of_sending
+from .remedies import as_spelt, inline, tight
+from .sending import on_accelerator, place_of_sending
 from .stores import Store, filled_in_place, stored_number
 
 

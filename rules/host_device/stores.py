@@ -19,7 +19,7 @@ from torchlint.semantics.lexicon import Role, denotes, ends
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind, Value
 
-from ..sending import on_accelerator
+from .sending import on_accelerator
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

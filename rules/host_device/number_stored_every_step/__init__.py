@@ -1,1 +1,0 @@
-"""`number-stored-every-step` (TL215): the rule, and what only it asks of the model."""
