@@ -71,7 +71,7 @@ class Row:
 @lru_cache(maxsize=16)
 def model(program: str) -> Module:
     """The semantic model of a program."""
-    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
     return build(SyntaxTree(program), cast(Settings, settings))
 
 

@@ -119,7 +119,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "sinks", "sources", "throttling"),
+        *("places", "reach", "repetition", "serving", "sinks", "sources", "throttling"),
     ),
 }
 
