@@ -94,6 +94,13 @@ PROGRAMS = {
                 counts = torch.from_numpy(self.counts[:n])
                 print(counts)  #: counts => memory=pageable
 
+        def train(model, loader):
+            for images, labels in loader:
+                scaled = images / 255
+                print(scaled)  #: scaled => memory=unknown
+                print(torch.zeros_like(labels))  #: torch.zeros_like(labels) => memory=unknown
+                print(images[:2])  #: images[:2] => memory=unknown
+
         def ahead(n):
             return torch.tensor([n, 2], pin_memory=True)
 

@@ -1162,7 +1162,7 @@ class Inference:
         first, *others = (element.slice for element in node.slice)
         for index in (first, *others):
             if isinstance(index, cst.Index) and self.value(index.value).kind not in (Kind.NUMBER, Kind.NONE):
-                unclear = self.value(index.value).kind is Kind.UNKNOWN
+                unclear = self.value(index.value).kind is Kind.UNKNOWN or base.memory is Memory.UNKNOWN
                 return Memory.UNKNOWN if unclear else Memory.PAGEABLE
         if isinstance(first, cst.Slice) and first.step is not None:
             return Memory.PAGEABLE if base.memory is Memory.PAGEABLE else Memory.UNKNOWN

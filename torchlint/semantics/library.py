@@ -410,7 +410,7 @@ class Library:
             return made
         if values and (name in _VIEWS or name in _RESHAPING):
             return made.kept_in(_of_view(values[0], name))
-        return made.kept_in(self._allocated(node, dotted, values))
+        return made.kept_in(_new_beside(tensors, self._allocated(node, dotted, values)))
 
     def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
         """What a call gives, where its arguments decide that, one after the other."""
@@ -507,7 +507,10 @@ class Library:
         asked = keywords.get("dtype")
         dtype = asked.cls if asked is not None else _dtype_of_data(dotted, args[0] if args else UNKNOWN)
         made = Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
-        return made.kept_in(self._allocated(node, dotted, args)) if device is Device.CPU else made
+        if device is not Device.CPU:
+            return made
+        models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in keywords else ()
+        return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
 
     @cached_property
     def _default_device_changed(self) -> bool:
@@ -735,7 +738,7 @@ class Library:
                 graph = Graph.UNKNOWN
         # A number or an unknown operand does not move the result; a tensor of an unknown place might.
         made = Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
-        return made.kept_in(Memory.PAGEABLE)
+        return made.kept_in(_new_beside(tensors, Memory.PAGEABLE))
 
     def receiver(self, base: Value) -> str:
         """How ``api.results`` calls this kind of receiver."""
@@ -798,7 +801,7 @@ class Library:
             keywords = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
             device = self.device(self._value(keywords["device"])) if "device" in keywords else base.device
             made = Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
-            return made.kept_in(self._allocated(node, name, ())) if device is Device.CPU else made
+            return made.kept_in(_new_beside((base,), self._allocated(node, name, ())))
         if fact == "same":
             return base
         graphless = name in results.GRAPHLESS_METHODS
@@ -1071,7 +1074,16 @@ def _of_view(base: Value, name: str) -> Memory:
     """Which memory the result of a function or method of a tensor in host memory is in."""
     if name in _VIEWS:
         return base.memory
-    return _cast(base.memory) if name in _RESHAPING or name in _CASTS else Memory.PAGEABLE
+    copies = name not in _RESHAPING and name not in _CASTS
+    return _new_beside((base,), Memory.PAGEABLE) if copies else _cast(base.memory)
+
+
+def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
+    """The memory that a new tensor is in, if that of what it is computed from is known.
+
+    Where it is not, such as that of a batch, the operand may as well be on the device.
+    """
+    return Memory.UNKNOWN if any(v.memory is Memory.UNKNOWN for v in operands) else memory
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
