@@ -41,6 +41,21 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
     return None
 
 
+def sent_before(module: Module, index: cst.BaseExpression) -> bool:
+    """Whether a variable has been an index before in the same function: what helps there helps here too."""
+    bindings = module.bindings(index) if isinstance(index, cst.Name) else ()
+    if len(bindings) != 1:
+        return False
+    order, tree = module.tree.order, module.tree
+    for use in module.uses(bindings[0]):
+        if order[use] >= order[index] or module.function(use) is not module.function(index):
+            continue
+        subscript = next((outer for outer in tree.ancestors(use) if isinstance(outer, cst.Subscript)), None)
+        if subscript is not None and host_index(module, subscript) is use:
+            return True
+    return False
+
+
 def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     """The tensor in host memory that is assigned to a slice, or an item, of a tensor on the device."""
     target = module.tree.parent(node)

@@ -17,7 +17,7 @@ from ..remedies import as_spelt, in_forward, inline
 from ..sending import goes_on, place_of_sending, sent_from_host
 from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, listed_indices, stored_tensor
+from .indices import host_index, listed_indices, sent_before, stored_tensor
 
 
 @rule(
@@ -127,6 +127,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     what = "this list of indices" if index is not None else "this index in host memory"
     listed = index is not None
     index = index if index is not None else host_index(module, node)
+    if index is not None and sent_before(module, index):
+        return
     hot = place_of_sending(module, node) if index is not None else None
     if index is None or hot is None or stored_number(module, node) is not None:
         return
