@@ -14,8 +14,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import safe, unsafe
-from torchlint.semantics.dimensions import has_no_dimension, rank
-from torchlint.semantics.lexicon import Role, denotes, ends
+from torchlint.semantics.dimensions import has_dimensions, has_no_dimension, rank
+from torchlint.semantics.lexicon import Role, begins, denotes, ends
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind, Value
 
@@ -73,8 +73,10 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
 
 def _is_number(index: cst.BaseExpression, value: Value) -> bool:
     """Whether an index is a number, going by its name where nothing else is known of it."""
-    open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
-    return value.kind is Kind.NUMBER or (open_ and denotes(last_name(index), Role.INDEX))
+    if value.kind is not Kind.UNKNOWN or value.device is not Device.UNKNOWN:
+        return value.kind is Kind.NUMBER
+    name = last_name(index)
+    return denotes(name, Role.INDEX) or begins(name, Role.NUMBER)
 
 
 def _is_whole(part: cst.BaseSlice) -> bool:
@@ -89,7 +91,8 @@ def _selects(module: Module, index: cst.BaseExpression, value: Value) -> bool:
     if value.kind is not Kind.TENSOR:
         return False
     if value.device is Device.CPU:
-        return bool(rank(module, index)) and _counts(module, index, value)
+        # Of a mask in host memory the indices are worked out there and copied as well.
+        return has_dimensions(module, index)
     return has_no_dimension(module, index) is False and _counts(module, index, value)
 
 

@@ -94,6 +94,15 @@ PROGRAMS = {
                 counts = torch.from_numpy(self.counts[:n])
                 print(counts)  #: counts => memory=pageable
 
+        def read(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor):
+            rows = a.numpy()
+            print(rows)
+            print(a)  #: a => device=cpu
+            print(b)  #: b => device=unknown
+            if c.is_cuda:
+                c = c.cpu()
+            print(c.numpy())  #: c => device=unknown
+
         def train(model, loader):
             for images, labels in loader:
                 scaled = images / 255

@@ -136,6 +136,18 @@ def rank(module: Module, node: cst.BaseExpression) -> int | None:
     return None if found is None or found < 0 else found
 
 
+def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a tensor certainly has one dimension at least: what is made of a list has, however deep."""
+    if rank(module, node):
+        return True
+    made = module.value(node).origin
+    if not isinstance(made, cst.Call) or not made.args:
+        return False
+    if module.qualified(made.func) not in ("torch.tensor", "torch.as_tensor", "torch.from_numpy"):
+        return False
+    return module.value(made.args[0].value).kind in (Kind.LIST, Kind.TUPLE)
+
+
 _OPEN = -1
 
 

@@ -85,6 +85,8 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
 
+_PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
+
 
 class Inference:
     """The values of one file.
@@ -324,11 +326,30 @@ class Inference:
             if all(map(self._open, bindings)):
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
-            if says_host(node.value):
+            if says_host(node.value) or self._is_read_as_array(node, bindings):
                 return result.on(Device.CPU)
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
+        """Whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
+
+        A variable that is asked where it is, or moved, may be somewhere else elsewhere.
+        """
+        if not all(binding in self._read_as_arrays for binding in bindings):
+            return False
+        return self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE)
+
+    @cached_property
+    def _read_as_arrays(self) -> frozenset[Binding]:
+        """The definitions of the variables that are asked for ``numpy()``, without an argument."""
+        found: set[Binding] = set()
+        for call in self.tree.calls_by_name.get("numpy", ()):
+            match call:
+                case cst.Call(func=cst.Attribute(value=cst.Name() as name), args=[]):
+                    found.update(self.names.bindings(name))
+        return frozenset(found)
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         """Of imports that stand for one another, those that lead to files of the project, if any do."""

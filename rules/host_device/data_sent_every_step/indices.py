@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.arrays import array
-from torchlint.semantics.dimensions import rank
+from torchlint.semantics.dimensions import has_dimensions
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Device, Kind
 
@@ -35,7 +35,7 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
     for index in _indices(node):
         value = module.value(index)
         # A tensor without dimensions is read, on the host, and nothing is copied.
-        held = value.kind is Kind.TENSOR and value.device is Device.CPU and bool(rank(module, index))
+        held = value.kind is Kind.TENSOR and value.device is Device.CPU and has_dimensions(module, index)
         if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
             return index if on_accelerator(module, node.value) else None
     return None
