@@ -410,7 +410,8 @@ class Library:
             return made
         if values and (name in _VIEWS or name in _RESHAPING):
             return made.kept_in(_of_view(values[0], name))
-        return made.kept_in(_new_beside(tensors, self._allocated(node, dotted, values)))
+        joined = [part for value in values for part in (value.elements or ()) if part.tensorlike]
+        return made.kept_in(_new_beside(joined or tensors, self._allocated(node, dotted, values)))
 
     def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
         """What a call gives, where its arguments decide that, one after the other."""
