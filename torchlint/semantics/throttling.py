@@ -411,6 +411,7 @@ class Throttling(Part):
         missing = set(self._missing(branch.test))
         if not missing:
             return None
+        missing.update(*map(self._handed_out, tuple(missing)))
         for node in self.tree.descendants(branch.body):
             target: cst.CSTNode | None = None
             stored = added = False
@@ -436,6 +437,14 @@ class Throttling(Part):
                 if rarely is not None and not (added and self._emptied(target, rarely)):
                     return rarely
         return _ALWAYS if self._filled_later(branch, missing) else None
+
+    def _handed_out(self, spelt: str) -> Iterator[str]:
+        """What a property hands out: ``self._step`` for ``self.step``."""
+        owner, _, name = spelt.rpartition(".")
+        read = self._properties.get(name) if owner else None
+        for given in () if read is None else returns(self.module, read):
+            if isinstance(given, cst.Attribute) and SelfAttributes.is_self(given.value):
+                yield f"{owner}.{given.attr.value}"
 
     def _set_by(self, call: cst.Call) -> Iterator[str]:
         """The attributes of ``self`` that a call sets: a method of the same class, or ``register_buffer``."""
