@@ -17,6 +17,7 @@ from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -106,6 +107,37 @@ def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
         made = bindings[0].value if single else None
     found = factory(module, made) if made is not None else None
     return found is not None and takes_no_data(module, found)
+
+
+def computed_from_kernels(module: Module, source: cst.BaseExpression) -> bool:
+    """Whether a tensor is computed from nothing but numbers and what kernels can make, without data."""
+    return every(_from_kernels(module, source))
+
+
+@traced(Through.OPERANDS)
+def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    if path:
+        return False
+    if module.value(node).kind in (Kind.NUMBER, Kind.BOOL):
+        return True
+    match node:
+        case cst.Name():
+            # What is used elsewhere may be filled with data there.
+            return None if all(module.uses(b) == [node] for b in module.bindings(node)) else False
+        case cst.Attribute():
+            return False
+        case cst.Subscript(value=owner):
+            return onward(owner)
+        case cst.Call(func=func):
+            made = factory(module, node)
+            if made is not None:
+                without: bool = takes_no_data(module, made)
+                return without
+            parts = [arg.value for arg in node.args if module.is_tensor(arg.value)]
+            if isinstance(func, cst.Attribute) and module.is_tensor(func.value):
+                parts.append(func.value)
+            return onward(*parts) if parts else False
+    return None
 
 
 def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:

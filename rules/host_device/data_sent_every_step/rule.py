@@ -14,7 +14,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
 from ..remedies import as_spelt, in_forward, inline
-from ..sending import goes_on, place_of_sending, sent_from_host
+from ..sending import computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
 from .indices import host_index, listed_indices, sent_before, stored_tensor
@@ -81,8 +81,9 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     The fix copies with `non_blocking=True`. It is safe from pageable memory: the driver takes the data
     over before the call returns, so that the program may go on to change it, and the device orders the
     copy before what uses it. It is unsafe from memory that is, or may be, pinned, which must not be
-    written to before the copy is done, and in files that also run on MPS or XLA. No fix is offered with
-    `requires_grad`, for `new_tensor`, for indices and for assignments to a slice.
+    written to before the copy is done, and in files that also run on MPS or XLA. No fix is offered
+    for what could be computed on the device, with `requires_grad`, for `new_tensor`, for indices and for
+    assignments to a slice.
 
     ## References
 
@@ -109,9 +110,13 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         memory = module.value(source).memory
         pinned = ", although it is from pinned memory" if memory is Memory.PINNED else ""
         message = f"the host waits {often(hot)} for this copy to the device{pinned}"
+        if computed_from_kernels(module, source):
+            yield Finding(node, message, related=trail(hot), remedy=_COMPUTED)
+            return
         yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
 
 
+_COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if it is large, or keep it on the device"
 
 
