@@ -48,6 +48,7 @@ OPERANDS = {
     "big": "torch.zeros(16, 1024, 1024)",
     "big_device": "torch.zeros(16, 1024, 1024, device=device)",
     "indices": "torch.tensor([0, 2])",
+    "n_host": "len([1, 2, 3])",
     "array": "np.zeros(64, dtype=np.float32)",
     "p": "torch.rand(64, device=device, requires_grad=True)",
     "net": "nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).to(device)",
@@ -464,6 +465,14 @@ quiet.propagate = False
                 v[0] = 1.0
                 torch.where(m, v, torch.tensor(0.0))  # torch.where with a scalar tensor of the host
                 x[0, 0] = 1.0
+                torch.tensor([1.0, 2.0]).to(device)
+                torch.tensor([1.0], device=device)
+                torch.tensor([n_host, 2], device=device)
+                torch.cat([h, h]).to(device)
+                torch.stack([h, h]).to(device)
+                v[:3] = h[:3]
+                big_device.copy_(big, non_blocking=True)
+                x[array[:3].astype(np.int64)]
             """,
             GOES_ON: """
                 h.to(device, non_blocking=True)
@@ -471,6 +480,9 @@ quiet.propagate = False
                 v.copy_(h, non_blocking=True)
                 v.copy_(pinned, non_blocking=True)
                 torch.tensor(1.0).to(device, non_blocking=True)
+                torch.tensor([1.0, 2.0]).to(device, non_blocking=True)
+                torch.from_numpy(array).to(device, non_blocking=True)
+                torch.cat([h, h]).to(device, non_blocking=True)
                 torch.full((), 1.0, device=device)
                 torch.full((3,), 1.0, device=device)
                 torch.full_like(v, 1.0)
@@ -516,14 +528,81 @@ quiet.propagate = False
                 big_pinned.to(device)
                 big_pinned.cuda()
                 torch.cuda.FloatTensor([1.0])
+                h.pin_memory().to(device)
+                big_pinned[:, :512].to(device, non_blocking=True)
             """,
             GOES_ON: """
                 h.pin_memory()
+                big_pinned[:512].to(device, non_blocking=True)
+                pinned[::2].to(device, non_blocking=True)
+                torch.tensor([1.0, 2.0], pin_memory=True).to(device, non_blocking=True)
+                torch.tensor([1.0, 2.0]).pin_memory().to(device, non_blocking=True)
+                v[:3].copy_(pinned[:3], non_blocking=True)
                 pinned.to(device, non_blocking=True)  # pinned.to(device, non_blocking=True), pinned before
                 big_pinned.to(device, non_blocking=True)
                 big_pinned.cuda(non_blocking=True)
                 h.pin_memory().to(device, non_blocking=True)
                 torch.cuda.FloatTensor(3)
+            """,
+        },
+    ),
+    (
+        "sizes of pageable copies",
+        """
+kb32, kb64, kb128 = torch.zeros(8192), torch.zeros(16384), torch.zeros(32768)
+to = torch.zeros(32768, device=device)
+""",
+        False,
+        {
+            WAITS: """
+                kb32.to(device)
+                to.copy_(kb128)
+                kb128.to(device, non_blocking=True)
+                to.copy_(kb128, non_blocking=True)
+                torch.from_numpy(kb128.numpy()).to(device, non_blocking=True)  # a large array, non_blocking
+                torch.cat([kb64, kb64]).to(device, non_blocking=True)
+            """,
+            GOES_ON: """
+                kb32.to(device, non_blocking=True)
+                kb64.to(device, non_blocking=True)
+                to[:16384].copy_(kb64, non_blocking=True)
+                torch.from_numpy(kb32.numpy()).to(device, non_blocking=True)  # a small array, non_blocking
+                kb128[:64].to(device, non_blocking=True)
+                kb32.to(device, torch.float16, non_blocking=True)
+                kb32[::2].to(device, non_blocking=True)
+            """,
+        },
+    ),
+    (
+        "numbers that are stored",
+        "zero = torch.zeros((), device=device)\nwhole = torch.zeros(8, dtype=torch.int64, device=device)",
+        False,
+        {
+            WAITS: """
+                v[5] = 1.0
+                whole[5] = 1
+                x[0][1] = 1.0
+                x[2, 3] = True
+                x[i[:3]] = 1.0
+                v[indices] = 1.0
+                v[[0, 2]] = 1.0
+                x[:, [0, 2]] = 1.0
+                x[:, i[:3]] = 1.0
+            """,
+            GOES_ON: """
+                x[5] = 1.0
+                x[:, 5] = 1.0
+                v[5:6] = 1.0
+                v[5].fill_(1.0)
+                x[2, 3].fill_(1.0)
+                v[5] = zero
+                x[2, 3] = zero
+                x[i[:3]] = zero
+                x[i[:3], i[:3]] = zero
+                v.index_fill_(0, i[:3], 1.0)
+                x.index_fill_(1, i[:3], 1.0)
+                v[m] = 1.0
+                x[rows] = 1.0
             """,
         },
     ),

@@ -316,6 +316,8 @@ def test_every_setting_is_part_of_the_key(opened: Callable[[], Cache]) -> None:
         "extend_safe_fixes": [frozenset({"TL101"})],
         "extend_unsafe_fixes": [frozenset({"TL101"})],
         "ignore_noqa": [True],
+        "hot": [(("/p", "*.py::*.execute_model"),)],
+        "cold": [(("/p", "*.py::*.warmup"),)],
         "max_file_size": [1],
     }
     assert set(changes) == {item.name for item in dataclasses.fields(LintSettings)}

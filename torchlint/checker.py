@@ -360,7 +360,7 @@ def _built(
     from torchlint.semantics import model
 
     if project is None:
-        return model.build(tree, settings, source.locate)
+        return model.build(tree, settings, source.locate, path=source.path)
     effort = tree.effort
     # An outline stands among the others; a full tree would take its place there, so that it has its own.
     program = project.apart(settings) if apart else project.program(settings, anew=True)

@@ -309,6 +309,8 @@ class Settings:
             extend_safe_fixes=selectors.expand_all(chosen.extend_safe_fixes, self.rules),
             extend_unsafe_fixes=selectors.expand_all(chosen.extend_unsafe_fixes, self.rules),
             ignore_noqa=chosen.ignore_noqa,
+            hot=tuple((pattern.root.as_posix(), pattern.text) for pattern in chosen.hot),
+            cold=tuple((pattern.root.as_posix(), pattern.text) for pattern in chosen.cold),
         )
 
     @cached_property
@@ -352,6 +354,8 @@ class Settings:
                 extend_safe_fixes=common.extend_safe_fixes,
                 extend_unsafe_fixes=common.extend_unsafe_fixes,
                 ignore_noqa=common.ignore_noqa,
+                hot=common.hot,
+                cold=common.cold,
             )
         return made
 

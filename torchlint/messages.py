@@ -37,18 +37,22 @@ def trail(hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
     return ((hot.loop, reason(hot)), *((call, "called here") for call in hot.path))
 
 
+def often(hot: Hot) -> str:
+    """How often a hot place is reached, for the end of a clause: "in every iteration"."""
+    if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
+        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
+        return "in every forward pass" if name == "forward" else f"each time `{name}` runs"
+    return "in every iteration"
+
+
 def when(module: Module, hot: Hot) -> str:
     """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
 
     With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
     """
-    if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
-        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
-        often = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
-    else:
-        often = "in every iteration"
+    told = often(hot)
     if not hot.path:
-        return often
+        return told
     outermost, *between = hot.path
     place = line(module, outermost)
     caller = module.function(outermost)
@@ -57,7 +61,7 @@ def when(module: Module, hot: Hot) -> str:
     functions = (module.function(call) for call in between)
     passed = [each.name.value for each in functions if isinstance(each, cst.FunctionDef)]
     through = f", through {' and '.join(f'`{name}()`' for name in passed)}" if passed else ""
-    return f"{often} (called from {place}{through})"
+    return f"{told} (called from {place}{through})"
 
 
 def line(module: Module, node: cst.CSTNode) -> str:

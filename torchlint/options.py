@@ -22,7 +22,9 @@ class LintSettings:
     ``extend_safe_fixes`` have their unsafe fixes graded safe, those in ``extend_unsafe_fixes`` their safe
     fixes graded unsafe. ``libraries`` are the targets of other libraries than torch. ``workers`` is the
     number of loader workers that fixes write. With ``ignore_noqa`` suppression comments are not obeyed.
-    A file of more than ``max_file_size`` bytes is not read, unless that is 0.
+    A file of more than ``max_file_size`` bytes is not read, unless that is 0. ``hot`` and ``cold`` are
+    patterns of functions that run at every step, or seldom: each the root that a glob of files is relative
+    to, and the glob with the pattern of functions behind it, ``engine/**::*.execute_model``.
     """
 
     rules: tuple[str, ...] = ()
@@ -35,6 +37,8 @@ class LintSettings:
     extend_unsafe_fixes: frozenset[str] = frozenset()
     ignore_noqa: bool = False
     max_file_size: int = 0
+    hot: tuple[tuple[str, str], ...] = ()
+    cold: tuple[tuple[str, str], ...] = ()
 
 
 AUTO = "auto"
@@ -395,6 +399,31 @@ class Options:
             _RULES,
             "The `num_workers` of data loaders that fixes set.",
             "workers = 8",
+            cli=False,
+            per_file=True,
+        ),
+    )
+    hot: tuple[Pattern, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.PATTERNS,
+            _RULES,
+            "Functions that run at every step although no loop shows it, such as those of a server: a glob "
+            "of files, `::`, and a pattern of functions (`function`, `Class.method`, `*.method`, `Class`). "
+            "Without `::`, all functions of the files.",
+            'hot = ["engine/**::*.execute_model", "engine/attention/**::*.build"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    cold: tuple[Pattern, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.PATTERNS,
+            _RULES,
+            "Functions that run once or seldom, whatever loops they have: loading, warming up, capturing "
+            "graphs, profiling. As `hot`, which comes first where both match.",
+            'cold = ["engine/**::*._dummy_run", "tools/**"]',
             cli=False,
             per_file=True,
         ),

@@ -25,12 +25,12 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.distributed.parallelism import Parallelism
+from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     legacy_cast,
     legacy_constructor,
     reported_as_move,
 )
-from torchlint.rules.host_device.repeated_transfer.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
 from torchlint.rules.host_device.scalar_sent_every_step.scalars import is_python_number, sent_scalar
 from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one
@@ -44,6 +44,7 @@ from torchlint.rules.model.modules_in_plain_list.registration import hidden_modu
 from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import context
+from torchlint.semantics.dimensions import rank
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
@@ -72,7 +73,7 @@ class Row:
 @lru_cache(maxsize=16)
 def model(program: str) -> Module:
     """The semantic model of a program."""
-    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
     return build(SyntaxTree(program), cast(Settings, settings))
 
 
@@ -405,6 +406,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "clears": _clears,
     "wraps": _wraps,
     "qualified": lambda module, node: module.qualified(node) or "none",
+    "rank": lambda module, node: str(rank(module, cast(cst.BaseExpression, node))),
+    "memory": lambda module, node: module.value(node).memory.value,
     "kind": lambda module, node: module.value(node).kind.value,
     "device": lambda module, node: module.value(node).device.value,
     "graph": lambda module, node: module.value(node).graph.value,

@@ -28,7 +28,9 @@ criterion = nn.MSELoss()
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return model.build(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    return model.build(
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
+    )
 
 
 def node(module: Module, source: str) -> cst.BaseExpression:

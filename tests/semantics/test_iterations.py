@@ -33,7 +33,9 @@ second = torch.optim.SGD(other.parameters(), lr=0.1)
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return model.build(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    return model.build(
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
+    )
 
 
 def first_loop(module: Module) -> cst.For | cst.While:

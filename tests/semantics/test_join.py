@@ -26,6 +26,7 @@ from torchlint.semantics.values import (
     Device,
     Graph,
     Kind,
+    Memory,
     Value,
     join,
 )
@@ -56,6 +57,8 @@ SMALL: tuple[Value, ...] = (
     BOOL._replace(constant=1),
     TENSOR,
     CUDA,
+    TENSOR._replace(device=Device.CPU, memory=Memory.PINNED),
+    TENSOR._replace(device=Device.CPU, memory=Memory.PAGEABLE),
     TENSOR._replace(device=Device.CPU, graph=Graph.DETACHED, dtype="torch.float64", leaf=True),
     BATCH,
     BATCH._replace(device=Device.ACCELERATOR, part=True),
@@ -95,6 +98,7 @@ LEAVES = _value(
     origin=st.sampled_from([None, *ORIGINS]),
     constant=st.sampled_from(CONSTANTS),
     leaf=st.booleans(),
+    memory=st.sampled_from(list(Memory)),
     part=st.booleans(),
     literal=st.booleans(),
 )

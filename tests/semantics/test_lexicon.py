@@ -130,6 +130,7 @@ ROLES = {
     Role.FACTOR: ("lambda_gp weight coef", "weighted"),
     Role.ITERATION: ("step n_iter batch_iter", "iterate"),
     Role.INDEX: ("i batch_idx indices", "in"),
+    Role.INDICES: ("indices slot_ids b_inds req_idx", "grids kids indicator"),
     Role.EPISODE: ("episode episodes", "episodic"),
     Role.COUNT: ("count counter", "account country"),
     Role.SIZE: ("batch_size width d_model", "resize"),

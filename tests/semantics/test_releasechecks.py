@@ -18,7 +18,8 @@ from torchlint.target import Target
 def _marked(program: str, package: str = "torch") -> list[bool]:
     """For each call ``mark()`` of a program, whether it is under a check."""
     module = model.build(
-        SyntaxTree(dedent(program)), SimpleNamespace(target=Target.unknown(), workers=4, libraries={})
+        SyntaxTree(dedent(program)),
+        SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=(), libraries={}),
     )
     calls = [
         c for c in module.tree.nodes(cst.Call) if isinstance(c.func, cst.Name) and c.func.value == "mark"

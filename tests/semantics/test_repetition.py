@@ -18,7 +18,7 @@ from torchlint.target import Target
 def _marked(program: str) -> dict[str, bool]:
     """For each call ``mark("…")`` of a program, whether it may repeat."""
     tree = SyntaxTree(program)
-    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
     repetition = Repetition.of(model.build(tree, cast(Settings, settings)))
     found: dict[str, bool] = {}
     for call in tree.nodes(cst.Call):

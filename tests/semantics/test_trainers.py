@@ -43,7 +43,7 @@ class Further(Built):
 def last_call(program: str) -> tuple[Module, cst.Call]:
     """The outermost call of the last line of a program."""
     tree = SyntaxTree(HEAD + program)
-    settings = SimpleNamespace(target=Target.unknown(), libraries={}, workers=4)
+    settings = SimpleNamespace(target=Target.unknown(), libraries={}, workers=4, hot=(), cold=())
     module = model.build(tree, cast(Settings, settings))
     line = tree.root.body[-1]
     return module, next(call for call in tree.nodes(cst.Call) if tree.contains(line, call))

@@ -123,7 +123,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "releasechecks", "repetition", "sinks", "sources", "throttling"),
+        *("places", "reach", "releasechecks", "repetition", "serving", "sinks", "sources", "throttling"),
     ),
 }
 

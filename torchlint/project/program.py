@@ -151,7 +151,7 @@ class Program:
         self.trees.plant(file, tree)
         tree.effort = self.effort
         locate = None if source is None else source.locate
-        module = model.build(tree, self.settings, locate, self, self.fixpoint)
+        module = model.build(tree, self.settings, locate, self, self.fixpoint, file)
         self._by_rank[rank], self._files[rank] = module, file
         return module
 

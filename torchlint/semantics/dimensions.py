@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api import results
+from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.lexicon import names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
-from torchlint.semantics.sources import Through, every, onward, returns, traced
+from torchlint.semantics.sources import Through, onward, returns, sole, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -126,47 +127,182 @@ def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None]) -> 
 
 def is_row(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a tensor certainly has one dimension, by what makes it."""
-    return every(_row(module, node))
+    return rank(module, node) == 1
 
 
-@traced(Through.NOTHING)
-def _row(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+def rank(module: Module, node: cst.BaseExpression) -> int | None:
+    """How many dimensions a tensor has, by what makes it; None if the program does not show that."""
+    found = sole(_rank(module, node))
+    return None if found is None or found < 0 else found
+
+
+def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a tensor certainly has one dimension at least: what is made of a list has, however deep."""
+    if rank(module, node):
+        return True
+    made = module.value(node).origin
+    if not isinstance(made, cst.Call) or not made.args:
+        return False
+    if module.qualified(made.func) not in ("torch.tensor", "torch.as_tensor", "torch.from_numpy"):
+        return False
+    return module.value(made.args[0].value).kind in (Kind.LIST, Kind.TUPLE)
+
+
+_OPEN = -1
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] | None:
+    if path:
+        return _of_part(module, node, path)
     match node:
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice())]):
-            return onward(node.value)
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if (
-            module.qualified(node.func) is None
-        ):
-            if method == "flatten" and not node.args:
-                return module.is_tensor(owner)
-            return onward(owner) if method in _KEEPING else False
+        case cst.Subscript():
+            return _cut(module, node)
+        case cst.Attribute(value=owner, attr=cst.Name(value="data")):
+            return onward(owner)
         case cst.Call():
             made = module.qualified(node.func)
-            if made == "torch.tensor" and node.args:
-                data = module.value(node.args[0].value).elements
-                return bool(data) and all(one.kind in (Kind.NUMBER, Kind.BOOL) for one in data or ())
-            return made in _ROWS or (made in _OF_SIZES and _has_one_size(module, node))
+            if made is not None:
+                return (
+                    _of_function(module, node, made.removeprefix("torch."))
+                    if made.startswith("torch.")
+                    else _OPEN
+                )
+            if isinstance(node.func, cst.Attribute) and (
+                node.func.attr.value in TENSOR_METHODS and module.value(node.func.value).tensorlike
+            ):
+                return _of_method(module, node, node.func.value, node.func.attr.value)
+        case cst.BinaryOperation() | cst.Comparison():
+            sides = [node.left]
+            sides += (
+                [node.right]
+                if isinstance(node, cst.BinaryOperation)
+                else [target.comparator for target in node.comparisons]
+            )
+            ranks = [0 if module.value(side).kind in _SCALARS else rank(module, side) for side in sides]
+            return _OPEN if None in ranks else max(one for one in ranks if one is not None)
     return None
 
 
-def _has_one_size(module: Module, call: cst.Call) -> bool:
-    """``torch.zeros(n)``, ``torch.zeros((n,))``."""
-    sizes = [arg for arg in call.args if arg.keyword is None]
-    if (
-        len(sizes) != 1
-        or sizes[0].star
-        or any(a.keyword is not None and a.keyword.value == "size" for a in call.args)
-    ):
-        return False
-    size = sizes[0].value
-    if isinstance(size, (cst.Tuple, cst.List)):
-        return len(size.elements) == 1 and isinstance(size.elements[0], cst.Element)
-    return module.value(size).kind is Kind.NUMBER
+def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
+    """The rank of a part of what an expression gives: of the values and indices that ``topk`` finds."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="topk" | "sort"))) if (
+            path in ((0,), (1,)) and module.qualified(node.func) is None
+        ):
+            found = rank(module, owner)
+            return _OPEN if found is None else found
+        case cst.Call() if path in ((0,), (1,)) and module.qualified(node.func) in (
+            "torch.topk",
+            "torch.sort",
+        ):
+            found = rank(module, node.args[0].value) if node.args else None
+            return _OPEN if found is None else found
+    return None
 
 
-# Functions whose tensors have one dimension, and those whose tensors have as many as sizes are given.
-_ROWS = frozenset(f"torch.{name}" for name in ("arange", "linspace", "logspace", "randperm"))
-_OF_SIZES = frozenset(f"torch.{name}" for name in ("empty", "ones", "rand", "randn", "zeros"))
+def _cut(module: Module, node: cst.Subscript) -> int | list[Source]:
+    """The rank of a part that numbers and slices take out of a tensor."""
+    taken = 0
+    for element in node.slice:
+        index = element.slice.value if isinstance(element.slice, cst.Index) else None
+        if index is None or isinstance(index, cst.Ellipsis):
+            continue
+        kind = module.value(index).kind
+        if kind is Kind.NONE:
+            taken -= 1
+        elif kind is Kind.NUMBER:
+            taken += 1
+        elif kind is not Kind.TENSOR or rank(module, index) != 1 or module.value(index).dtype == "torch.bool":
+            return _OPEN
+    if not taken:
+        return onward(node.value)
+    found = rank(module, node.value)
+    return _OPEN if found is None else found - taken
+
+
+def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source]:
+    if any(arg.star for arg in call.args):
+        return _OPEN
+    first = next((arg.value for arg in call.args if arg.keyword is None), None)
+    if name in _ROWS:
+        return 1
+    if name == "eye":
+        return 2
+    if name in _OF_SIZES:
+        return _count_of_sizes(module, call)
+    if name == "full":
+        return _count_of_sizes(module, call, 1)
+    if first is None:
+        return _OPEN
+    if name in ("tensor", "as_tensor"):
+        return _nesting(module, first)
+    return onward(first) if name.endswith("_like") or name in _ALIKE else _OPEN
+
+
+def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: str) -> int | list[Source]:
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    if any(arg.star for arg in call.args):
+        return _OPEN
+    if name == "flatten" and not call.args:
+        return 1
+    if name in ("view", "reshape", "expand", "new_zeros", "new_ones", "new_empty"):
+        shape = module.value(given[0]).kind if given else Kind.UNKNOWN
+        return _OPEN if shape is Kind.DTYPE else _count_of_sizes(module, call)
+    if name == "new_full":
+        return _count_of_sizes(module, call, 1)
+    if name in ("unsqueeze", "argmax", "argmin", "squeeze") and len(call.args) == 1:
+        found = rank(module, owner)
+        change = 1 if name == "unsqueeze" else -1
+        return _OPEN if found is None or (name == "squeeze" and found < 2) else found + change
+    return onward(owner) if name in _KEEPING or name in _ALIKE or name.endswith("_") else _OPEN
+
+
+def _nesting(module: Module, data: cst.BaseExpression) -> int | list[Source]:
+    """The rank of the tensor that is made of a number, or of a list of numbers."""
+    value = module.value(data)
+    if value.kind in _SCALARS:
+        return 0
+    if value.kind is Kind.TENSOR:
+        return onward(data)
+    items = value.elements if value.elements is not None else (value.item,) if value.item is not None else ()
+    flat = bool(items) and value.kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
+    return 1 if flat and all(one is not None and one.kind in _SCALARS for one in items) else _OPEN
+
+
+def _count_of_sizes(module: Module, call: cst.Call, most: int | None = None) -> int:
+    """How many sizes a factory is given, one by one or in a tuple: ``zeros(n)``, ``zeros((n,))``."""
+    sizes = [arg.value for arg in call.args if arg.keyword is None][:most]
+    if not sizes:
+        sizes = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "size"]
+    if len(sizes) == 1:
+        whole = module.value(sizes[0])
+        if whole.kind is Kind.TUPLE or whole.kind is Kind.LIST:
+            return _OPEN if whole.elements is None else len(whole.elements)
+    return len(sizes) if sizes and all(module.value(size).kind is Kind.NUMBER for size in sizes) else _OPEN
+
+
+_SCALARS = frozenset({Kind.NUMBER, Kind.BOOL})
+# Functions whose tensors have one dimension, those whose tensors have as many as sizes are given, and those,
+# functions and methods, whose result has as many as what they are given.
+_ROWS = frozenset({"arange", "linspace", "logspace", "randperm"})
+_OF_SIZES = frozenset({"empty", "ones", "rand", "randn", "zeros"})
+_ALIKE = frozenset(
+    {
+        "abs",
+        "argsort",
+        "bfloat16",
+        "bool",
+        "clamp",
+        "contiguous",
+        "cumsum",
+        "exp",
+        "int",
+        "log",
+        "log_softmax",
+    }
+    | {"long", "masked_fill", "pin_memory", "relu", "sigmoid", "softmax", "sqrt", "square", "tanh", "to"}
+)
 
 
 def _called(module: Module, call: cst.Call) -> bool | None:

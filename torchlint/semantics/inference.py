@@ -62,6 +62,7 @@ from torchlint.semantics.values import (
     Device,
     Graph,
     Kind,
+    Memory,
     Value,
     bounded,
     dict_item,
@@ -83,6 +84,8 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 }
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
+
+_PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 
 
 class Inference:
@@ -323,11 +326,30 @@ class Inference:
             if all(map(self._open, bindings)):
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
-            if says_host(node.value):
+            if says_host(node.value) or self._is_read_as_array(node, bindings):
                 return result.on(Device.CPU)
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
+        """Whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
+
+        A variable that is asked where it is, or moved, may be somewhere else elsewhere.
+        """
+        if not all(binding in self._read_as_arrays for binding in bindings):
+            return False
+        return self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE)
+
+    @cached_property
+    def _read_as_arrays(self) -> frozenset[Binding]:
+        """The definitions of the variables that are asked for ``numpy()``, without an argument."""
+        found: set[Binding] = set()
+        for call in self.tree.calls_by_name.get("numpy", ()):
+            match call:
+                case cst.Call(func=cst.Attribute(value=cst.Name() as name), args=[]):
+                    found.update(self.names.bindings(name))
+        return frozenset(found)
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         """Of imports that stand for one another, those that lead to files of the project, if any do."""
@@ -620,7 +642,8 @@ class Inference:
             kind = Kind.TENSOR if value.device is Device.ACCELERATOR else Kind.BATCH
             return value._replace(kind=kind, part=True)
         if value.kind is Kind.TENSOR:
-            return Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
+            taken = Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
+            return taken.kept_in(value.memory)
         if value.kind is Kind.NDARRAY:
             return value._replace(part=True)
         if value.kind in (Kind.SHAPE, Kind.STRING):
@@ -929,7 +952,8 @@ class Inference:
                 if fact == "tensor":
                     graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
                     dtype = base.dtype if attr in ("T", "mT", "data") else None
-                    return Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+                    taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+                    return taken.kept_in(base.memory) if attr == "data" else taken
                 return self.library.from_fact(fact, (base,))
             case Kind.BATCH:
                 if attr == "device":
@@ -1215,11 +1239,29 @@ class Inference:
             if base.kind is Kind.TENSOR and isinstance(constant, str):
                 return UNKNOWN  # a dictionary, whatever was promised
         if base.tensorlike and base.kind is Kind.TENSOR:
-            taken = self.library.tensor(base, node=node)
+            taken = self.library.tensor(base, node=node).kept_in(self._sliced(base, node))
             return taken if base.dtype is None else taken._replace(dtype=base.dtype)
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
             return base._replace(constant=MISSING)
         return self.element(base, position)
+
+    def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
+        """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
+
+        ``x[:n]`` and ``x[i]`` have none, ``x[:, :n]`` has some, and what indices gather is a new tensor.
+        """
+        first, *others = (element.slice for element in node.slice)
+        for index in (first, *others):
+            if isinstance(index, cst.Index) and self.value(index.value).kind not in (Kind.NUMBER, Kind.NONE):
+                unclear = self.value(index.value).kind is Kind.UNKNOWN or base.memory is Memory.UNKNOWN
+                return Memory.UNKNOWN if unclear else Memory.PAGEABLE
+        if isinstance(first, cst.Slice) and first.step is not None:
+            return Memory.PAGEABLE if base.memory is Memory.PAGEABLE else Memory.UNKNOWN
+        if not others or base.memory is not Memory.PINNED:
+            return base.memory
+        whole = isinstance(first, cst.Slice) and first.upper is None and first.lower is None
+        cut = all(isinstance(i, cst.Slice) and i.upper is not None for i in others)
+        return Memory.PAGEABLE if whole and cut else Memory.UNKNOWN
 
     def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
         """What a dict has under a key."""

@@ -363,6 +363,9 @@ class Role(IdentityEnum):
     INDEX = "i j k t n ni idx index"
     """Says which element of a series."""
 
+    INDICES = "indices inds index idx ids"
+    """Whole numbers that say which elements of a tensor."""
+
     EPISODE = "episode"
     """A run of an agent through an environment."""
 

@@ -37,6 +37,7 @@ from torchlint.semantics.values import (
     Device,
     Graph,
     Kind,
+    Memory,
     Value,
     dict_item,
     each_of,
@@ -213,6 +214,16 @@ _WITHOUT_GRADIENTS = frozenset(
 )
 _PLACES = frozenset({Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE})
 
+# What gives the same memory, all of it or a part without gaps; and what copies it if it has to.
+_VIEWS = frozenset(
+    {"as_subclass", "detach", "select", "squeeze", "unbind", "unsqueeze", "view", "view_as"}
+    | {"chunk", "split", "tensor_split"}
+)
+_RESHAPING = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as", "unflatten", "narrow"})
+_CASTS = frozenset(
+    {"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "type", "type_as"}
+)
+
 # Classes and functions whose result depends on what they are given, though its kind does not.
 _BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
 # How far back among the arguments of an unknown wrapper the loader can stand.
@@ -327,6 +338,12 @@ class Library:
         """The array that a function of NumPy returns, of the dtype that its arguments show."""
         if any(arg.star for arg in node.args):
             return NDARRAY
+        made = self._array_of_dtype(node, dotted)
+        if dotted not in results.NUMPY_VIEWS:
+            return made.kept_in(Memory.PAGEABLE)
+        return made.kept_in(self._memory_of(self._value(node.args[0].value)) if node.args else Memory.UNKNOWN)
+
+    def _array_of_dtype(self, node: cst.Call, dotted: str) -> Value:
         given = [self._value(arg.value) for arg in node.args if arg.keyword is None]
         named = {arg.keyword.value: self._value(arg.value) for arg in node.args if arg.keyword is not None}
         dtype = dtypes.of_call(dotted, given, named)
@@ -338,7 +355,31 @@ class Library:
             return None
         given = [] if any(arg.star for arg in node.args) else [self._value(arg.value) for arg in node.args]
         dtype = dtypes.of_method(base, name, given)
-        return NDARRAY._replace(dtype=dtype, part=base.part or dtypes.reduces(name))
+        made = NDARRAY._replace(dtype=dtype, part=base.part or dtypes.reduces(name))
+        views = name in results.LAYOUT_METHODS or name in ("astype", "copy", "ravel")
+        return made.kept_in(base.memory if views and name != "copy" else Memory.PAGEABLE)
+
+    @staticmethod
+    def _memory_of(data: Value) -> Memory:
+        """Which memory holds a tensor or array that is made of this without a copy, where it can be."""
+        if data.kind is Kind.TENSOR or data.kind is Kind.NDARRAY:
+            return data.memory
+        known = data.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.BOOL, Kind.SHAPE)
+        return Memory.PAGEABLE if known else Memory.UNKNOWN
+
+    def _allocated(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Memory:
+        """Which memory a function of torch allocates for a tensor of the host, or takes over."""
+        given = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
+        if "out" in given:
+            return self._value(given["out"]).memory
+        if "pin_memory" in given:
+            asked = self._value(given["pin_memory"]).constant
+            return Memory.PAGEABLE if asked is False or asked is None else Memory.PINNED
+        if any(a.star == "**" for a in node.args):
+            return Memory.UNKNOWN
+        if dotted in _OF_DATA and dotted != "torch.tensor":
+            return self._memory_of(args[0]) if args else Memory.UNKNOWN
+        return Memory.PAGEABLE
 
     def _sent(self, args: Sequence[Value]) -> Value:
         """What a helper of another file gives that is called after sending what it gets to a device.
@@ -377,8 +418,13 @@ class Library:
         made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
         hostly = made.kind is Kind.TENSOR and not self._default_device_changed
         if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
-            return made.on(Device.CPU)  # from numbers alone
-        return made
+            made = made.on(Device.CPU)  # from numbers alone
+        if made.kind is not Kind.TENSOR or made.device is not Device.CPU:
+            return made
+        if values and (name in _VIEWS or name in _RESHAPING):
+            return made.kept_in(_of_view(values[0], name))
+        joined = [part for value in values for part in (value.elements or ()) if part.tensorlike]
+        return made.kept_in(_new_beside(joined or tensors, self._allocated(node, dotted, values)))
 
     def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
         """What a call gives, where its arguments decide that, one after the other."""
@@ -474,7 +520,11 @@ class Library:
             graph = Graph.ATTACHED
         asked = keywords.get("dtype")
         dtype = asked.cls if asked is not None else _dtype_of_data(dotted, args[0] if args else UNKNOWN)
-        return Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
+        made = Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
+        if device is not Device.CPU:
+            return made
+        models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in keywords else ()
+        return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
 
     @cached_property
     def _default_device_changed(self) -> bool:
@@ -501,7 +551,8 @@ class Library:
             return self._variable(node, first)
         device = Device.ACCELERATOR if dotted.startswith("torch.cuda.") else Device.CPU
         dtype = results.LEGACY_CONSTRUCTORS.get(dotted.replace("torch.cuda.", "torch."))
-        return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype=dtype, origin=node)
+        made = Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype=dtype, origin=node)
+        return made.kept_in(Memory.PAGEABLE)
 
     def _variable(self, node: cst.Call, first: Value) -> Value:
         options = [a.keyword.value if a.keyword is not None else "requires_grad" for a in node.args[1:]]
@@ -676,7 +727,8 @@ class Library:
             return result._replace(dtype=_of_arithmetic(left, right, node))
         if Kind.NDARRAY in kinds:
             dtype = dtypes.of_operation(left, right, division=_divides(node))
-            return NDARRAY if dtype is None else NDARRAY._replace(dtype=dtype, part=left.part or right.part)
+            made = NDARRAY.kept_in(Memory.PAGEABLE)
+            return made if dtype is None else made._replace(dtype=dtype, part=left.part or right.part)
         if Kind.STRING in kinds:
             # ``path / "name"`` is no string; ``"%d" % x`` and ``"a" + x`` are.
             joined = isinstance(node, cst.BinaryOperation) and isinstance(
@@ -704,7 +756,8 @@ class Library:
             if node is None or not self.evaluator.grad_off(node):
                 graph = Graph.UNKNOWN
         # A number or an unknown operand does not move the result; a tensor of an unknown place might.
-        return Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
+        made = Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
+        return made.kept_in(_new_beside(tensors, Memory.PAGEABLE))
 
     def receiver(self, base: Value) -> str:
         """How ``api.results`` calls this kind of receiver."""
@@ -750,7 +803,8 @@ class Library:
             dtype = self._cast_to(base, node) if name in ("to", "type") else base.dtype
             # Whole numbers and truth values have no gradients.
             graph = Graph.DETACHED if dtype in _WITHOUT_GRADIENTS else base.graph
-            return Value(kind, device=moved, graph=graph, dtype=dtype, origin=base.origin)
+            made = Value(kind, device=moved, graph=graph, dtype=dtype, origin=base.origin)
+            return made.kept_in(self._memory_after(base, name, node)) if moved is Device.CPU else made
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
             return self._batch_method(base, name)
         fact = results.TENSOR_METHODS.get(name)
@@ -767,11 +821,17 @@ class Library:
         if name in results.NEW_FACTORIES:
             keywords = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
             device = self.device(self._value(keywords["device"])) if "device" in keywords else base.device
-            return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+            made = Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+            return made.kept_in(_new_beside((base,), self._allocated(node, name, ())))
         if fact == "same":
             return base
         graphless = name in results.GRAPHLESS_METHODS
         result = self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
+        if result.kind is Kind.NDARRAY and name == "numpy":
+            result = result.kept_in(base.memory)
+        elif result.kind is Kind.TENSOR and result.device is Device.CPU:
+            in_place = name.endswith("_") and not name.endswith("__")
+            result = result.kept_in(base.memory if in_place else _of_view(base, name))
         if base.dtype is not None and name in results.LAYOUT_METHODS and result.kind is Kind.TENSOR:
             return result._replace(dtype=base.dtype, origin=base.origin)
         if name == "type" and result.kind is Kind.TENSOR:
@@ -779,6 +839,19 @@ class Library:
         if fact == "ndarray" and base.dtype is not None:
             return result._replace(dtype=dtypes.of_tensor(base.dtype))
         return result
+
+    def _memory_after(self, base: Value, name: str, node: cst.Call) -> Memory:
+        """Which memory a tensor of the host is in after ``pin_memory()``, ``cpu()`` or ``to(…)``."""
+        if name == "pin_memory":
+            return Memory.PINNED
+        if base.device is Device.CPU:
+            return _cast(base.memory) if name == "to" else base.memory
+        ahead = next(
+            (a for a in node.args if a.keyword is not None and a.keyword.value == "non_blocking"), None
+        )
+        if ahead is not None and self._value(ahead.value).constant is not False:
+            return Memory.PINNED  # what is copied to the host without waiting goes to pinned memory
+        return Memory.PAGEABLE if base.device is Device.ACCELERATOR else Memory.UNKNOWN
 
     @staticmethod
     def _batch_method(base: Value, name: str) -> Value:
@@ -1018,6 +1091,27 @@ class Library:
             outside = self._tensor_result(args, node, module)
             return outside._replace(kind=Kind.BATCH)
         return result
+
+
+def _cast(memory: Memory) -> Memory:
+    """Which memory a tensor is in after a cast, or another step that copies it only if it has to."""
+    return memory if memory is Memory.PAGEABLE else Memory.UNKNOWN
+
+
+def _of_view(base: Value, name: str) -> Memory:
+    """Which memory the result of a function or method of a tensor in host memory is in."""
+    if name in _VIEWS:
+        return base.memory
+    copies = name not in _RESHAPING and name not in _CASTS
+    return _new_beside((base,), Memory.PAGEABLE) if copies else _cast(base.memory)
+
+
+def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
+    """The memory that a new tensor is in, if that of what it is computed from is known.
+
+    Where it is not, such as that of a batch, the operand may as well be on the device.
+    """
+    return Memory.UNKNOWN if any(v.memory is Memory.UNKNOWN for v in operands) else memory
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:

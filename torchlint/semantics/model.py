@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
@@ -21,14 +22,17 @@ def build(
     locate: Callable[[int], Position] | None = None,
     link: Link | None = None,
     fixpoint: Fixpoint[Any, Any] | None = None,
+    path: PurePath | None = None,
 ) -> Module:
     """The model of a file; ``locate`` tells the place of an offset as people count it.
+
+    ``path`` is where the file is, for what the configuration declares of its functions.
 
     With ``link`` it is one of several that know one another, and share a ``fixpoint``.
     """
     if link is None:
-        return Module(tree, settings, locate, _grad_off)
-    return handing_on(Module)(tree, settings, locate, _grad_off, link, fixpoint)
+        return Module(tree, settings, locate, path, _grad_off)
+    return handing_on(Module)(tree, settings, locate, path, _grad_off, link, fixpoint)
 
 
 def _grad_off(module: Module, node: cst.CSTNode) -> bool:

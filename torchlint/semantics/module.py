@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import PurePath
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
@@ -42,6 +43,14 @@ class Settings(Protocol):
     @property
     def workers(self) -> int:
         """How many loader workers a fix should ask for."""
+
+    @property
+    def hot(self) -> tuple[tuple[str, str], ...]:
+        """Patterns of functions that run at every step: a root, and ``engine/**::Runner.execute_model``."""
+
+    @property
+    def cold(self) -> tuple[tuple[str, str], ...]:
+        """Patterns of functions that run once or seldom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,7 @@ class Module:
         tree: SyntaxTree,
         settings: Settings,
         locate: Callable[[int], Position] | None,
+        path: PurePath | None,
         grad_off: Callable[[Module, cst.CSTNode], bool],
         link: Link | None = None,
         fixpoint: Fixpoint[Any, Any] | None = None,
@@ -119,6 +129,8 @@ class Module:
         self.tree = tree
         self.settings = settings
         self._locate = locate
+        self.path = path
+        """Where the file is, as far as that is known."""
         self._grad_off = grad_off
         self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""

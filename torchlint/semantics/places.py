@@ -39,6 +39,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.serving import runs_once, serves
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind, Value
@@ -473,6 +474,8 @@ class Places(Part):
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return None, None
+        if function is not None and runs_once(self.module, function):
+            return None, None
         warm: Hot | None = None
         restricted = False
         for loop in self.loops(node):
@@ -654,6 +657,8 @@ class Places(Part):
         """Why a function runs every step whoever calls it; None if it does not."""
         if not isinstance(function, cst.FunctionDef):
             return None
+        if serves(self.module, function):
+            return Reason(Cause.METHOD, function.name.value)
         owner = self.module.classes.owner(function)
         name = function.name.value
         if owner is not None:

@@ -22,6 +22,7 @@ from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.serving import may_serve
 from torchlint.semantics.spellings import last_name
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
@@ -154,7 +155,7 @@ class Repetition(Part):
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
         """Whether a function may be run by other means than a call of its name in this file."""
         name = function.name.value
-        if scope.kind is ScopeKind.FUNCTION:
+        if scope.kind is ScopeKind.FUNCTION or may_serve(self.module, function):
             return True
         if scope.kind is ScopeKind.CLASS:
             # An attribute that is only read may be a property.

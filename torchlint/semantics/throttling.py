@@ -488,10 +488,13 @@ class Throttling(Part):
         missing = set(self._missing(branch.test))
         if not missing:
             return None
+        missing.update(*map(self._handed_out, tuple(missing)))
         for node in self.tree.descendants(branch.body):
             target: cst.CSTNode | None = None
             stored = added = False
             if isinstance(node, cst.Call):
+                if not missing.isdisjoint(self._set_by(node)):
+                    return _ALWAYS
                 target, added = _appended_to(node), True
             elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
                 target = node.target
@@ -511,6 +514,33 @@ class Throttling(Part):
                 if rarely is not None and not (added and self._emptied(target, rarely)):
                     return rarely
         return _ALWAYS if self._filled_later(branch, missing) else None
+
+    def _handed_out(self, spelt: str) -> Iterator[str]:
+        """What a property hands out: ``self._step`` for ``self.step``."""
+        owner, _, name = spelt.rpartition(".")
+        read = self._properties.get(name) if owner else None
+        for given in () if read is None else returns(self.module, read):
+            if isinstance(given, cst.Attribute) and SelfAttributes.is_self(given.value):
+                yield f"{owner}.{given.attr.value}"
+
+    def _set_by(self, call: cst.Call) -> Iterator[str]:
+        """The attributes of ``self`` that a call sets: a method of the same class, or ``register_buffer``."""
+        func = call.func
+        if not isinstance(func, cst.Attribute) or not SelfAttributes.is_self(func.value):
+            return
+        owner = dotted_text(func.value)
+        if func.attr.value == "register_buffer" and call.args:
+            name = call.args[0].value
+            if isinstance(name, cst.SimpleString):
+                yield f"{owner}.{name.evaluated_value!s}"
+            return
+        method = self.module.callee(call)
+        if not isinstance(method, cst.FunctionDef) or self.tree.is_elsewhere(method):
+            return
+        for target in self.tree.within(method, self.tree.nodes(cst.AssignTarget)):
+            set_there = target.target
+            if isinstance(set_there, cst.Attribute) and SelfAttributes.is_self(set_there.value):
+                yield f"{owner}.{set_there.attr.value}"
 
     def _filled_later(self, branch: cst.If, missing: set[str]) -> bool:
         """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""

@@ -62,6 +62,18 @@ class Device(IdentityEnum):
     UNKNOWN = "unknown"
 
 
+class Memory(IdentityEnum):
+    """Which memory the host holds a tensor or array in; PINNED also when it only may.
+
+    What is asked for as pinned wherever that is possible (``pin_memory=PIN``) is meant to be. A slice of
+    pinned memory with gaps is PAGEABLE: a copy to the device gathers it in pageable memory first.
+    """
+
+    PAGEABLE = "pageable"
+    PINNED = "pinned"
+    UNKNOWN = "unknown"
+
+
 class Graph(IdentityEnum):
     """Whether a tensor drags an autograd graph along; ATTACHED also when it only may."""
 
@@ -89,6 +101,7 @@ class Value(NamedTuple):
 
     Attributes:
         dtype: of a tensor, as torch calls it (``torch.float64``), of an array, as NumPy does (``float64``).
+        memory: of a tensor in host memory and of an array.
         cls: dotted library name: of the class of an instance, or of the class, function or module that
             the expression itself names.
         definition: the class (of an instance or named) or function of this file.
@@ -127,6 +140,7 @@ class Value(NamedTuple):
     among: frozenset[Kind] | None = None
     alternatives: frozenset[Definition] = frozenset()
     fields: tuple[tuple[str, Value], ...] = ()
+    memory: Memory = Memory.UNKNOWN
 
     @property
     def definitions(self) -> frozenset[Definition]:
@@ -169,7 +183,13 @@ class Value(NamedTuple):
 
     def on(self, device: Device) -> Value:
         """The same thing on another device."""
-        return self if device is self.device else self._replace(device=device)
+        return self if device is self.device else self._replace(device=device, memory=Memory.UNKNOWN)
+
+    def kept_in(self, memory: Memory) -> Value:
+        """The same thing in this memory; on a device, or in an unknown place, it is in none of them."""
+        if not self.host:
+            memory = Memory.UNKNOWN
+        return self if memory is self.memory else self._replace(memory=memory)
 
     def attached(self, graph: Graph) -> Value:
         """The same thing with another relation to autograd."""
@@ -311,10 +331,17 @@ def _join_two(a: Value, b: Value) -> Value:
         constant=a.constant
         if _same_constant(a.constant, b.constant) and (a.kind is b.kind or kind is not Kind.NUMBER)
         else MISSING,
+        memory=_join_memory(tensors),
         leaf=a.leaf and b.leaf,
         part=a.part and b.part,
         literal=kind is Kind.NUMBER and a.starts and b.starts,
     )
+
+
+def _join_memory(values: Collection[Value]) -> Memory:
+    """The memory that all of these are in."""
+    found = {value.memory for value in values}
+    return next(iter(found)) if len(found) == 1 else Memory.UNKNOWN
 
 
 def _alternatives(a: Value, b: Value) -> frozenset[Definition]:

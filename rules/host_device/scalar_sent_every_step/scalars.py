@@ -17,22 +17,15 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
-from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_words
-from torchlint.semantics.synchronisation import (
-    after_a_guard,
-    after_a_wait,
-    before_a_wait,
-    conversion,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import MISSING, Device, Kind
 
 from ..factories import created_on, factory
+from ..sending import goes_on, on_accelerator, place_of_sending, single_number
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -100,7 +93,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     data = call.args[0]
     if data.keyword is not None and data.keyword.value not in ("data", "obj"):
         return None
-    found = _number(module, data.value) if accelerated(module) else None
+    found = single_number(module, data.value) if accelerated(module) else None
     if found is None:
         return None
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -112,7 +105,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     else:
         there = receiver is not None and on_device(module, receiver)
     move = None if there else moved_at_once(module, call)
-    if move is not None and not _blocks(module, move):
+    if move is not None and goes_on(module, move.call):
         return None
     return SentScalar(call, *found, move) if there or move is not None else None
 
@@ -127,24 +120,17 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
     return None if hot is None or some(_reads(module, sent.number)) else hot
 
 
-def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
-    """The hot place each of whose rounds sends what ``node`` copies to the device, unless that is rare."""
-    hot = waiting_place(module, node)
-    if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
-        return None
-    if after_a_wait(module, node) or after_a_guard(module, node) or before_a_wait(module, node):
-        return None
-    return None if _stands_in(module, node) else hot
-
-
-def _blocks(module: Module, move: Move) -> bool:
-    """Whether the host waits for a move: not with ``non_blocking=True``, whatever the memory."""
-    return not any(
-        arg.keyword is not None
-        and arg.keyword.value == "non_blocking"
-        and module.value(arg.value).constant is not False
-        for arg in move.call.args
-    )
+def chosen_number(module: Module, call: cst.Call) -> bool:
+    """Whether a number becomes a tensor of the host for ``torch.where(mask, x, torch.tensor(0.0))``."""
+    argument = module.tree.parent(call)
+    chooses = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(chooses, cst.Call) or len(chooses.args) != 3 or argument is chooses.args[0]:
+        return False
+    if module.qualified(call.func) != "torch.tensor" or module.qualified(chooses.func) != "torch.where":
+        return False
+    number = bool(call.args) and module.value(call.args[0].value).kind in (Kind.NUMBER, Kind.BOOL)
+    made = module.value(call).device if number else None
+    return made is Device.CPU and on_accelerator(module, chooses.args[0].value)
 
 
 def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
@@ -154,70 +140,12 @@ def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
-def _number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
-    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
-    match node:
-        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
-            return (number, "(1,)") if _is_number(module, number) else None
-        case cst.BinaryOperation(
-            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
-        ):
-            counted = _is_number(module, number) and _is_number(module, count)
-            return (number, f"({module.source(count)},)") if counted else None
-    return (node, "()") if _is_number(module, node) else None
-
-
-def _is_number(module: Module, node: cst.BaseExpression) -> bool:
-    return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
-
-
 @traced(Through.NOTHING)
 def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Whether a number comes from a tensor on the device."""
     parts = (node, *module.tree.descendants(node))
     read = any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts)
     return True if read else None
-
-
-def _stands_in(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
-    loop = next(iter(module.flow.statement_loops(node)), None)
-    for branch in module.flow.branches(node, within=loop):
-        if _true_for_nothing(module, branch.test) is branch.holds:
-            return True
-        if isinstance(branch.construct, cst.IfExp) and not branch.holds and _asks_type(module, branch.test):
-            return True
-    return False
-
-
-def _asks_type(module: Module, test: cst.BaseExpression) -> bool:
-    """``x if isinstance(x, torch.Tensor) else …``: a guard for the type checker, or for what is not given."""
-    return isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance"
-
-
-def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
-    """The truth of a test if something counted is zero, or a container empty; None if it asks neither."""
-    match test:
-        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
-            truth = _true_for_nothing(module, expression)
-            return None if truth is None else not truth
-        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
-            at_zero = _AT_ZERO.get(type(operator))
-            return None if at_zero is None else at_zero.get(module.value(bound).constant)
-        case cst.Call(func=cst.Name(value="len")):
-            return False
-    return False if module.value(test).kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
-
-
-# By comparison and bound: how it turns out for zero, where it tells zero from everything above.
-_AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
-    cst.Equal: {0: True},
-    cst.NotEqual: {0: False},
-    cst.GreaterThan: {0: False},
-    cst.GreaterThanEqual: {1: False},
-    cst.LessThan: {1: True},
-    cst.LessThanEqual: {0: True},
-}
 
 
 # --- numbers of Python ------------------------------------------------------------------------------

@@ -829,6 +829,15 @@ GRAPHLESS_FUNCTIONS: Final = frozenset(
 
 # --- the host's own libraries -----------------------------------------------------------------------
 
+NUMPY_VIEWS: Final = frozenset(
+    f"numpy.{name}"
+    for name in _words("""
+    array_split asanyarray asarray ascontiguousarray atleast_1d atleast_2d atleast_3d broadcast_to diag
+    expand_dims flip fliplr flipud frombuffer moveaxis ravel reshape rollaxis split squeeze swapaxes transpose
+""")
+)
+"""Functions of NumPy whose result can be in the memory of what they are given."""
+
 _NUMPY: dict[str, Result] = _listed("""
     ndarray: arange array asarray ascontiguousarray asanyarray append argsort argwhere array_split
         atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack concatenate copy

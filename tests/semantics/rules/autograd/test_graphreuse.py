@@ -91,7 +91,7 @@ PROGRAMS = {
 def test_whether_a_graph_is_used_again(program: str, expected: bool) -> None:
     text = HEAD + indent(dedent(program), "    ") + "\n"
     module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
     )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(module, call) is expected
@@ -118,7 +118,7 @@ OUTSIDE = {
 def test_graphs_of_functions(program: str, expected: bool) -> None:
     text = HEAD + "    pass\n" + program + "\n"
     module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
     )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(module, call) is expected

@@ -75,7 +75,7 @@ def test_untrained(case: dict[str, object]) -> None:
     given = {"made": MODEL, "more": "", "optimizer": SGD, "given": "x", "last": "optimizer.step()", **case}
     text = dedent(PROGRAM).format(**given)
     module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
     )
     untrained = Untrained(module)
     calls = [c for c in module.tree.nodes(cst.Call) if module.source(c.func) == "teacher"]

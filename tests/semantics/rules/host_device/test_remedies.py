@@ -33,7 +33,7 @@ def train(loader):
 def of(line: str, target: str = "x", iterable: str = "loader", before: str = "") -> tuple[Module, cst.Call]:
     """The model of a training loop whose last line is ``line``, and the call ``.item()`` in that line."""
     program = before + LOOP.format(line=line, target=target, iterable=iterable)
-    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
     module = model.build(SyntaxTree(program), cast(Settings, settings))
     calls = module.tree.nodes(cst.Call)
     return module, next(call for call in calls if module.source(call).endswith(".item()"))

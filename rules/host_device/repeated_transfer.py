@@ -15,9 +15,9 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.values import Kind
 
-from ..remedies import inline, step_of
-from ..roundtrips import MOVES, copied_back_from
 from .invariance import Repeated, hoisted, needless_move
+from .remedies import inline, step_of
+from .roundtrips import MOVES, copied_back_from
 
 
 @rule(

@@ -1,0 +1,136 @@
+"""Tensors of the device that are made of lists, arrays and several numbers; how to send them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.fixes import add_argument, remove_argument, replace, safe, unsafe
+from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.origins import computed_elsewhere
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
+from torchlint.semantics.spellings import given_as, last_words
+from torchlint.semantics.synchronisation import conversion
+from torchlint.semantics.transfers import on_host
+from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
+
+from ..roundtrips import copied_back_from
+from ..sending import single_number
+from ..sizes import exceeds_staging
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+MAKERS = last_words(_MAKERS) | {"new_tensor"}
+"""What the calls are named that may make a tensor of data on the device."""
+_CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY, Kind.SHAPE})
+
+
+def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The data of which a call makes a tensor with ``device=`` of an accelerator, if there are several items.
+
+    A single number is told apart (``single_number``), and so are tensors of the device that are read one by
+    one, and what was read from the device just before.
+    """
+    if not accelerated(module) or any(arg.star for arg in call.args):
+        return None
+    data = given_as(call, "data", 0) or given_as(call, "obj", None)
+    if (
+        data is None
+        or not _goes_to_accelerator(module, call)
+        or given_as(call, "pin_memory", None) is not None
+    ):
+        return None
+    value = module.value(data)
+    copied = value.kind in _CONTAINERS or (value.kind is Kind.TENSOR and value.device is Device.CPU)
+    # Of what is not known, `torch.tensor` copies all but a tensor of the device, which one would clone.
+    open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
+    if not copied and not (open_ and _is_tensor(module, call) and not computed_elsewhere(module, data)):
+        return None
+    if _holds_device_tensors(value) or single_number(module, data) is not None:
+        return None
+    if copied_back_from(module, call) is not None:
+        return None
+    return None if some(_reads(module, data)) else data
+
+
+def _is_tensor(module: Module, call: cst.Call) -> bool:
+    return module.qualified(call.func) == "torch.tensor"
+
+
+def _goes_to_accelerator(module: Module, call: cst.Call) -> bool:
+    device = given_as(call, "device", None)
+    if module.qualified(call.func) in _MAKERS:
+        return (
+            device is not None and module.value(device).constant is not None and not on_host(module, device)
+        )
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "new_tensor":
+        return False
+    if device is not None:
+        return not on_host(module, device)
+    return module.value(call.func.value).tensorlike and on_device(module, call.func.value)
+
+
+def _holds_device_tensors(value: Value) -> bool:
+    item = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
+    among = (*(value.elements or ()), *((item,) if item is not None else ()))
+    return any(one.tensorlike and one.device is not Device.CPU for one in among)
+
+
+@traced(Through.ITEMS)
+def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether data comes from a tensor on the device: that wait is told of already."""
+    if isinstance(node, cst.Call) and conversion(module, node) is not None:
+        return True
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return onward(*(element.value for element in node.elements))
+    return onward(node.elt) if isinstance(node, (cst.ListComp, cst.GeneratorExp)) else None
+
+
+# --- sending it without a wait ------------------------------------------------------------------------------
+
+
+def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> Fix | None:
+    """The fix that makes the tensor in host memory and copies it with ``non_blocking=True``."""
+    device = next((a for a in call.args if a.keyword is not None and a.keyword.value == "device"), None)
+    if device is None or given_as(call, "requires_grad", None) is not None:
+        return None
+    removal = remove_argument(module, device)
+    if any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in removal):
+        return None
+    end = module.tree.span(call).end
+    moved = (Edit(Span(end, end), f".to({module.source(device.value)}, non_blocking=True)"),)
+    # What `as_tensor` takes over may be pinned, and written to while the copy is on its way.
+    copied = _is_tensor(module, call) or module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
+    certain = copied or module.value(data).memory is Memory.PAGEABLE
+    return _grade(module, certain=certain)(module, _COPY, removal, moved)
+
+
+def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fix | None:
+    """The fix that gives ``non_blocking=True`` to a copy of a tensor in host memory.
+
+    From pageable memory the driver takes the data over before the call returns, whether or not it waits for
+    the device, so that the tensor may be written to afterwards; from pinned memory it may not.
+    """
+    if module.value(source).memory is Memory.PAGEABLE and exceeds_staging(module, source):
+        return None  # the host would wait for it all the same
+    given = next((a for a in copy.args if a.keyword is not None and a.keyword.value == "non_blocking"), None)
+    if given is not None:
+        edits = replace(module, given.value, "True")
+    else:
+        edits = add_argument(module, copy, "True", keyword="non_blocking")
+    certain = module.value(source).memory is Memory.PAGEABLE
+    return _grade(module, certain=certain)(module, _COPY, edits)
+
+
+def _grade(module: Module, *, certain: bool) -> Callable[..., Fix | None]:
+    """What makes the fix: a safe one, if that much is certain and the accelerator orders its copies."""
+    return safe if certain and Loaders.of(module).pinning_helps else unsafe
+
+
+_COPY = "Copy with `non_blocking=True`"

@@ -1,0 +1,98 @@
+"""Indices that are copied to where the tensor is: lists of numbers, and tensors and arrays of the host.
+
+``x[[2, 1, 0]]`` makes a tensor of the list in host memory and copies it to where ``x`` is. So does ``x[p]``
+with a tensor of the host. The memory is pageable, so the host waits (benchmarks/results/syncs.json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.arrays import array
+from torchlint.semantics.dimensions import has_dimensions
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.values import Device, Kind
+
+from ..sending import in_host_memory, on_accelerator
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The list of numbers that a tensor on the device is indexed by, if there is one."""
+    for index in _indices(node):
+        if _is_list_of_numbers(module, index):
+            return index if on_accelerator(module, node.value) else None
+    return None
+
+
+def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The tensor or array in host memory that a tensor on the device is indexed by, if there is one."""
+    for index in _indices(node):
+        value = module.value(index)
+        # A tensor without dimensions is read, on the host, and nothing is copied.
+        held = value.kind is Kind.TENSOR and value.device is Device.CPU and has_dimensions(module, index)
+        if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
+            return index if on_accelerator(module, node.value) else None
+    return None
+
+
+def sent_before(module: Module, index: cst.BaseExpression) -> bool:
+    """Whether a variable has been an index before in the same function: what helps there helps here too."""
+    bindings = module.bindings(index) if isinstance(index, cst.Name) else ()
+    if len(bindings) != 1:
+        return False
+    order, tree = module.tree.order, module.tree
+    for use in module.uses(bindings[0]):
+        if order[use] >= order[index] or module.function(use) is not module.function(index):
+            continue
+        subscript = next((outer for outer in tree.ancestors(use) if isinstance(outer, cst.Subscript)), None)
+        if subscript is not None and host_index(module, subscript) is use:
+            return True
+    return False
+
+
+def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The tensor in host memory that is assigned to a slice, or an item, of a tensor on the device."""
+    target = module.tree.parent(node)
+    statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(statement, cst.Assign) or not in_host_memory(module, statement.value):
+        return None
+    if any(module.value(index).kind not in (Kind.NUMBER, Kind.NONE) for index in _indices(node)):
+        return None
+    return statement.value if on_accelerator(module, node.value) else None
+
+
+def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+    return (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
+
+
+def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
+    match index:
+        case cst.List():
+            return bool(index.elements) and all(
+                isinstance(element, cst.Element) and module.value(element.value).kind is Kind.NUMBER
+                for element in index.elements
+            )
+        case cst.Name():
+            bindings = module.bindings(index)
+            return bool(bindings) and all(
+                binding.kind is BindingKind.ASSIGN
+                and not binding.path
+                and isinstance(binding.value, cst.List)
+                and _is_list_of_numbers(module, binding.value)
+                for binding in bindings
+            )
+        case cst.Attribute() | cst.ListComp():
+            value = module.value(index)
+            items = value.elements if value.elements is not None else (value.item,)
+            return (
+                value.kind is Kind.LIST
+                and bool(items)
+                and all(i is not None and i.kind is Kind.NUMBER for i in items)
+            )
+    return False

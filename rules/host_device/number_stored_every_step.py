@@ -1,0 +1,101 @@
+"""TL215 number-stored-every-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.messages import often, trail
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import may_repeat
+
+from .remedies import as_spelt, inline, tight
+from .sending import on_accelerator, place_of_sending
+from .stores import Store, filled_in_place, stored_number
+
+
+@rule(
+    "TL215",
+    "number-stored-every-step",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Subscript,
+    mentions=("torch", "["),
+    remedy="Fill it in on the device, with `fill_` or `index_fill_`",
+)
+def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds Python numbers that are stored in a tensor of the accelerator in every iteration of a hot loop, or
+    in every forward pass, in a way for which the host waits: in one element of a tensor (`lengths[i] = n`,
+    `table[i, j] = n`), and in what a list or a tensor of indices selects (`x[rows] = n`, `x[:, [0, 2]] = n`).
+
+    ## Why is this bad?
+
+    PyTorch makes a tensor of the number in host memory and copies it to the device, and the host waits until
+    everything that was queued before is done: behind 6.4 ms of work, `x[5] = 1.0` held the host for 6.4 ms
+    (H200, torch 2.11). `fill_` and `index_fill_` hand the number to a kernel, as an argument.
+
+    Nothing is copied for a slice (`x[2:4] = n`), a row (`x[i] = n`, where `x` has two dimensions) or a mask.
+
+    ## Example
+
+    ```python
+    lengths = torch.zeros(32, dtype=torch.int64, device=device)
+    for step in range(steps):
+        lengths[slot] = 0
+        scores[rows] = float("-inf")
+        logits = model(tokens, lengths)
+    ```
+
+    ## Use instead
+
+    ```python
+    lengths = torch.zeros(32, dtype=torch.int64, device=device)
+    for step in range(steps):
+        lengths[slot].fill_(0)
+        scores.index_fill_(0, rows, float("-inf"))
+        logits = model(tokens, lengths)
+    ```
+
+    Many stores, one after the other, are better collected in host memory and copied once, with
+    `non_blocking=True`. Through several indices, `x[rows, columns] = zero` takes a number that was made a
+    tensor of the device once: `zero = torch.zeros((), device=device)`.
+
+    ## Fix safety
+
+    The fix is offered for single elements. It is safe for small constants, and unsafe for other numbers:
+    `fill_` refuses what the dtype of the tensor cannot hold, in other words than an assignment.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [torch.Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
+    """
+    if not may_repeat(module, node):
+        return
+    store = stored_number(module, node)
+    hot = place_of_sending(module, node) if store is not None else None
+    if store is None or hot is None:
+        return
+    message = f"storing this number in a tensor of the device copies it, and the host waits {often(hot)}"
+    remedy = as_spelt(module, node, _filled_on_device(module, node, store))
+    yield Finding(
+        store.number, message, filled_in_place(module, node, store), related=trail(hot), remedy=remedy
+    )
+
+
+def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
+    """What fills in a number without sending it, by what the place is named by."""
+    target, filled = inline(module, node.value), inline(module, store.number)
+    if store.element:
+        return f"Fill in place: `{inline(module, node)}.fill_({filled})`"
+    if store.selector is None:
+        # Through indices on the device only a tensor of the same dtype is assigned.
+        return f"Assign a number that the device has made: `{target}.new_full((), {filled})`"
+    if on_accelerator(module, store.selector):
+        rows = f"{tight(module, store.selector)}.flatten()"
+        return f"Fill in place: `{target}.index_fill_({store.dimension}, {rows}, {filled})`"
+    return f"Make the indices on the device once, and fill in place: `{target}.index_fill_(…)`"

@@ -1,0 +1,231 @@
+"""What is sent to the device at every step, and from where: what the rules about such copies share.
+
+A copy from pageable memory makes the host wait until everything that was queued before it is done; with
+``non_blocking=True`` it goes on if the copy is small (benchmarks/results/syncs.json).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.rules.host_device.factories import factory, takes_no_data
+from torchlint.rules.host_device.invariance import needless_move
+from torchlint.rules.host_device.roundtrips import copied_back_from
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.identifiers import imports
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
+from torchlint.semantics.spellings import given_as
+from torchlint.semantics.synchronisation import (
+    after_a_guard,
+    after_a_wait,
+    before_a_wait,
+    may_be_on_device,
+    waiting_place,
+)
+from torchlint.semantics.transfers import on_host, transferred
+from torchlint.semantics.values import Device, Kind, Memory, Value
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_PICTURES = ("PIL", "torchvision.transforms")
+
+
+def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
+    """The hot place each of whose rounds sends what ``node`` copies to the device, unless that is rare."""
+    hot = waiting_place(module, node)
+    if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
+        return None
+    if after_a_wait(module, node) or after_a_guard(module, node) or before_a_wait(module, node):
+        return None
+    return None if _stands_in(module, node) else hot
+
+
+def goes_on(module: Module, copy: cst.Call) -> bool:
+    """Whether a call of ``to``, ``cuda`` or ``copy_`` is, or may be, given ``non_blocking=True``."""
+    named = {arg.keyword.value: arg.value for arg in copy.args if arg.keyword is not None}
+    given = named.get("non_blocking")
+    if given is not None:
+        return module.value(given).constant is not False
+    positional = (arg.value for arg in copy.args if arg.keyword is None)
+    return any(arg.star for arg in copy.args) or any(module.value(a).kind is Kind.BOOL for a in positional)
+
+
+def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    """The tensor in host memory that a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator.
+
+    What a loader yields is none: whether that is pinned, and moved without a wait, is told of the loader.
+    Neither is what a kernel could make on the device, or what was there just before or stays the same.
+    """
+    if not accelerated(module):
+        return None
+    source = _copied_in(module, copy)
+    if source is not None:
+        return source if in_host_memory(module, source) else None
+    source = _moved(module, copy)
+    if source is None or made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
+        return None
+    return None if needless_move(module, copy) is not None else source
+
+
+def _copied_in(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    """``source`` in ``target.copy_(source)``, where the target is on the accelerator."""
+    if not isinstance(copy.func, cst.Attribute) or copy.func.attr.value != "copy_":
+        return None
+    target = module.value(copy.func.value)
+    there = target.kind is Kind.TENSOR and target.device is Device.ACCELERATOR
+    return given_as(copy, "src", 0) if there else None
+
+
+def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    func = copy.func
+    # Where a tensor is, is mostly known, and asked before where it goes.
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
+        return None
+    return transferred(module, copy) if in_host_memory(module, func.value) else None
+
+
+def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tensor that the program keeps in host memory, and not of a loader."""
+    value = module.value(node)
+    if value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.part:
+        return False
+    made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
+    return value.memory is not Memory.UNKNOWN or made == "torch.from_numpy"
+
+
+def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a tensor is used for nothing but the move, and a kernel could make it on the device."""
+    made: cst.BaseExpression | None = node
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+        single = len(bindings) == 1 and not bindings[0].path and module.uses(bindings[0]) == [node]
+        made = bindings[0].value if single else None
+    found = factory(module, made) if made is not None else None
+    return found is not None and takes_no_data(module, found)
+
+
+def computed_from_kernels(module: Module, source: cst.BaseExpression) -> bool:
+    """Whether a tensor is computed from nothing but numbers and what kernels can make, without data."""
+    return every(_from_kernels(module, source))
+
+
+@traced(Through.OPERANDS)
+def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    if path:
+        return False
+    if module.value(node).kind in (Kind.NUMBER, Kind.BOOL):
+        return True
+    match node:
+        case cst.Name():
+            # What is used elsewhere may be filled with data there.
+            return None if all(module.uses(b) == [node] for b in module.bindings(node)) else False
+        case cst.Attribute():
+            return False
+        case cst.Subscript(value=owner):
+            return onward(owner)
+        case cst.Call(func=func):
+            made = factory(module, node)
+            if made is not None:
+                without: bool = takes_no_data(module, made)
+                return without
+            parts = [arg.value for arg in node.args if module.is_tensor(arg.value)]
+            if isinstance(func, cst.Attribute) and module.is_tensor(func.value):
+                parts.append(func.value)
+            return onward(*parts) if parts else False
+    return None
+
+
+def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
+    match node:
+        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
+            return (number, "(1,)") if _is_number(module, number) else None
+        case cst.BinaryOperation(
+            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
+        ):
+            counted = _is_number(module, number) and _is_number(module, count)
+            return (number, f"({module.source(count)},)") if counted else None
+    return (node, "()") if _is_number(module, node) else None
+
+
+def _is_number(module: Module, node: cst.BaseExpression) -> bool:
+    return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
+
+
+def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tensor that, as far as the file shows, is on an accelerator.
+
+    Data is indexed in host memory and moved then: outside of modules the file has to show where a tensor is,
+    and so it does beside transforms of pictures, which are modules as well.
+    """
+    if not may_be_on_device(module, node) or _moved_then(module, node):
+        return False
+    value = module.value(node)
+    if value.device is Device.ACCELERATOR or _is_told_where(module, value):
+        return True
+    return phase(module, node) is Phase.FORWARD and not imports(module, _PICTURES)
+
+
+def _is_told_where(module: Module, value: Value) -> bool:
+    """Whether a tensor is made with ``device=`` of what is not known to be the CPU."""
+    given = given_as(value.origin, "device", None) if isinstance(value.origin, cst.Call) else None
+    return given is not None and module.value(given).constant is not None and not on_host(module, given)
+
+
+def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
+    """``data[rows].to(device)``: what is moved afterwards, was in host memory."""
+    taken = module.tree.parent(node)
+    while isinstance(taken, cst.Subscript):
+        attribute = module.tree.parent(taken)
+        call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        if isinstance(call, cst.Call) and call.func is attribute:
+            return transferred(module, call) is not None
+        taken = attribute
+    return False
+
+
+def _stands_in(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
+    loop = next(iter(module.flow.statement_loops(node)), None)
+    for branch in module.flow.branches(node, within=loop):
+        if _true_for_nothing(module, branch.test) is branch.holds:
+            return True
+        if isinstance(branch.construct, cst.IfExp) and not branch.holds and _asks_type(module, branch.test):
+            return True
+    return False
+
+
+def _asks_type(module: Module, test: cst.BaseExpression) -> bool:
+    """``x if isinstance(x, torch.Tensor) else …``: a guard for the type checker, or for what is not given."""
+    return isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance"
+
+
+def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
+    """The truth of a test if something counted is zero, or a container empty; None if it asks neither."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            truth = _true_for_nothing(module, expression)
+            return None if truth is None else not truth
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
+            at_zero = _AT_ZERO.get(type(operator))
+            return None if at_zero is None else at_zero.get(module.value(bound).constant)
+        case cst.Call(func=cst.Name(value="len")):
+            return False
+    return False if module.value(test).kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
+
+
+# By comparison and bound: how it turns out for zero, where it tells zero from everything above.
+_AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
+    cst.Equal: {0: True},
+    cst.NotEqual: {0: False},
+    cst.GreaterThan: {0: False},
+    cst.GreaterThanEqual: {1: False},
+    cst.LessThan: {1: True},
+    cst.LessThanEqual: {0: True},
+}

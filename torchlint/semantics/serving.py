@@ -1,0 +1,135 @@
+"""Which functions run at every step of a server or of a generation loop, although no loop is in sight.
+
+An engine calls its model runner, the runner its metadata builders, sampler and proposer, by interfaces that
+lead out of a file. What the configuration declares (``hot``, ``cold``) comes first, then what a class is for,
+by the interface that it implements. What runs once (loading, warming up, capturing graphs) is cold, whatever
+it calls.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Function
+    from torchlint.semantics.module import Module
+
+# Methods that an engine calls at every step, and what the names of their classes, or of the bases, end with.
+_ROLES: dict[str, tuple[str, ...]] = {
+    "execute_model": ("",),
+    "build": ("MetadataBuilder",),
+    "sample": ("Sampler", "Runner"),
+    "propose": ("Proposer", "Speculator"),
+    "step": ("Scheduler", "SchedulerMixin"),
+    "__call__": ("LogitsProcessor", "LogitsWarper", "StoppingCriteria"),
+    "apply": ("LogitsProcessor",),
+    "forward": ("",),
+}
+# What an engine does once, before it serves.
+_ONCE = frozenset(
+    {"capture", "capture_graph", "capture_graphs", "capture_model", "compile_or_warm_up_model", "dummy_run"}
+    | {"init_device", "load_model", "load_weights", "profile_run", "warm_up", "warmup", "warmup_model"}
+)
+
+
+def may_serve(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether ``serves`` may hold of a function, going by its name alone: a cheap question."""
+    return function.name.value in _ROLES or bool(_declared(module).hot)
+
+
+@remembered
+def serves(module: Module, function: Function) -> bool:
+    """Whether a function runs at every step of a server, by what is declared of it or by its role."""
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    if _is_among(module, function, hot=True):
+        return True
+    owner = module.classes.owner(function)
+    endings = _ROLES.get(function.name.value)
+    if owner is None or endings is None or runs_once(module, function):
+        return False
+    if _is_protocol(module, function) or module.classes.info(owner).kind is Kind.MODULE:
+        return False
+    names = (owner.name.value, *((last_name(base.value) or "") for base in owner.bases))
+    if not any(name.endswith(endings) for name in names):
+        return False
+    # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
+    return function.name.value in ("execute_model", "build") or _takes_tensors(module, function)
+
+
+@remembered
+def runs_once(module: Module, function: Function) -> bool:
+    """Whether a function, or one around it, is declared cold, or is what an engine does before it serves."""
+    within: Function | None = function
+    while within is not None:
+        if isinstance(within, cst.FunctionDef):
+            if _is_among(module, within, hot=True):
+                return False
+            if within.name.value.strip("_") in _ONCE or _is_among(module, within, hot=False):
+                return True
+        within = module.function(within)
+    return False
+
+
+class _Declared(NamedTuple):
+    """The patterns of functions that the configuration has for a file."""
+
+    hot: tuple[str, ...]
+    cold: tuple[str, ...]
+
+
+@remembered
+def _declared(module: Module) -> _Declared:
+    return _Declared(_of_file(module, module.settings.hot), _of_file(module, module.settings.cold))
+
+
+def _of_file(module: Module, patterns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """What stands behind ``::`` in the patterns whose glob matches the file; all functions without it."""
+    found: dict[str, None] = {}
+    for root, pattern in patterns:
+        files, mark, functions = pattern.rpartition("::")
+        files = files if mark else functions
+        if files in ("", "**", "…") or _matches(module.path, root, files):
+            found[functions if mark else "*"] = None
+    return tuple(found)
+
+
+def _matches(path: PurePath | None, root: str, files: str) -> bool:
+    if path is None:
+        return False
+    inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    # Reading patterns takes a library that most runs have no use for.
+    from torchlint import globs
+
+    return bool(globs.spec([files]).match_file(inside))
+
+
+def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
+    home = module.home(function)
+    patterns = _declared(home).hot if hot else _declared(home).cold
+    if not patterns:
+        return False
+    owner = home.classes.owner(function)
+    name = function.name.value if owner is None else f"{owner.name.value}.{function.name.value}"
+    return any(
+        fnmatchcase(name, pattern) or (owner is not None and owner.name.value == pattern)
+        for pattern in patterns
+    )
+
+
+def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether an annotation of a parameter speaks of tensors."""
+    annotations = (param.annotation for param in (*function.params.params, *function.params.kwonly_params))
+    return any("Tensor" in module.source(a.annotation) for a in annotations if a is not None)
+
+
+def _is_protocol(module: Module, function: cst.FunctionDef) -> bool:
+    return any((last_name(d.decorator) or "").startswith("abstract") for d in function.decorators)
