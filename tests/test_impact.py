@@ -80,10 +80,18 @@ def test_the_documented_table_is_the_one_in_force() -> None:
 # --- what was measured ------------------------------------------------------------------------------------
 
 
-def effect(verdict: str, low: float = 1.0, memory: float = 1.0, ratio: float | None = None) -> dict[str, Any]:
-    """One measurement, as far as worth goes."""
+def effect(
+    verdict: str, low: float = 1.0, memory: float = 1.0, ratio: float | None = None, **counts: float
+) -> dict[str, Any]:
+    """One measurement, as far as worth goes; ``counts`` are after a fix what they were ten of before."""
     speedup = None if verdict == "UNFIT" else {"ratio": ratio or low, "low": low, "high": 2 * low}
-    return {"verdict": verdict, "speedup": speedup, "peak_memory": {"before": 1000, "after": 1000 * memory}}
+    return {
+        "verdict": verdict,
+        "speedup": speedup,
+        "peak_memory": {"before": 1000, "after": 1000 * memory},
+        **dict.fromkeys(("syncs", "collectives", "kernels")),
+        **{name: {"before": 10.0, "after": after} for name, after in counts.items()},
+    }
 
 
 @pytest.mark.parametrize(
@@ -106,6 +114,11 @@ def effect(verdict: str, low: float = 1.0, memory: float = 1.0, ratio: float | N
         # Memory that costs time.
         ([effect("SAME", memory=0.5), effect("SLOWER", 0.7)], Worth.SOME),
         ([effect("SAME", memory=1.5)], Worth.NOTHING),
+        # What a program with more to do would have felt.
+        ([effect("SAME", syncs=9.0)], Worth.SOME),
+        ([effect("SLOWER", 0.9, collectives=1.0)], Worth.SOME),
+        ([effect("UNCLEAR", kernels=7.9)], Worth.SOME),
+        ([effect("UNCLEAR", syncs=10.0, kernels=8.0)], Worth.NOTHING),
     ],
 )
 def test_worth_follows_from_measurements(found: list[dict[str, Any]], expected: Worth) -> None:

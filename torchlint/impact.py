@@ -44,6 +44,9 @@ MUCH_FASTER = 1.2
 MUCH_LESS, LESS = 0.8, 0.95
 """Much less memory, and less: up to these ratios of peak memory after to before."""
 
+FEWER = 0.8
+"""Fewer kernel launches, up to this ratio of those after to before."""
+
 _LOW, _MEDIUM, _HIGH = Impact
 
 
@@ -51,9 +54,11 @@ class Worth(enum.IntEnum):
     """What the advice of a rule was measured to be worth, in the size where it gains most.
 
     MUCH: a step takes less time by a fifth or more, in a launch-bound (small, medium) or a compute-bound size
-    (large), or a fifth less memory. SOME: it is faster beyond the noise, or takes a twentieth less memory; so
-    is much less memory that costs time in some size. NOTHING: neither. UNMEASURED: nobody has tried. Times
-    that the machine did not reproduce count for nothing.
+    (large), or a fifth less memory. SOME: it is faster beyond the noise, takes a twentieth less memory, or
+    has fewer synchronizations, collectives or, by a fifth, kernel launches, which cost time in programs whose
+    host or network has no time to spare, as that of a benchmark may have; so is much less memory that costs
+    time in some size. NOTHING: none of these. UNMEASURED: nobody has tried. Times that the machine did not
+    reproduce count for nothing.
     """
 
     NOTHING = 0
@@ -154,7 +159,17 @@ def judged(found: Sequence[Effect]) -> Worth:
     costs = any(effect["verdict"] == "SLOWER" for effect in found)
     if most.surely >= MUCH_FASTER or (most.memory <= MUCH_LESS and not costs):
         return Worth.MUCH
-    return Worth.SOME if most.surely > 1 or most.memory < 1 else Worth.NOTHING
+    gains = most.surely > 1 or most.memory < 1 or any(map(_relieves, found))
+    return Worth.SOME if gains else Worth.NOTHING
+
+
+def _relieves(effect: Effect) -> bool:
+    """Whether a step asks less of the host or the network: fewer waits, collectives or kernel launches."""
+    for key, most in (("syncs", 1.0), ("collectives", 1.0), ("kernels", FEWER)):
+        counts = effect[key]
+        if counts and counts["after"] < most * counts["before"]:
+            return True
+    return False
 
 
 def explained(rule: Rule, found: Sequence[Effect]) -> str:
