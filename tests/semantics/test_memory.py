@@ -41,6 +41,18 @@ PROGRAMS = {
         print(n)  #: n => memory=unknown
         print(o)  #: o => memory=pageable
     """,
+    "what is set beforehand": """
+        from functools import partial
+
+        import torch
+
+        def make(device: torch.device):
+            order = partial(torch.randperm, device=device)
+            plain = partial(torch.zeros, dtype=torch.long)
+            print(order(4))  #: order(4) => device=accelerator memory=unknown
+            print(order(4, device="cpu"))  #: order(4, device="cpu") => device=cpu
+            print(plain(4))  #: plain(4) => device=cpu memory=pageable
+    """,
     "what becomes of it": """
         import torch
 

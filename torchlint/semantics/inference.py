@@ -1350,7 +1350,7 @@ class Inference:
                     return called if result.may_be(called.kind) else result
                 return result
             case Kind.FUNCTION | Kind.CLASS if callee.cls is not None:
-                return self.library.call(node, callee.cls)
+                return self._preset(self.library.call(node, callee.cls), callee, node)
             case Kind.CLASS:
                 return self.library.instance_of(callee, node)
             case Kind.MODULE:
@@ -1386,6 +1386,16 @@ class Inference:
             return BOTTOM
         found = _with_each(structure, result)
         return None if found == UNKNOWN else found
+
+    def _preset(self, made: Value, callee: Value, node: cst.Call) -> Value:
+        """A tensor that ``partial(torch.zeros, device=device)`` makes, where that says."""
+        if made.kind is not Kind.TENSOR or not callee.presets:
+            return made
+        for call in (*callee.presets, node):
+            for argument in call.args:
+                if argument.keyword is not None and argument.keyword.value == "device":
+                    made = made.on(self.library.device(self.value(argument.value)))
+        return made
 
     def _overriding(self, function: Function) -> Sequence[Function]:
         """What heirs define in the place of a method without a body; nothing for any other."""
