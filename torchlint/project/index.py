@@ -308,6 +308,13 @@ class Index:
                 return 0
         return found
 
+    def imported(self, files: Iterable[Path]) -> int:
+        """The files that some files import, or names of them, as `ranked`."""
+        found = 0
+        for file in files:
+            found |= self._steps[False][self.rank(file)]
+        return found
+
     def _reach(self, rank: int, *, up: bool) -> int:
         """The files that import a file, or with ``up`` False those that it imports, and so on, and itself.
 

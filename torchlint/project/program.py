@@ -389,8 +389,7 @@ class Program:
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
-        links = [link for user in direct for link in self.index.links(user)]
-        handed = {place.file for link in links for place in link.places} & self.index.files - {file}
+        handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
         self._note(file, *handed)
         every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= most else found))

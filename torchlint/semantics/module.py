@@ -122,15 +122,18 @@ class Module:
         self._grad_off = grad_off
         self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
+        self._parts: dict[type, Part] = {}
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
-    @remembered
     def part(self, kind: type[Part]) -> Part:
         """The part of a class, the same each time; as `Part.of`."""
-        return self._linked(kind)(self)
+        found = self._parts.get(kind)
+        if found is None:
+            found = self._parts[kind] = self._linked(kind)(self)
+        return found
 
     @staticmethod
     def counterpart(module: Any) -> Module:

@@ -51,18 +51,21 @@ def remembered(
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
-        if module.link is not None and arguments:
-            owner = in_charge(owner, module, arguments[0])
-            module = getattr(owner, "module", owner)
-        module.tree.effort.spent += 1
-        fixpoint = module.fixpoint
+        effort, fixpoint = module.tree.effort, module.fixpoint
+        effort.spent += 1
         key: Any = (work_out, owner, arguments)
         if options:
             key = (*key, *sorted(options.items()))
         found: Answer = fixpoint.settled.get(key, _UNASKED)
         if found is not _UNASKED:
             return found
-        module.tree.effort.spend(0)
+        if module.link is not None and arguments:
+            # Only what is not known yet may be another file's to answer.
+            answering = in_charge(owner, module, arguments[0])
+            if answering is not owner:
+                effort.spent -= 1
+                return asked(answering, *arguments, **options)
+        effort.spend(0)
         if not fixpoint.busy:
             found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
             return found
@@ -104,14 +107,13 @@ def solved(
         def asked(owner: Owner, node: Any, /, *arguments: P.args, **options: P.kwargs) -> Answer:
             assert not options
             module: Any = getattr(owner, "module", owner)
-            if module.link is not None:
-                owner = in_charge(owner, module, node)
-                module = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
             fixpoint = module.fixpoint
             key = (label, node, *arguments)
             found: Any = fixpoint.settled.get(key, _UNASKED)
             if found is _UNASKED:
+                if module.link is not None:
+                    owner = in_charge(owner, module, node)
 
                 def once(_: object) -> Any:
                     said = work_out(owner, node, *arguments, **options)
