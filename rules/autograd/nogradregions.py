@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
@@ -14,6 +13,7 @@ from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers

@@ -45,14 +45,12 @@ class Place:
 class Link:
     """An import, and the places that it leads to: none for a library, several for ``import *``.
 
-    ``missing`` says that it should lead to a file of the project and does not; ``through`` are the files
-    whose names say where it leads.
+    ``missing`` says that it should lead to a file of the project and does not.
     """
 
     statement: Import
     places: tuple[Place, ...]
     missing: bool = False
-    through: frozenset[Path] = frozenset()
 
 
 class Index:
@@ -82,7 +80,6 @@ class Index:
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
-        self._grounds: dict[Path, int] = {}
         self._spoken: dict[str, dict[Path, bool]] = {}
 
     @cached_property
@@ -147,7 +144,7 @@ class Index:
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._companions, self._grounds):
+            for links in (self._links, self._reached, self._companions):
                 links.clear()
             for name in ("_importers", "_steps", "unreadable"):
                 vars(self).pop(name, None)
@@ -271,17 +268,6 @@ class Index:
             self._companions[file] = self.at_ranks(found)
         return self._companions[file]
 
-    def grounds(self, file: Path) -> int:
-        """The files that decide where the imports of one lead, as `ranked`.
-
-        Those are the files that its imports go through, and the ``__init__.py`` of the packages around it.
-        """
-        if file not in self._grounds:
-            passed = {each for link in self.links(file) for each in link.through}
-            packages = {folder / INIT for folder in file.parents}
-            self._grounds[file] = self.ranked(passed | packages)
-        return self._grounds[file]
-
     def ranked(self, files: Iterable[Path]) -> int:
         """A set of files as a number that has the bit of each file's rank: unions of those are fast."""
         found = 0
@@ -390,14 +376,11 @@ class Index:
             return Link(each, (), missing=each.level > 0 or self._is_own(file, each.module))
         if each.name is None:
             return Link(each, (Place(module),))
-        asked: set[tuple[Path, str]] = set()
         if each.name == STAR:
-            places, missing = (Place(module), *self._starred(module, asked)), False
-        else:
-            place = self._definition(module, each.name, asked)
-            places = (Place(module) if place is None else place,)
-            missing = place is None and not self._may_hold(module, each.name, set())
-        return Link(each, places, missing, frozenset(file for file, _ in asked))
+            return Link(each, (Place(module), *self._starred(module)))
+        place = self.definition(module, each.name)
+        missing = place is None and not self._may_hold(module, each.name, set())
+        return Link(each, (Place(module) if place is None else place,), missing)
 
     def _is_own(self, file: Path, name: str) -> bool:
         """Whether the first part of a dotted name is a package of the project."""
@@ -441,18 +424,16 @@ class Index:
         exported = self.record(file).exported if file in self.files else None
         return name in exported if exported is not None else not name.startswith("_")
 
-    def _starred(self, file: Path, asked: set[tuple[Path, str]]) -> Iterator[Place]:
-        """What a star import of a module brings, in the order of its text; adds to what was ``asked``."""
+    def _starred(self, file: Path) -> Iterator[Place]:
+        """What a star import of a module brings, in the order of its text."""
         own = self.record(file) if file in self.files else Record()
         names = own.exported or [
             *(made.name for made in own.definitions),
             *(each.bound for each in own.imports if each.bound is not None),
         ]
         for name in dict.fromkeys(names):
-            anew: set[tuple[Path, str]] = set()
-            if self.exports(file, name) and (place := self._definition(file, name, anew)) is not None:
+            if self.exports(file, name) and (place := self.definition(file, name)) is not None:
                 yield place
-            asked |= anew
 
     def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:
         """Whether a module may have a name that is defined in no file of the project."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
@@ -15,6 +15,7 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function

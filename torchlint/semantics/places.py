@@ -12,7 +12,6 @@ import enum
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from torchlint.semantics.dependencies import noted
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.linked import node_of
 
@@ -58,6 +59,7 @@ def remembered(
             key = (*key, *sorted(options.items()))
         found: Answer = fixpoint.settled.get(key, _UNASKED)
         if found is not _UNASKED:
+            noted.files |= fixpoint.rests.get(key, 0)
             return found
         if module.link is not None and arguments:
             # Only what is not known yet may be another file's to answer.
@@ -66,21 +68,26 @@ def remembered(
                 effort.spent -= 1
                 return asked(answering, *arguments, **options)
         effort.spend(0)
-        if not fixpoint.busy:
-            found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
-            return found
         leaning = fixpoint.leaning.get(key)
         if leaning is not None:
-            grounds, found = leaning
+            grounds, found, files = leaning
             if fixpoint.still(grounds):
+                noted.files |= files
                 return found
         begin = fixpoint.begin()
-        found = work_out(owner, *arguments, **options)
+        outer, noted.files = noted.files, 0
+        try:
+            found = work_out(owner, *arguments, **options)
+            files = noted.files
+        finally:
+            noted.files |= outer
         grounds = fixpoint.grounds_since(begin)
         if grounds:
-            fixpoint.leaning[key] = grounds, found
+            fixpoint.leaning[key] = grounds, found, files
         else:
             fixpoint.settled[key] = found
+            if files:
+                fixpoint.rests[key] = files
         return found
 
     return asked
@@ -111,7 +118,9 @@ def solved(
             fixpoint = module.fixpoint
             key = (label, node, *arguments)
             found: Any = fixpoint.settled.get(key, _UNASKED)
-            if found is _UNASKED:
+            if found is not _UNASKED:
+                noted.files |= fixpoint.rests.get(key, 0)
+            else:
                 if module.link is not None:
                     owner = in_charge(owner, module, node)
 
