@@ -74,7 +74,8 @@ class Index:
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[str, Path | None] = {}
-        self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._from_folder: dict[Path, dict[tuple[str, int], Path | None]] = {}
+        self._found_from: dict[tuple[Path, str], dict[tuple[str, int], Path | None]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
@@ -163,23 +164,26 @@ class Index:
 
         ``level`` is the number of leading dots. None for what is not of the project.
         """
+        places = self._from_folder.get(file)
+        if places is None:
+            # The same for all modules of a folder.
+            places = self._from_folder[file] = self._found_from.setdefault((file.parent, file.suffix), {})
+        key = name, level
+        if key not in places:
+            places[key] = self._find_module(file, name, level)
+        return places[key]
+
+    def _find_module(self, file: Path, name: str, level: int) -> Path | None:
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
         first = name.partition(".")[0]
-        for folder in self._seen_from(file):
+        for folder in self.folders.seen_from(file):
             if first in _LIBRARIES and folder / first not in file.parents:
                 continue  # ``torch/`` beside a script is no more than a name, whatever Python makes of it
             # A folder that only has the name of a library holds no file of it.
             if (found := self._at(folder, name)) is not None:
                 return found
         return None
-
-    def _seen_from(self, file: Path) -> tuple[Path, ...]:
-        """The folders that imports in a file begin from: the same for all modules of a folder."""
-        key = file.parent, file.suffix
-        if key not in self._seen:
-            self._seen[key] = tuple(self.folders.seen_from(file))
-        return self._seen[key]
 
     def definition(self, file: Path, name: str) -> Place | None:
         """Where a name of the top level of ``file`` is defined, through any number of imports.
