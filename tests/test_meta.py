@@ -132,6 +132,19 @@ def test_rules_see_only_the_model(path: Path) -> None:
 LAYOUT = {"lpar", "rpar", "leading_lines", "trailing_whitespace", "header", "footer", "comma", "semicolon"}
 
 
+def test_what_is_remembered_is_remembered_with_the_files_that_it_rests_on() -> None:
+    """``functools`` knows of no files: whoever asked second would not be told what the answer rests on."""
+    folders = (ROOT / "torchlint" / "semantics", ROOT / "rules")
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        taken = [
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.module == "functools"
+            for alias in node.names
+        ]
+        assert "cached_property" not in taken, path
+
+
 def test_neither_rules_nor_the_model_ask_nodes_for_their_layout() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from hashlib import sha256
@@ -76,12 +76,12 @@ class Cache:
         key: str,
         path: Path,
         size: int = 2**31,
-        holds: Callable[[tuple[int, ...], Sequence[str]], bool] | None = None,
+        holds: Callable[[tuple[int, ...], str], bool] | None = None,
     ) -> tuple[Diagnostic, ...] | None:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
-        ``holds`` says whether a trace still does: numbers that name files, and up to three digests.
+        ``holds`` says whether a trace still does: numbers that name files, and a digest.
         """
         entry = self._entries.get(key)
         try:
@@ -90,10 +90,8 @@ class Cache:
             if bool(trace) is (holds is None):
                 return None
             if holds is not None:
-                ((digests, *ranks),) = trace
-                if type(digests) is not list or len(digests) not in (1, 3):
-                    return None
-                if not holds(tuple(map(number_of, ranks)), tuple(map(text_of, digests))):
+                ((digest, *ranks),) = trace
+                if not holds(tuple(map(number_of, ranks)), text_of(digest)):
                     return None
             if type(day) is not int or type(found) is not list:
                 return None
@@ -110,14 +108,14 @@ class Cache:
         self,
         key: str,
         diagnostics: tuple[Diagnostic, ...],
-        trace: tuple[tuple[int, ...], str, str, str] | None = None,
+        trace: tuple[tuple[int, ...], str] | None = None,
     ) -> None:
         """Remember what was found in the file with this key, and the trace of the files that it rests on."""
         # How deep a program may be nested depends on the machine.
         if any(item.code in UNTREATED for item in diagnostics):
             return
         found = [_stored(item) for item in diagnostics]
-        rests = [] if trace is None else [[list(filter(None, trace[1:])), *trace[0]]]
+        rests = [] if trace is None else [[trace[1], *trace[0]]]
         self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
 

@@ -6,10 +6,11 @@ import logging
 import textwrap
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchlint import impact, linelength, parsing, registry, stopwatch
 from torchlint.diagnostics import (
@@ -130,7 +131,7 @@ def _of_program(
         given_up += wanted
     elif wanted and not checked:
         checked = parsing.on_deep_stack(
-            _run, source, settings, wanted, given_up, screen, outline, parse, pulse, project
+            _noting, source, settings, wanted, given_up, screen, outline, parse, pulse, project
         )
     if given_up and GIVEN_UP in settings.rules:
         checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
@@ -265,6 +266,13 @@ def own_diagnostic(
 
 
 # --- rules ---------------------------------------------------------------------------------------------
+
+
+def _noting(source: Source, *ways: Any) -> list[Diagnostic]:
+    """As `_run`; of a project it is noted what was read for it."""
+    project: Project | None = ways[-1]
+    with nullcontext() if project is None else project.noting(source.path):
+        return _run(source, *ways)
 
 
 def _run(

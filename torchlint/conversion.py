@@ -105,6 +105,21 @@ _import_from = bare(cst.ImportFrom, "module", "names", "relative")
 _index = bare(cst.Index, "value", "star")
 _lambda = bare(cst.Lambda, "params", "body")
 _line = bare(cst.SimpleStatementLine, "body")
+_match = bare(cst.Match, "subject", "cases")
+_match_as = bare(cst.MatchAs, "pattern", "name")
+_match_case = bare(cst.MatchCase, "pattern", "body", "guard")
+_match_class = bare(cst.MatchClass, "cls", "patterns", "kwds")
+_match_element = bare(cst.MatchSequenceElement, "value")
+_match_keyword = bare(cst.MatchKeywordElement, "key", "pattern")
+_match_list = bare(cst.MatchList, "patterns")
+_match_mapping = bare(cst.MatchMapping, "elements", "rest")
+_match_mapping_element = bare(cst.MatchMappingElement, "key", "pattern")
+_match_or = bare(cst.MatchOr, "patterns")
+_match_or_element = bare(cst.MatchOrElement, "pattern")
+_match_singleton = bare(cst.MatchSingleton, "value")
+_match_star = bare(cst.MatchStar, "name")
+_match_tuple = bare(cst.MatchTuple, "patterns")
+_match_value = bare(cst.MatchValue, "value")
 _name = bare(cst.Name, "value")
 _name_item = bare(cst.NameItem, "name")
 _parameter = bare(cst.Param, "name", "annotation", "default", "star")
@@ -209,6 +224,8 @@ class Converter:
     def __init__(self, text: str, lines: Lines) -> None:
         self.text, self.lines = text, lines
         self.origins: dict[cst.CSTNode, Any] = {}
+        self.cases: dict[cst.CSTNode, int] = {}
+        """Where each case begins, of which the interpreter tells no place."""
         self._indent: str | None = None
         self._semicolons = ";" in text
         self._continued = "\\\n" in text or "\\\r" in text
@@ -368,6 +385,27 @@ class Converter:
         made: cst.Try | cst.TryStar = make(self._block(node.body), handlers, self._else(node.orelse), final)
         return made
 
+    def _match(self, node: ast.Match) -> cst.Match:
+        if self._indent is None:
+            first = self._start_of_case(node.cases[0])
+            self._indent = self.text[self.lines.starts[self.lines.row(first) - 1] : first]
+        return _match(self._expression(node.subject), list(map(self._case, node.cases)))
+
+    def _case(self, node: ast.match_case) -> cst.MatchCase:
+        pattern, guard = self._pattern(node.pattern), self._optional(node.guard)
+        made = _match_case(pattern, self._block(node.body), guard)
+        self.cases[made] = self._start_of_case(node)
+        return made
+
+    def _start_of_case(self, node: ast.match_case) -> int:
+        """Where the word ``case`` stands, in front of a pattern and its parentheses."""
+        end = before_gap(self.text, self.lines.start(node.pattern))
+        while self.text[end - 1] == "(":
+            end = before_gap(self.text, end - 1)
+        if not self.text.endswith("case", 0, end):
+            raise NotOutlinedError("the place of a case")
+        return end - len("case")
+
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> cst.FunctionDef:
         if getattr(node, "type_params", None):
             raise NotOutlinedError("type parameters")
@@ -415,6 +453,51 @@ class Converter:
 
     def _annotation(self, node: ast.expr | None) -> cst.Annotation | None:
         return None if node is None else _annotation(self._expression(node))
+
+    # --- patterns --------------------------------------------------------------------------------------
+
+    def _pattern(self, node: ast.pattern) -> cst.MatchPattern:
+        made: cst.MatchPattern = _PATTERNS[node.__class__](self, node)
+        return made
+
+    def _match_value(self, node: ast.MatchValue) -> cst.MatchValue:
+        return _match_value(self._expression(node.value))
+
+    def _match_singleton(self, node: ast.MatchSingleton) -> cst.MatchSingleton:
+        value = _name(str(node.value))
+        self.origins[value] = node
+        return _match_singleton(value)
+
+    def _match_sequence(self, node: ast.MatchSequence) -> cst.MatchSequence:
+        make = _match_tuple if self.is_parenthesized(node, node.patterns) else _match_list
+        return make(list(map(self._match_element, node.patterns)))
+
+    def _match_element(self, node: ast.pattern) -> cst.MatchSequenceElement | cst.MatchStar:
+        if isinstance(node, ast.MatchStar):
+            return _match_star(_captured(node.name))
+        return _match_element(self._pattern(node))
+
+    def _match_mapping(self, node: ast.MatchMapping) -> cst.MatchMapping:
+        pairs = zip(node.keys, node.patterns, strict=True)
+        elements = [
+            _match_mapping_element(self._expression(key), self._pattern(pattern)) for key, pattern in pairs
+        ]
+        return _match_mapping(elements, _captured(node.rest))
+
+    def _match_class(self, node: ast.MatchClass) -> cst.MatchClass:
+        named = zip(node.kwd_attrs, node.kwd_patterns, strict=True)
+        return _match_class(
+            self._expression(node.cls),
+            list(map(self._match_element, node.patterns)),
+            [_match_keyword(_name(name), self._pattern(pattern)) for name, pattern in named],
+        )
+
+    def _match_as(self, node: ast.MatchAs) -> cst.MatchAs:
+        pattern = None if node.pattern is None else self._pattern(node.pattern)
+        return _match_as(pattern, _captured(node.name))
+
+    def _match_or(self, node: ast.MatchOr) -> cst.MatchOr:
+        return _match_or([_match_or_element(self._pattern(pattern)) for pattern in node.patterns])
 
     # --- expressions -----------------------------------------------------------------------------------
 
@@ -509,18 +592,20 @@ class Converter:
 
     def _subscript(self, node: ast.Subscript) -> cst.Subscript:
         value, index = self._expression(node.value), node.slice
-        several = isinstance(index, ast.Tuple) and not self.is_parenthesized(index)
+        several = isinstance(index, ast.Tuple) and not self.is_parenthesized(index, index.elts)
         parts = cast("ast.Tuple", index).elts if several else [index]
         return _subscript(value, [self._subscript_element(part) for part in parts])
 
-    def is_parenthesized(self, node: ast.Tuple) -> bool:
-        """Whether a tuple has parentheses of its own; its first element may have some, too."""
+    def is_parenthesized(
+        self, node: ast.Tuple | ast.MatchSequence, parts: Sequence[ast.expr] | Sequence[ast.pattern]
+    ) -> bool:
+        """Whether a tuple of some parts has parentheses of its own; the first part may have some, too."""
         start, end = self.lines.span(node)
         if self.text[start] != "(" or self.text[end - 1] != ")":
             return False
-        if not node.elts:
+        if not parts:
             return True
-        inner_start, inner_end = self.lines.span(node.elts[0])
+        inner_start, inner_end = self.lines.span(parts[0])
         opened = self.text.count("(", start, inner_start)
         closed = 0
         while True:
@@ -616,6 +701,7 @@ _STATEMENTS: dict[type, Callable[[Converter, Any], cst.CSTNode]] = {
     ast.If: Converter._if,
     ast.Import: Converter._import,
     ast.ImportFrom: Converter._import_from,
+    ast.Match: Converter._match,
     ast.Nonlocal: Converter._scope,
     ast.Pass: Converter._empty,
     ast.Raise: Converter._raise,
@@ -630,6 +716,15 @@ if hasattr(ast, "TryStar"):  # since Python 3.11
         bare(cst.TryStar, "body", "handlers", "orelse", "finalbody"),
         bare(cst.ExceptStarHandler, "body", "type", "name"),
     )
+_PATTERNS: dict[type, Callable[[Converter, Any], cst.MatchPattern]] = {
+    ast.MatchAs: Converter._match_as,
+    ast.MatchClass: Converter._match_class,
+    ast.MatchMapping: Converter._match_mapping,
+    ast.MatchOr: Converter._match_or,
+    ast.MatchSequence: Converter._match_sequence,
+    ast.MatchSingleton: Converter._match_singleton,
+    ast.MatchValue: Converter._match_value,
+}
 _EXPRESSIONS: dict[type, Callable[[Converter, Any], cst.CSTNode]] = {
     ast.Attribute: Converter._attribute,
     ast.Await: Converter._await,
@@ -668,3 +763,7 @@ def _dotted(name: str) -> Any:
 
 def _renamed(name: str | None) -> cst.AsName | None:
     return None if name is None else _as_name(_name(name))
+
+
+def _captured(name: str | None) -> cst.Name | None:
+    return None if name is None else _name(name)

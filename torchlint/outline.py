@@ -131,6 +131,8 @@ class Outline(SyntaxTree):
                 found = _SIGN.match(self.text, self.outer_span(holder.target).end)
                 if found is not None:
                     return Span(*found.span(1))
+            case cst.MatchCase():
+                return Span(self._converter.cases[node], self.span(node.body).end)
             case cst.Module():
                 return Span(0, len(self.text))
             case cst.Name():
@@ -238,7 +240,8 @@ class Outline(SyntaxTree):
     def _has_own_pair(self, node: cst.GeneratorExp | cst.Tuple, start: int) -> bool:
         """Whether the parentheses at the ends of what the interpreter takes for ``node`` are its own."""
         if isinstance(node, cst.Tuple):
-            return self._converter.is_parenthesized(self._origins[node])
+            origin = self._origins[node]
+            return self._converter.is_parenthesized(origin, origin.elts)
         # To the interpreter, the parentheses of a call belong to a generator that it is given alone.
         alone = isinstance(self.parents.get(node), cst.Arg) and self._is_enclosed(node)
         return not alone or self.text[before_gap(self.text, start) - 1] == "("
@@ -253,6 +256,8 @@ class Outline(SyntaxTree):
     def _is_enclosed(self, node: cst.CSTNode) -> bool:
         """Whether the outermost parentheses around ``node`` may belong to what holds it."""
         holder = self.parents.get(node)
+        if isinstance(holder, (cst.MatchValue, cst.MatchSingleton)):
+            return self._is_alone_in_class(holder)
         if isinstance(holder, cst.WithItem):
             return holder.asname is None and len(self.parents[holder].items) == 1  # type: ignore[attr-defined]
         if isinstance(holder, cst.Arg):
@@ -262,6 +267,13 @@ class Outline(SyntaxTree):
                 arguments = [*around.bases, *around.keywords]
             return len(arguments) == 1 and holder.keyword is None and not holder.star
         return False
+
+    def _is_alone_in_class(self, pattern: cst.MatchPattern) -> bool:
+        """Whether a pattern is all that is asked of a class: ``case Point(0)``."""
+        element = self.parents[pattern]
+        around = self.parents[element]
+        alone = isinstance(around, cst.MatchClass) and len(around.patterns) + len(around.kwds) == 1
+        return alone and isinstance(element, cst.MatchSequenceElement)
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node``.

@@ -29,7 +29,7 @@ from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import NOTHING, Consulted, Contents, Trace, numbers
+from torchlint.project.traces import Contents, Trace, numbers
 from torchlint.registry import RegistryError
 from torchlint.scope import Advice, Scope
 from torchlint.source import (
@@ -187,7 +187,7 @@ class _Outcome:
     after: Source | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
-    consulted: Consulted = NOTHING
+    consulted: frozenset[Path] = frozenset()
     course: Course | None = None
 
 
@@ -209,12 +209,13 @@ def run(
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
     layouts: dict[Path, Layout] = {}
+    records = partial(_records, known)
     # Read before anything is checked: what changes from now on is another text to the next run.
-    contents = Contents(mode.contents)
+    contents = Contents(records, mode.contents)
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)
     recalled = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, outcome in zip(work, recalled, strict=True) if outcome is None]
-    around = Surroundings(layouts, mode.contents, None if known is None else partial(_records, known))
+    around = Surroundings(layouts, mode.contents, records)
     outcomes = _outcomes(missing, mode, jobs, around)
     if not mode.only_looks:
         outcomes = _at_once(outcomes, len(missing), len(work), progress)
@@ -350,7 +351,7 @@ def _recalled_text(
     salt, layout = known.salt(item.settings), around.layout(item.root)
     if layout is None:
         return _recalled_alone(known, salt, item.path, data)
-    contents = Contents({item.path: data})
+    contents = Contents(partial(_records, known), {item.path: data})
     return _recalled(known, contents.salt(salt, layout, item.path), item.path, layout, contents)
 
 
@@ -470,14 +471,14 @@ def _known(
     """The outcome of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
-    consulted = NOTHING
+    consulted = frozenset[Path]()
     try:
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
             files: list[Path] = []
             diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents, files)
-            consulted = Consulted(frozenset(files))
+            consulted = frozenset(files)
         if diagnostics is None:
             return None
         # What counts of a file changes from run to run; what is remembered is all that was found in it.
@@ -516,8 +517,8 @@ def _recalled(
     if own is None:
         return None
 
-    def holds(runs: tuple[int, ...], digests: Sequence[str]) -> bool:
-        same = contents.holds(layout, Trace(runs, *digests))
+    def holds(runs: tuple[int, ...], digest: str) -> bool:
+        same = contents.holds(layout, Trace(runs, digest))
         if same and consulted is not None:
             consulted.extend(layout.every[rank] for rank in numbers(runs))
         return same
@@ -732,20 +733,20 @@ class _Files:
         stale = [
             replace(self._items[path], course=course, elsewhere=codes)
             for path, outcome in self._outcomes.items()
-            if path in together or outcome.consulted.files & (changed - {path})
+            if path in together or outcome.consulted & (changed - {path})
             if (course := self._course(path)) is not None and self.hindrance(path) is None
         ]
         found = set()
         for item, outcome in zip(stale, _outcomes(stale, self._mode, self._jobs, self._around), strict=True):
             path, before = item.path, self._outcomes[item.path]
             result = replace(outcome.result, seconds=before.result.seconds + outcome.result.seconds)
-            consulted = before.consulted.files | outcome.consulted.files
-            self._outcomes[path] = replace(before, result=result, consulted=Consulted(consulted))
+            consulted = before.consulted | outcome.consulted
+            self._outcomes[path] = replace(before, result=result, consulted=consulted)
             if outcome.course is not None:
                 self._begun[path] = outcome.course
                 if item.course is not None and outcome.course.source.text != item.course.source.text:
                     found.add(path)
-                    self._tie({path, *(outcome.consulted.files & every)})
+                    self._tie({path, *(outcome.consulted & every)})
         return found
 
     def _fix_together(self) -> set[Path]:
@@ -775,7 +776,7 @@ class _Files:
         if any(map(self.hindrance, files)):
             return False
         # Edits are of the texts that were looked at.
-        consulted = files - {path} <= self._outcomes[path].consulted.files
+        consulted = files - {path} <= self._outcomes[path].consulted
         return consulted and item.code not in self._begun[path].barred
 
     def _tie(self, files: Iterable[Path]) -> None:
@@ -858,11 +859,11 @@ def _outcomes(work: _Work, mode: Mode, jobs: int, around: Surroundings) -> Gener
         yield from _in_process(work, sizes, mode, around)
 
 
-def _records(known: Cache) -> Records:
-    """What earlier runs know of the files of projects."""
+def _records(known: Cache | None) -> Records:
+    """What this run and earlier ones know of the files of projects."""
     from torchlint.project.records import Records
 
-    return Records(known.facts, known.new_facts)
+    return Records({}, {}) if known is None else Records(known.facts, known.new_facts)
 
 
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode, around: Surroundings) -> Iterator[_Outcome]:

@@ -49,6 +49,8 @@ _LAYOUT = frozenset(
         "star",
         "posonly_ind",
         "type_comment",
+        "separator",
+        "trailing_comma",
     }
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
@@ -15,6 +14,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.iterations import Iterations

@@ -8,12 +8,12 @@ file gets, and that the model is handed to nobody who might train it. By its nam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Literal
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import libcst as cst
 
 from torchlint.semantics.configured import option_default
+from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
@@ -172,6 +172,7 @@ class Collectives(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self._communicating: dict[cst.FunctionDef, Collective | None] = {}
+        self._rests = Table()
 
     def reduction(self, call: cst.Call) -> Collective | None:
         """A collective operation, or a call of a helper that makes one of what it is given."""
@@ -269,10 +270,11 @@ class Collectives(Part):
 
         What goes over parameters or gradients, or runs a model, is no such helper.
         """
-        if function not in self._communicating:
-            for members in components(function, self._helpers_of, self._communicating):
-                self._work_out(members)
-        return self._communicating[function]
+        with self._rests.asked():
+            if function not in self._communicating:
+                for members in components(function, self._helpers_of, self._communicating):
+                    self._work_out(members)
+            return self._communicating[function]
 
     def _helpers_of(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
         """The functions that one may exchange something by."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.layers import RETURNS_SELF

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Part
 from torchlint.semantics.values import MISSING

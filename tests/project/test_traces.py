@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from torchlint import runner
+from torchlint import checker, reading, runner
 from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings, Options
 from torchlint.project import index, program
 from torchlint.project.layout import Layouts
+from torchlint.project.project import Project
 from torchlint.runner import Mode
 from torchlint.store import Store
 
@@ -319,3 +320,49 @@ def test_a_change_that_no_import_shows_is_noticed(
         assert checked(paths, lint, Cache(Store(tmp_path / "store"), work, "code")) == cold
         answers.append(cold[next(path for path in paths if path.name == "report.py")])
     assert answers[0] != answers[1]
+
+
+def chained(number: int) -> str:
+    """A file whose class has a part of the class of the file before, and whose function nobody calls."""
+    before = f"from part{number - 1} import Part{number - 1}\n" if number else ""
+    part = f"Part{number - 1}()" if number else "nn.Linear(8, 8)"
+    return (
+        HEAD
+        + before
+        + dedent(f"""\
+
+
+        class Part{number}(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = {part}
+
+            def forward(self, images):
+                return self.part(images)
+
+
+        def show{number}(loss):
+            print(loss.item())
+        """)
+    )
+
+
+def test_a_result_rests_on_no_file_that_nothing_was_asked_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "MOST_COMPANIONS", 3)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "pyproject.toml").touch()
+    for number in range(8):
+        (work / f"part{number}.py").write_text(chained(number))
+    layout = Layouts(lambda _: Options()).of(work / "part0.py")
+    assert layout is not None
+    project = Project(layout.index())
+    for file in layout.files:
+        checker.check(reading.read(file), LintSettings(rules=RULES), project=project)
+    rests = {file.stem: {other.stem for other in project.consulted(file)} for file in layout.files}
+    assert {"part0", "part1"} <= rests["part1"]
+    # Each imports the one before, and is connected with all: only what is asked about counts.
+    assert "part7" not in rests["part0"]
+    assert "part0" not in rests["part7"]

@@ -101,7 +101,8 @@ LAYERS = tuple(reversed([layer for band in BANDS.values() for layer in band]))
 # not named is a fact of some domain (loaders, optimizers, autograd …), which stands above all of them.
 MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "names": (
-        *("conventions", "enums", "fixpoint", "flow", "lexicon", "linked", "names", "otherframeworks"),
+        *("conventions", "dependencies", "enums", "fixpoint", "flow", "lexicon", "linked", "names"),
+        "otherframeworks",
         "remembered",
         "spellings",
     ),

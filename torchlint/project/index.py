@@ -45,14 +45,12 @@ class Place:
 class Link:
     """An import, and the places that it leads to: none for a library, several for ``import *``.
 
-    ``missing`` says that it should lead to a file of the project and does not; ``through`` are the files
-    whose names say where it leads.
+    ``missing`` says that it should lead to a file of the project and does not.
     """
 
     statement: Import
     places: tuple[Place, ...]
     missing: bool = False
-    through: frozenset[Path] = frozenset()
 
 
 class Index:
@@ -76,13 +74,13 @@ class Index:
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[str, Path | None] = {}
-        self._seen: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._from_folder: dict[Path, dict[tuple[str, int], Path | None]] = {}
+        self._found_from: dict[tuple[Path, str], dict[tuple[str, int], Path | None]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
-        self._grounds: dict[Path, int] = {}
         self._spoken: dict[str, dict[Path, bool]] = {}
 
     @cached_property
@@ -147,7 +145,7 @@ class Index:
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._companions, self._grounds):
+            for links in (self._links, self._reached, self._companions):
                 links.clear()
             for name in ("_importers", "_steps", "unreadable"):
                 vars(self).pop(name, None)
@@ -166,23 +164,26 @@ class Index:
 
         ``level`` is the number of leading dots. None for what is not of the project.
         """
+        places = self._from_folder.get(file)
+        if places is None:
+            # The same for all modules of a folder.
+            places = self._from_folder[file] = self._found_from.setdefault((file.parent, file.suffix), {})
+        key = name, level
+        if key not in places:
+            places[key] = self._find_module(file, name, level)
+        return places[key]
+
+    def _find_module(self, file: Path, name: str, level: int) -> Path | None:
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
         first = name.partition(".")[0]
-        for folder in self._seen_from(file):
+        for folder in self.folders.seen_from(file):
             if first in _LIBRARIES and folder / first not in file.parents:
                 continue  # ``torch/`` beside a script is no more than a name, whatever Python makes of it
             # A folder that only has the name of a library holds no file of it.
             if (found := self._at(folder, name)) is not None:
                 return found
         return None
-
-    def _seen_from(self, file: Path) -> tuple[Path, ...]:
-        """The folders that imports in a file begin from: the same for all modules of a folder."""
-        key = file.parent, file.suffix
-        if key not in self._seen:
-            self._seen[key] = tuple(self.folders.seen_from(file))
-        return self._seen[key]
 
     def definition(self, file: Path, name: str) -> Place | None:
         """Where a name of the top level of ``file`` is defined, through any number of imports.
@@ -271,17 +272,6 @@ class Index:
             self._companions[file] = self.at_ranks(found)
         return self._companions[file]
 
-    def grounds(self, file: Path) -> int:
-        """The files that decide where the imports of one lead, as `ranked`.
-
-        Those are the files that its imports go through, and the ``__init__.py`` of the packages around it.
-        """
-        if file not in self._grounds:
-            passed = {each for link in self.links(file) for each in link.through}
-            packages = {folder / INIT for folder in file.parents}
-            self._grounds[file] = self.ranked(passed | packages)
-        return self._grounds[file]
-
     def ranked(self, files: Iterable[Path]) -> int:
         """A set of files as a number that has the bit of each file's rank: unions of those are fast."""
         found = 0
@@ -306,6 +296,13 @@ class Index:
                 found |= self._reach(above, up=False)
             if found.bit_count() > MOST_COMPANIONS:
                 return 0
+        return found
+
+    def imported(self, files: Iterable[Path]) -> int:
+        """The files that some files import, or names of them, as `ranked`."""
+        found = 0
+        for file in files:
+            found |= self._steps[False][self.rank(file)]
         return found
 
     def _reach(self, rank: int, *, up: bool) -> int:
@@ -383,14 +380,11 @@ class Index:
             return Link(each, (), missing=each.level > 0 or self._is_own(file, each.module))
         if each.name is None:
             return Link(each, (Place(module),))
-        asked: set[tuple[Path, str]] = set()
         if each.name == STAR:
-            places, missing = (Place(module), *self._starred(module, asked)), False
-        else:
-            place = self._definition(module, each.name, asked)
-            places = (Place(module) if place is None else place,)
-            missing = place is None and not self._may_hold(module, each.name, set())
-        return Link(each, places, missing, frozenset(file for file, _ in asked))
+            return Link(each, (Place(module), *self._starred(module)))
+        place = self.definition(module, each.name)
+        missing = place is None and not self._may_hold(module, each.name, set())
+        return Link(each, (Place(module) if place is None else place,), missing)
 
     def _is_own(self, file: Path, name: str) -> bool:
         """Whether the first part of a dotted name is a package of the project."""
@@ -434,18 +428,16 @@ class Index:
         exported = self.record(file).exported if file in self.files else None
         return name in exported if exported is not None else not name.startswith("_")
 
-    def _starred(self, file: Path, asked: set[tuple[Path, str]]) -> Iterator[Place]:
-        """What a star import of a module brings, in the order of its text; adds to what was ``asked``."""
+    def _starred(self, file: Path) -> Iterator[Place]:
+        """What a star import of a module brings, in the order of its text."""
         own = self.record(file) if file in self.files else Record()
         names = own.exported or [
             *(made.name for made in own.definitions),
             *(each.bound for each in own.imports if each.bound is not None),
         ]
         for name in dict.fromkeys(names):
-            anew: set[tuple[Path, str]] = set()
-            if self.exports(file, name) and (place := self._definition(file, name, anew)) is not None:
+            if self.exports(file, name) and (place := self.definition(file, name)) is not None:
                 yield place
-            asked |= anew
 
     def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:
         """Whether a module may have a name that is defined in no file of the project."""

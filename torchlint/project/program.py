@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -22,6 +22,7 @@ from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
 from torchlint.semantics import model
+from torchlint.semantics.dependencies import noted, worked_out
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import place_of
 from torchlint.semantics.linked import Target
@@ -29,6 +30,9 @@ from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
 from torchlint.source import NOTEBOOK, Source
 from torchlint.syntax import Forest, SyntaxTree
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
 
 _MOST_USERS = 24
 """Of what more files than these may use only the calls in its own file are looked for."""
@@ -94,7 +98,7 @@ class Program:
     memory, so that nothing is worked out twice, whichever file is checked.
     """
 
-    def __init__(self, trees: Trees, settings: Settings, edges: dict[int, int] | None = None) -> None:
+    def __init__(self, trees: Trees, settings: Settings) -> None:
         self.trees, self.index = trees, trees.index
         self.settings = settings
         self.forest = trees.forest
@@ -102,22 +106,22 @@ class Program:
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(
             partial(place_of, self.forest.order), depth=DEEPEST_QUESTIONS, effort=self.effort
         )
-        self.edges = {} if edges is None else edges
-        """For each file the others that its questions led to."""
         self._modules: dict[Path, Module | None] = {}
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
-        self._imported: dict[Binding, Target | None] = {}
-        self._places: dict[Binding, Place | Path | str | None] = {}
-        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], list[Module]] = {}
+        # Answers, each with the files that it rests on.
+        self._imported: dict[Binding, tuple[Target | None, int]] = {}
+        self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
+        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], tuple[list[Module], int]] = {}
+        self._companions: dict[tuple[Path, Collection[str]], tuple[list[Module], int]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
-        self._companions: dict[tuple[Path, Collection[str]], list[Module]] = {}
         self._exposure = Exposure(self.index)
 
     # ------------------------------------------------------------------ modules
 
     def module(self, file: Path) -> Module | None:
         """The model of a file of the project; None for one that cannot be read."""
+        self._note(file)
         if file not in self._modules:
             tree = self.trees.tree(file)
             # What a place is called is another matter in a notebook only.
@@ -173,31 +177,33 @@ class Program:
 
     def home(self, node: cst.CSTNode) -> Module:
         """The module of the file that a node belongs to."""
-        return self._by_rank[self.forest.rank(node)]
+        rank = self.forest.rank(node)
+        noted.files |= 1 << rank
+        return self._by_rank[rank]
 
     def is_imported(self, part: Any) -> bool:
         """Whether another file of the project imports a module, or what it defines."""
         users = sorted(self.index.users(self.file(part)))
-        self._note(self.file(part), *users[:1])
+        self._note(*users[:1])
         return bool(users)
 
     def shows_users(self, part: Any, name: str) -> bool:
         """Whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
-        self._note(file, *self.index.users(file))
+        self._note(*self.index.users(file))
         return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
         """Whether a file of the project, a test among them, may use a name of the top level of a module."""
         file = self.file(part)
-        self._note(file, *self.index.users(file))
+        self._note(*self.index.users(file))
         return bool(self._exposure.users(file, name))
 
     def is_tested(self, part: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root
         tests = [user for user in self._exposure.users(file, name) if is_test(user, root)]
-        self._note(file, *tests)
+        self._note(*self.index.users(file))
         return bool(tests)
 
     def place(self, node: cst.CSTNode) -> Position:
@@ -209,9 +215,18 @@ class Program:
         """The file of a module, or of a part of one."""
         return self._files[part.tree.rank]
 
-    def _note(self, file: Path, *others: Path) -> None:
-        rank = self.index.rank(file)
-        self.edges[rank] = self.edges.get(rank, 0) | self.index.ranked(others) & ~(1 << rank)
+    def _note(self, *files: Path) -> None:
+        noted.files |= self.index.ranked(files)
+
+    @staticmethod
+    def _kept(table: dict[Key, tuple[Answer, int]], key: Key, work_out: Callable[[Key], Answer]) -> Answer:
+        """What a table has for a key, worked out when it is first asked for."""
+        known = table.get(key)
+        if known is None:
+            known = table[key] = worked_out(work_out, key)
+        else:
+            noted.files |= known[1]
+        return known[0]
 
     def defines(self, names: Names, binding: Binding) -> bool:
         """Whether an import brings a function, a class or a file of the project, which is no other's name."""
@@ -222,9 +237,7 @@ class Program:
 
     def imported(self, names: Names, binding: Binding) -> Target | None:
         """What an import brings from the project; None if it is of a library, or not found."""
-        if binding not in self._imported:
-            self._imported[binding] = self._find_imported(binding)
-        return self._imported[binding]
+        return self._kept(self._imported, binding, self._find_imported)
 
     def _find_imported(self, binding: Binding) -> Target | None:
         found = self._look_up_import(binding)
@@ -232,9 +245,7 @@ class Program:
 
     def _look_up_import(self, binding: Binding) -> Place | Path | str | None:
         """What the index knows of what an import brings."""
-        if binding not in self._places:
-            self._places[binding] = self._find_place(binding)
-        return self._places[binding]
+        return self._kept(self._places, binding, self._find_place)
 
     def _find_place(self, binding: Binding) -> Place | Path | str | None:
         file = self._files[self.forest.rank(binding.node)]
@@ -245,13 +256,10 @@ class Program:
             level = len(statement.relative)
             base, _, name = path.rpartition(".") if path else ("", "", "")
             module = self.index.module(file, base, level)
-            if module is None:
-                return None
-            self._note(file, module)
-            return self._look_up(module, name)
+            return None if module is None else self._look_up(module, name)
         module = self.index.module(file, dotted)
         if module is not None:
-            self._note(file, module)
+            self._note(module)
         return module
 
     def at(self, names: Names, name: str) -> Target | None:
@@ -259,7 +267,7 @@ class Program:
         path = name.lstrip(".")
         found = self.index.module(self.file(names), path, len(name) - len(path))
         if found is not None:
-            self._note(self.file(names), found)
+            self._note(found)
         return found
 
     def member(self, file: Path, name: str) -> Target | None:
@@ -270,7 +278,7 @@ class Program:
     def _look_up(self, file: Path, name: str) -> Place | str | None:
         visited: set[Path] = set()
         found = self.index.lookup(file, name, visited)
-        self._note(file, *visited)
+        self._note(*visited)
         return found
 
     def _target(self, found: Place) -> Target | None:
@@ -290,7 +298,7 @@ class Program:
                 continue
             module = self.index.module(file, each.module, each.level)
             if module is not None:
-                self._note(file, module)
+                self._note(module)
             if module is not None and self.index.exports(module, name):
                 found = self.member(module, name)
                 if found is not None:
@@ -306,9 +314,7 @@ class Program:
         imports, to which they may be handed. With ``heirs``, those that define a class with such a base.
         """
         key = self.file(part), words, instances, heirs
-        if key not in self._users:
-            self._users[key] = self._modules_of(self._find_users(*key))
-        return self._users[key]
+        return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
 
     def _modules_of(self, files: Iterable[Path]) -> list[Module]:
         return [module for file in files if (module := self.module(file)) is not None]
@@ -319,7 +325,7 @@ class Program:
         direct = self._direct_users(file)
         found = self._speaking_of(direct, (word,))
         # One that has it is witness enough; where none has, each of them may have it in the next run.
-        self._note(file, *(found[:1] or direct))
+        self._note(*(found[:1] or direct))
         return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
@@ -350,9 +356,11 @@ class Program:
         """
         file = self.file(part)
         key = file, words
-        if key not in self._companions:
-            self._companions[key] = self._modules_of(self._speaking_of(self._companions_of(file), words))
-        return self._companions[key]
+        return self._kept(self._companions, key, self._find_companions)
+
+    def _find_companions(self, key: tuple[Path, Collection[str]]) -> list[Module]:
+        file, words = key
+        return self._modules_of(self._speaking_of(self._companions_of(file), words))
 
     def is_companion(self, part: Any, other: Any) -> bool:
         """Whether another module is among the `companions` of a module."""
@@ -361,7 +369,7 @@ class Program:
     def _companions_of(self, file: Path) -> Collection[Path]:
         """The other files of the programs that a file is part of."""
         others = self.index.companions(file)
-        self._note(file, *others)
+        self._note(*others)
         return others
 
     def _direct_users(self, file: Path) -> Collection[Path]:
@@ -382,16 +390,15 @@ class Program:
         most = _MOST_USERS if self.index.companions(file) else _MOST_USERS_IN_LIBRARY
         if len(found) > most:
             # As long as these are among them there are too many.
-            self._note(file, *found[: most + 1])
+            self._note(*found[: most + 1])
             return ()
         # Those that do not speak of what is looked for may do so in the next run.
-        self._note(file, *direct)
+        self._note(*direct)
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports.
-        links = [link for user in direct for link in self.index.links(user)]
-        handed = {place.file for link in links for place in link.places} & self.index.files - {file}
-        self._note(file, *handed)
+        handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
+        self._note(*handed)
         every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= most else found))
 

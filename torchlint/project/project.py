@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.project.index import Index, ranks_in
+from torchlint.project.index import Index
 from torchlint.project.roots import is_test
-from torchlint.project.traces import Consulted
 from torchlint.source import Source
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -29,8 +30,8 @@ class Project:
         self.index = index
         self._trees: Trees | None = None
         self._program: Program | None = None
-        # They stay when a program is made anew: what was found already rests on them.
-        self._edges: dict[int, int] = {}
+        self._rests: dict[Path, int] = {}
+        """For each file the others that what was found in it rests on."""
         self._sets: dict[int, frozenset[Path]] = {}
         self._words: dict[Path, Words] = {}
 
@@ -49,14 +50,26 @@ class Project:
             self._trees = None
         if self._trees is None:
             self._trees = Trees(self.index)
-        self._program = Program(self._trees, settings, self._edges)
+        self._program = Program(self._trees, settings)
         return self._program
 
     def apart(self, settings: Settings) -> Program:
         """The files of the project as another model, with trees of its own and nothing worked out yet."""
         from torchlint.project.program import Program, Trees
 
-        return Program(Trees(self.index), settings, self._edges)
+        return Program(Trees(self.index), settings)
+
+    @contextmanager
+    def noting(self, file: Path) -> Iterator[None]:
+        """Meanwhile a file is checked: what is found in it rests on all that is read for it."""
+        from torchlint.semantics.dependencies import noted
+
+        outer, noted.files = noted.files, 0
+        try:
+            yield
+        finally:
+            self._rests[file] = self._rests.get(file, 0) | noted.files
+            noted.files = outer
 
     def keeps(self, program: object) -> bool:
         """Whether a model is the one that is kept from one checked file to the next."""
@@ -75,33 +88,23 @@ class Project:
             self._program.close(trees=False)
             self._program = None
 
-    def consulted(self, file: Path) -> Consulted:
+    def consulted(self, file: Path) -> frozenset[Path]:
         """What was found in a file may rest on, so far as the project stands.
 
-        Beside that it may rest on which files there are, and what each of them imports.
+        Beside that it may rest on which files there are, and where their imports lead.
         """
         index, configs = self.index, self.index.configs
-        given_up = index.is_connected(file) and not index.companions(file)
-        found, waiting = 0, index.ranked([file])
-        while waiting:
-            new = 0
-            for rank in ranks_in(waiting):
-                new |= self._edges.get(rank, 0)
-            waiting = new & ~found
-            found |= waiting
-        read: set[Path] = set(configs.named(file))
+        found = index.ranked([file]) | self._rests.get(file, 0)
+        read: set[Path] = set()
         for program in configs.readers(file) if file in configs.files else ():
             rests = self.consulted(program)
-            found |= index.ranked([program, *rests.files])
-            read |= rests.files - index.files
-            given_up = given_up or rests.names
-        for other in (file, *self._at_ranks(found)):
-            found |= index.grounds(other) if other in index.files else 0
-        # It may be one of them: most files of a large project rest on the same ones, remembered once.
-        files = self._at_ranks(found | index.ranked(index.unreadable))
+            found |= index.ranked([program, *rests])
+            read |= rests - index.files
+        files = self._at_ranks(found)
         if configs.files:
-            read.update(path for other in files for path in configs.named(other))
-        return Consulted(files | read if read else files, given_up)
+            read.update(path for other in (file, *files) for path in configs.named(other))
+        # Most files of a large project rest on the same ones, remembered once.
+        return files | read if read else files
 
     def _at_ranks(self, ranks: int) -> frozenset[Path]:
         if ranks not in self._sets:
@@ -122,8 +125,7 @@ class Project:
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of a file, of those that may lend it theirs, and of configurations that these name."""
         others = self.index.around(file)
-        rank = self.index.rank(file)
-        self._edges[rank] = self._edges.get(rank, 0) | self.index.ranked(others)
+        self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
         every = (*others, *sorted(configs))
         return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in every)])

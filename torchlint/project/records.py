@@ -10,7 +10,8 @@ import ast
 import enum
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -87,10 +88,11 @@ class Record:
 
     def leads_as(self, other: Record) -> bool:
         """Whether the same names lead to the same places, wherever in the file they stand."""
-        return self._leading == other._leading
+        return self.leading == other.leading
 
     @property
-    def _leading(self) -> object:
+    def leading(self) -> tuple[Any, ...]:
+        """All that says where names lead."""
         imports = [(each.module, each.level, each.name, each.bound, each.standing) for each in self.imports]
         definitions = [(made.name, made.kind) for made in self.definitions]
         return imports, definitions, self.exported, self.loads_by_name, self.readable
@@ -151,14 +153,29 @@ class Records:
     def of(self, source: Source) -> Record:
         """The record of a file."""
         key = sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        if key in self._known:
-            try:
-                return restored(self._known[key])
-            except (TypeError, ValueError):
-                pass
+        for known in (self._new, self._known):
+            if key in known:
+                with suppress(TypeError, ValueError):
+                    return restored(known[key])
         found = record(source)
         self._new[key] = stored(found)
         return found
+
+
+def leading(records: Iterable[Record]) -> Iterator[object]:
+    """What each of a project's files has to do with where the imports of any of them lead, rows left out.
+
+    Of what it defines that are the names that some file imports; a name that is asked for in another way is
+    looked up in the file that has it, or has not.
+    """
+    records = list(records)
+    asked = {"__getattr__"}
+    for each in records:
+        for statement in each.imports:
+            asked.update(name for name in (statement.name, statement.bound) if name is not None)
+    for each in records:
+        imports, definitions, *others = each.leading
+        yield imports, [(name, kind) for name, kind in definitions if name in asked], *others
 
 
 def record(source: Source) -> Record:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint import reading
 from torchlint.project.layout import Layout
-from torchlint.project.traces import NOTHING, Consulted
 from torchlint.source import Source, SourceError
 
 if TYPE_CHECKING:
     from torchlint.project.project import Project
     from torchlint.project.records import Records
+
+
+def _same(records: Records) -> Records:
+    return records
 
 
 class Surroundings:
@@ -37,8 +41,9 @@ class Surroundings:
         self._present: tuple[Path, Project] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process is told: everything but what was worked out, by now or in earlier runs."""
-        return {**vars(self), "_present": None, "_records": None}
+        """What another process is told: everything but what was worked out, the records of files aside."""
+        records = None if self._records is None else partial(_same, self._records())
+        return {**vars(self), "_present": None, "_records": records}
 
     def take(self, texts: Mapping[Path, Source]) -> None:
         """Have files count as these texts from now on."""
@@ -61,10 +66,10 @@ class Surroundings:
         """The layout of the project with this root; None without one."""
         return None if root is None else self._layouts[root]
 
-    def consulted(self, root: Path | None, file: Path) -> Consulted:
+    def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
         """What was found in a file may rest on; to be asked once it is checked."""
         project = self.project(root)
-        return NOTHING if project is None else project.consulted(file)
+        return frozenset() if project is None else project.consulted(file)
 
     def _made(self, layout: Layout) -> Project:
         from torchlint.project.project import Project

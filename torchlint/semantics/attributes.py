@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, BindingKind
 from torchlint.semantics.remembered import remembered

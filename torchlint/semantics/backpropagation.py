@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.module import Part

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -11,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
+from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
@@ -367,10 +367,15 @@ class _Pool:
 
     def __init__(self, calls_found: list[cst.Call]) -> None:
         self._open = calls_found
+        self._rests = Table()
         self._settled: dict[cst.CSTNode, list[cst.Call]] = {}
 
     def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
         """The calls that are known to run one of some functions, and those of which it is not known yet."""
+        with self._rests.asked():
+            return self._sorted(functions, graph)
+
+    def _sorted(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
         for call in tuple(self._open):
             graph.callees(call)  # which may lead back here
         waiting, self._open = self._open, []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import libcst as cst
 
 from torchlint.semantics.api.families import is_lightning_module, is_loader_class, is_model_class
 from torchlint.semantics.api.results import function_result
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.remembered import remembered

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
 
 from torchlint.semantics.api import results
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.lexicon import (
     names_criterion,

@@ -10,13 +10,13 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS, SCRIPTERS
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Final, TypeGuard
 
 import libcst as cst
 
 from torchlint.semantics.api.families import DRAWING_LIBRARIES, TEST_LIBRARIES
 from torchlint.semantics.clocks import WALL_CLOCKS
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
 from torchlint.semantics.inference import Inference

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced

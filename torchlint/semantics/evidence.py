@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import imports_test_library, stays_on_host
 from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from torchlint.effort import Effort
+from torchlint.semantics.dependencies import noted
 
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
@@ -58,6 +59,8 @@ class Fixpoint(Generic[Q, A]):
     ) -> None:
         self.settled: dict[Q, A] = {}
         """The answers that hold, whatever else is asked."""
+        self.rests: dict[Q, int] = {}
+        """The files that answers rest on, of those that rest on any; all of a component on the same."""
         self._order = order
         self._depth = depth
         self._effort = effort or Effort()
@@ -76,8 +79,8 @@ class Fixpoint(Generic[Q, A]):
         """What answers rest on: the open questions that were asked for each, with what they said, and it."""
         self._asked: list[tuple[_Question, A]] = []
         """The open questions that the one in work has asked so far, and what they said."""
-        self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any]] = {}
-        """What others keep that rests on open questions: these, with what they said, and it."""
+        self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any, int]] = {}
+        """What others keep that rests on open questions: these, with what they said, it, and its files."""
 
     @property
     def busy(self) -> bool:
@@ -108,6 +111,7 @@ class Fixpoint(Generic[Q, A]):
         """The answer to a question; inside a component that is still open, what it says so far."""
         known = self.settled.get(key)
         if known is not None:
+            noted.files |= self.rests.get(key, 0)
             return known
         number = self._numbers.get(key)
         if number is None:
@@ -137,10 +141,12 @@ class Fixpoint(Generic[Q, A]):
         outer = self._asked
         asked = self._asked = []
         self._working.add(key)
+        files, noted.files = noted.files, 0
         try:
             answer = work_out(key)
         except BaseException:
             self._abandon()
+            noted.files |= files
             raise
         finally:
             self._asked = outer
@@ -152,14 +158,21 @@ class Fixpoint(Generic[Q, A]):
             if not number:
                 self.leaning.clear()
             answer = self.settled[key] = answers.unknown if answer is answers.nothing else answer
+            if noted.files:
+                self.rests[key] = noted.files
+            noted.files |= files
             return answer
         if asked:
             self._grounds[key] = asked, answer
-        if bounds[-1] != number:
-            self._current[key] = answer
-            return answer
         self._current[key] = answer
-        self._solve(number)
+        if bounds[-1] != number:
+            noted.files |= files
+            return answer
+        try:
+            # All of its component has been asked since it was, or is now.
+            self._solve(number)
+        finally:
+            noted.files |= files
         settled = self.settled.get(key)
         return settled if settled is not None else self._current[key]
 
@@ -294,6 +307,8 @@ class Fixpoint(Generic[Q, A]):
     def _settle(self, base: int, members: Sequence[_Question]) -> None:
         """Remember the answers of a component, which is no longer open."""
         self.settled.update((key, self._current[key]) for key, _, _ in members)
+        if noted.files:
+            self.rests.update(dict.fromkeys((key for key, _, _ in members), noted.files))
         for table in (self._current, self._previous, self._leaned, self._numbers, self._grounds):
             self._forget(table, members)
         del self._open[base:]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered

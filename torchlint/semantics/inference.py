@@ -9,7 +9,7 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from torchlint.semantics.conventions import (
     names_accelerator,
     says_host,
 )
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
@@ -138,8 +139,8 @@ class Inference:
         effort.spent += 1
         if effort.spent > effort.limit:
             raise ExhaustedError
-        known: Value | None = self.fixpoint.settled.get(node)
-        return known if known is not None else self.fixpoint.ask(node, self._evaluate, _VALUES)
+        found: Value = self.fixpoint.ask(node, self._evaluate, _VALUES)
+        return found
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
         if self.link is not None and self.tree.is_elsewhere(node):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
 from torchlint.semantics.gradients import gradient_owner

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import unpacked
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name

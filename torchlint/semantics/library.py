@@ -7,7 +7,7 @@ device and graph of the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 
 import libcst as cst
 
@@ -17,6 +17,7 @@ from torchlint.semantics.api.families import makes_model, runs_elsewhere
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.lexicon import Role, begins, ends, names_criterion
 from torchlint.semantics.names import dotted_text

@@ -11,7 +11,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -22,6 +21,7 @@ from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, has, names_criterion

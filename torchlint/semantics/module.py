@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
@@ -134,15 +135,18 @@ class Module:
         self._grad_off = grad_off
         self.parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
+        self._parts: dict[type, Part] = {}
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
-    @remembered
     def part(self, kind: type[Part]) -> Part:
         """The part of a class, the same each time; as `Part.of`."""
-        return self._linked(kind)(self)
+        found = self._parts.get(kind)
+        if found is None:
+            found = self._parts[kind] = self._linked(kind)(self)
+        return found
 
     @staticmethod
     def counterpart(module: Any) -> Module:

@@ -15,13 +15,14 @@ import builtins
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.flow.control import ControlFlow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
 from torchlint.semantics.conventions import uses_model
+from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Decision, Function
 from torchlint.semantics.flow.guards import Guard, concluded
@@ -152,6 +152,7 @@ class Phases(Part):
         self._functions: dict[Function, Phase] = {}
         self._handed_on: dict[Function, frozenset[Phase]] = {}
         """What the phase of a function means for those that it calls."""
+        self._rests = Table()
 
     @remembered
     def phase(self, node: cst.CSTNode) -> Phase:
@@ -416,12 +417,11 @@ class Phases(Part):
     # ------------------------------------------------------------------ functions
 
     def _of_function(self, function: Function) -> Phase:
-        found = self._functions.get(function)
-        if found is None:
-            for members in components(function, self._asked_for, self._functions):
-                self._decide(members)
-            found = self._functions[function]
-        return found
+        with self._rests.asked():
+            if function not in self._functions:
+                for members in components(function, self._asked_for, self._functions):
+                    self._decide(members)
+            return self._functions[function]
 
     def _asked_for(self, function: Function) -> list[Function]:
         """The functions whose phases one has, if it shows none itself."""

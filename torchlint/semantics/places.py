@@ -12,7 +12,6 @@ import enum
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -30,6 +29,7 @@ from torchlint.semantics.api.frameworks import (
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, context
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards
 from torchlint.semantics.gradmode import Grad, grad

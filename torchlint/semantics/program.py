@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 
 import libcst as cst
@@ -21,6 +20,7 @@ from torchlint.semantics.api.families import LARGE_LAYERS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, StatementLoop

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.remembered import remembered
 

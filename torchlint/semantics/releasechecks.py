@@ -11,11 +11,11 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.guards import Guard, concluded
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, all_parameters

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from torchlint.semantics.dependencies import noted
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.linked import node_of
 
@@ -51,33 +52,42 @@ def remembered(
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
-        if module.link is not None and arguments:
-            owner = in_charge(owner, module, arguments[0])
-            module = getattr(owner, "module", owner)
-        module.tree.effort.spent += 1
-        fixpoint = module.fixpoint
+        effort, fixpoint = module.tree.effort, module.fixpoint
+        effort.spent += 1
         key: Any = (work_out, owner, arguments)
         if options:
             key = (*key, *sorted(options.items()))
         found: Answer = fixpoint.settled.get(key, _UNASKED)
         if found is not _UNASKED:
+            noted.files |= fixpoint.rests.get(key, 0)
             return found
-        module.tree.effort.spend(0)
-        if not fixpoint.busy:
-            found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
-            return found
+        if module.link is not None and arguments:
+            # Only what is not known yet may be another file's to answer.
+            answering = in_charge(owner, module, arguments[0])
+            if answering is not owner:
+                effort.spent -= 1
+                return asked(answering, *arguments, **options)
+        effort.spend(0)
         leaning = fixpoint.leaning.get(key)
         if leaning is not None:
-            grounds, found = leaning
+            grounds, found, files = leaning
             if fixpoint.still(grounds):
+                noted.files |= files
                 return found
         begin = fixpoint.begin()
-        found = work_out(owner, *arguments, **options)
+        outer, noted.files = noted.files, 0
+        try:
+            found = work_out(owner, *arguments, **options)
+            files = noted.files
+        finally:
+            noted.files |= outer
         grounds = fixpoint.grounds_since(begin)
         if grounds:
-            fixpoint.leaning[key] = grounds, found
+            fixpoint.leaning[key] = grounds, found, files
         else:
             fixpoint.settled[key] = found
+            if files:
+                fixpoint.rests[key] = files
         return found
 
     return asked
@@ -104,14 +114,15 @@ def solved(
         def asked(owner: Owner, node: Any, /, *arguments: P.args, **options: P.kwargs) -> Answer:
             assert not options
             module: Any = getattr(owner, "module", owner)
-            if module.link is not None:
-                owner = in_charge(owner, module, node)
-                module = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
             fixpoint = module.fixpoint
             key = (label, node, *arguments)
             found: Any = fixpoint.settled.get(key, _UNASKED)
-            if found is _UNASKED:
+            if found is not _UNASKED:
+                noted.files |= fixpoint.rests.get(key, 0)
+            else:
+                if module.link is not None:
+                    owner = in_charge(owner, module, node)
 
                 def once(_: object) -> Any:
                     said = work_out(owner, node, *arguments, **options)

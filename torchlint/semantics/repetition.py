@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import chain
 
 import libcst as cst
@@ -16,6 +15,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.contexts import is_test
+from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
 from torchlint.semantics.lexicon import Role, has
@@ -43,7 +43,10 @@ def may_repeat(module: Module, node: cst.CSTNode) -> bool:
     # Most rules ask it of most nodes: what is known costs one look.
     part = Repetition.of(module)
     found = part.known.get(node)
-    return part.may_repeat(node) if found is None else found
+    if found is None:
+        return part.may_repeat(node)
+    part.rests.note()
+    return found
 
 
 class Repetition(Part):
@@ -57,13 +60,15 @@ class Repetition(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
+        self.rests = Table()
         self.known: dict[cst.CSTNode, bool] = {}
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
         """Work out whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
-        found = self.known[node] = not self._is_test and self.possible(node)
+        with self.rests.asked():
+            found = self.known[node] = not self._is_test and self.possible(node)
         return found
 
     @cached_property
@@ -73,7 +78,10 @@ class Repetition(Part):
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""
         holder = self._holder(node)
-        return holder is not None and (holder.__class__ in _LOOPS or self._repeats(holder))
+        if holder is None or holder.__class__ in _LOOPS:
+            return holder is not None
+        with self.rests.asked():
+            return self._repeats(holder)
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost loop or function that runs ``node``; None at the level of the module."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias, TypeGuard
 
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes, part_of
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has

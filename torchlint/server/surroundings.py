@@ -86,7 +86,7 @@ class OpenProject:
     def keep(self, source: Source, settings: LintSettings, found: tuple[Diagnostic, ...]) -> None:
         """Remember what was found in a text."""
         index = self.project.index
-        others = {file: index.text(file) for file in self.project.consulted(source.path).files}
+        others = {file: index.text(file) for file in self.project.consulted(source.path)}
         self._answers[source.path] = _Answer(source.text, settings, index.shape, others, found)
 
 

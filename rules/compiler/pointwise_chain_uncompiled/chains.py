@@ -8,12 +8,12 @@ casts, and of reductions, which are fused as well; so that it can be compiled by
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.results import ELEMENTWISE
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.values import Kind

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.guards import Guard, guards, unchanged
 from torchlint.semantics.identifiers import named
 from torchlint.semantics.lexicon import Role, has

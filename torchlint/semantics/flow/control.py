@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import libcst as cst
 
+from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.dominance import NONE, DominatorTree
 from torchlint.semantics.flow.graph import (

@@ -1,0 +1,90 @@
+"""Which files an answer was worked out from, so that what is found rests on those and on no others.
+
+Whoever gets hold of another file while something is worked out notes it in `noted`. A memory keeps with each
+answer the files that were noted for it, and notes them again for whoever asks it later on. So the files that
+are noted while a file is checked are those that its findings rest on, whatever was known before.
+
+Sets of files are numbers with the bit of each file's rank.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class _Noted(threading.local):
+    files = 0
+    """The files that what is being worked out has rested on so far."""
+
+
+noted = _Noted()
+
+
+def worked_out(work_out: Callable[..., T], *arguments: Any) -> tuple[T, int]:
+    """What a function says, and the files that it rests on, which are noted for the asker as well."""
+    outer, noted.files = noted.files, 0
+    try:
+        return work_out(*arguments), noted.files
+    finally:
+        noted.files |= outer
+
+
+class Table:
+    """What a table of answers rests on that are worked out together, and told from one another by nobody."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self) -> None:
+        self._files = 0
+
+    def note(self) -> None:
+        """Something is read in the table alone."""
+        noted.files |= self._files
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Meanwhile the table is read and added to: whoever does so rests on all that went into it."""
+        outer, noted.files = noted.files, 0
+        try:
+            yield
+        finally:
+            self._files |= noted.files
+            noted.files = outer | self._files
+
+
+class cached_property(Generic[T]):  # noqa: N801 - in place of that of ``functools``
+    """An attribute that is worked out when it is first asked for, and kept with the files it rests on."""
+
+    def __init__(self, work_out: Callable[[Any], T]) -> None:
+        self._work_out = work_out
+        self.__doc__ = work_out.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name, self._beside = name, f"{name} "
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: Any, owner: type) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        known = instance.__dict__
+        kept: tuple[T, int] | None = known.get(self._beside)
+        if kept is not None:
+            noted.files |= kept[1]
+            return kept[0]
+        found, files = worked_out(self._work_out, instance)
+        if files:
+            known[self._beside] = found, files
+        else:
+            # From now on nobody comes by here.
+            known[self._name] = found
+        return found
