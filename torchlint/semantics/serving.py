@@ -28,7 +28,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "build": ("MetadataBuilder",),
     "sample": ("Sampler", "Runner"),
     "propose": ("Proposer", "Speculator"),
-    "step": ("Scheduler", "SchedulerMixin"),
+    **dict.fromkeys(("step", "add_noise", "get_velocity", "scale_noise"), ("Scheduler", "SchedulerMixin")),
     "__call__": ("LogitsProcessor", "LogitsWarper", "StoppingCriteria"),
     "apply": ("LogitsProcessor",),
     "forward": ("",),
