@@ -44,8 +44,8 @@ STATEMENTS = {
     "sequences": "match a:\n    case b, *c: d\n    case (e, f): g\n    case (h, i), j: k\n"
     "    case (l), (m): n\n    case (o,): p\n    case [q, *_]: r\n    case [s], [t]: u\n"
     "    case (): v\n    case []: w\n    case ((x, y)): z\n",
-    "mappings": "match a:\n    case {'b': 1, 2: c, D.e: (f), **g}: h\n    case {None: _, **i,}: j\n"
-    "    case {}: k\n",
+    "mappings": "match a:\n    case {'b': 1, 2: c, D.e: (f), **g}: h\n"
+    "    case {None: _, **i,}: j\n    case {}: k\n",
     "classes": "match a:\n    case B(): c\n    case d.E(f, g=1): h\n    case I(1) | J((2)) | K(3,): l\n"
     "    case M((n, o)) as p: q\n    case R(s=(1), t=U.v): w\n    case (X(y)): z\n    case A(b=1): c\n"
     "    case D(E.f): g\n    case H('i' 'j'): k\n",

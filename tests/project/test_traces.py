@@ -366,3 +366,38 @@ def test_a_result_rests_on_no_file_that_nothing_was_asked_of(
     # Each imports the one before, and is connected with all: only what is asked about counts.
     assert "part7" not in rests["part0"]
     assert "part0" not in rests["part7"]
+
+
+def test_what_is_remembered_for_one_file_is_noted_for_the_next_that_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``loop`` rests on is three imports away, and known already: ``handed`` was checked before it."""
+    monkeypatch.setattr(index, "MOST_COMPANIONS", 2)
+    work = tmp_path / "work"
+    work.mkdir()
+    texts = {
+        "given.py": HEAD + "def given():\n    return torch.ones(8, device='cuda')\n",
+        "got.py": HEAD + "from given import given\ndef got():\n    return given()\n",
+        "handed.py": HEAD + "from got import got\ndef handed():\n    return got()\nprint(handed().item())\n",
+        "loop.py": HEAD
+        + dedent("""\
+        from handed import handed
+        def train(model, loader, optimizer):
+            for batch in loader:
+                loss = model(batch.cuda()).mean()
+                loss.backward()
+                optimizer.step()
+                total = handed().sum().item()
+        """),
+    }
+    for name, text in {"pyproject.toml": "", **texts}.items():
+        (work / name).write_text(text)
+    paths = sorted(work.rglob("*.py"))
+    lint = LintSettings(rules=RULES)
+    answers = []
+    for device in ("cuda", "cpu"):
+        (work / "given.py").write_text(texts["given.py"].replace("cuda", device))
+        cold = checked(paths, lint, None)
+        assert checked(paths, lint, Cache(Store(tmp_path / "store"), work, "code")) == cold
+        answers.append(cold[work / "loop.py"])
+    assert answers[0] != answers[1]
