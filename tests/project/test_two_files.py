@@ -127,7 +127,7 @@ def test_neither_is_standard_input_changed(work: Path) -> None:
 def test_a_file_that_may_not_be_written_keeps_the_other_from_being_changed(work: Path, name: str) -> None:
     (work / name).chmod(0o444)
     told = lint(*FIX)
-    assert f"is not applied: `{name}` cannot be written: the file is read-only" in told
+    assert f"was not applied: `{name}` cannot be written: the file is read-only" in told
     assert "fixed" not in told
     assert texts(work) == BEFORE
 

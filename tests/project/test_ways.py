@@ -32,6 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SELECT = ("--select", "ALL")
 SEVERITIES = {
+    types.DiagnosticSeverity.Hint: "hint",
     types.DiagnosticSeverity.Information: "note",
     types.DiagnosticSeverity.Warning: "warning",
     types.DiagnosticSeverity.Error: "error",
@@ -47,7 +48,9 @@ def checked(project: Path, *arguments: str | Path) -> Found:
         {
             "file": Path(item["filename"]).relative_to(project).as_posix(),
             "place": (item["cell"], *location(item["location"]), *location(item["end_location"])),
-            **{key: item[key] for key in ("code", "message", "severity")},
+            **{key: item[key] for key in ("code", "message")},
+            # An editor has hints for what is of low impact.
+            "severity": "hint" if item["impact"] == "low" else item["severity"],
             "fix": item["fix"] and (item["fix"]["message"], item["fix"]["applicability"]),
             "related": [
                 (
@@ -77,7 +80,12 @@ def ordered(found: Iterable[dict[str, Any]]) -> Found:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def editor(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
     """VS Code, told what the runs are told."""
-    options = {"configuration": {"target-torch": TARGET}, "select": ["ALL"]}
+    options = {
+        "configuration": {"target-torch": TARGET},
+        "select": ["ALL"],
+        "impact": "low",
+        "advice": True,
+    }
     folder = tmp_path_factory.mktemp("editor").resolve()
     async with launched(folder, "visual-studio-code", options, "--isolated") as editor:
         yield editor

@@ -291,8 +291,7 @@ class Contexts(Part):
         for call in calls:
             acts.update(self._done_by(call))
             for callee in self.module.callees(call):
-                if not self.tree.is_elsewhere(callee):
-                    acts |= self._acts(callee)
+                acts |= self._acts(callee)
         return frozenset(acts)
 
     def _goes_over_data(self, loop: cst.For) -> bool:
