@@ -520,7 +520,7 @@ quiet.propagate = False
     ),
     (
         "pinned memory",
-        "pinned = torch.zeros(64).pin_memory()\nbig_pinned = torch.zeros(1024, 1024).pin_memory()",
+        "pinned = torch.zeros(64).pin_memory()\nbig_pinned = torch.zeros(4096, 4096).pin_memory()",
         True,
         {
             WAITS: """
@@ -529,7 +529,7 @@ quiet.propagate = False
                 big_pinned.cuda()
                 torch.cuda.FloatTensor([1.0])
                 h.pin_memory().to(device)
-                big_pinned[:, :512].to(device, non_blocking=True)
+                big_pinned[:, :2048].to(device, non_blocking=True)
             """,
             GOES_ON: """
                 h.pin_memory()
@@ -549,25 +549,25 @@ quiet.propagate = False
     (
         "sizes of pageable copies",
         """
-kb32, kb64, kb128 = torch.zeros(8192), torch.zeros(16384), torch.zeros(32768)
-to = torch.zeros(32768, device=device)
+kb32, mb1, mb16 = torch.zeros(8192), torch.zeros(1 << 18), torch.zeros(1 << 22)
+to = torch.zeros(1 << 22, device=device)
 """,
         False,
         {
             WAITS: """
                 kb32.to(device)
-                to.copy_(kb128)
-                kb128.to(device, non_blocking=True)
-                to.copy_(kb128, non_blocking=True)
-                torch.from_numpy(kb128.numpy()).to(device, non_blocking=True)  # a large array, non_blocking
-                torch.cat([kb64, kb64]).to(device, non_blocking=True)
+                to.copy_(mb16)
+                mb16.to(device, non_blocking=True)
+                to.copy_(mb16, non_blocking=True)
+                torch.from_numpy(mb16.numpy()).to(device, non_blocking=True)  # a large array, non_blocking
+                torch.cat([mb16, mb16]).to(device, non_blocking=True)
             """,
             GOES_ON: """
                 kb32.to(device, non_blocking=True)
-                kb64.to(device, non_blocking=True)
-                to[:16384].copy_(kb64, non_blocking=True)
+                mb1.to(device, non_blocking=True)
+                to[: 1 << 18].copy_(mb1, non_blocking=True)
                 torch.from_numpy(kb32.numpy()).to(device, non_blocking=True)  # a small array, non_blocking
-                kb128[:64].to(device, non_blocking=True)
+                mb16[:64].to(device, non_blocking=True)
                 kb32.to(device, torch.float16, non_blocking=True)
                 kb32[::2].to(device, non_blocking=True)
             """,

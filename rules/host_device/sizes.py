@@ -1,7 +1,7 @@
 """How large tensors in host memory are, as far as the program shows: what decides whether a copy waits.
 
-The driver takes over up to 64 KB from pageable memory without a wait (CUDA programming guide, asynchronous
-concurrent execution).
+The driver stages small copies from pageable memory in a buffer of its own, without a wait. CUDA promises it up
+to 64 KB; on an H200 with CUDA 13 the host went on for 1 MB and waited for 4 MB (``benchmarks/waits.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from torchlint.semantics.values import Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_STAGED = 64 * 1024
+_STAGED = 1 << 20
+"""Bytes that were seen to be staged."""
 _LARGEST_ITEM = 8
 _ITEM_SIZES = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),

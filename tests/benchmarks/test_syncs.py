@@ -175,7 +175,7 @@ UNMENTIONED = {
         *("big.to(device, non_blocking=True)", "nn.Linear(8, 8).to(device)", "torch.zeros(3).to(device)"),
         *("pinned.to(device)", "pinned.to(device), blocking", "big_pinned.to(device)", "big_pinned.cuda()"),
         *("torch.from_numpy(array).to(device)", "torch.cuda.FloatTensor([1.0])"),
-        *("kb32.to(device)", "kb128.to(device, non_blocking=True)"),
+        *("kb32.to(device)", "mb16.to(device, non_blocking=True)"),
     },
     "it is done for its own sake, and seldom": {
         *("net.cpu()", 'net.to("cpu")', "torch.save(v, buffer)", "torch.save(net.state_dict(), buffer)"),
