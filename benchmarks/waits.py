@@ -549,8 +549,8 @@ quiet.propagate = False
     (
         "sizes of pageable copies",
         """
-kb32, mb1, mb16 = torch.zeros(8192), torch.zeros(1 << 18), torch.zeros(1 << 22)
-to = torch.zeros(1 << 22, device=device)
+kb32, mb1, mb16 = torch.zeros(8192), torch.zeros(262144), torch.zeros(4194304)
+to = torch.zeros(4194304, device=device)
 """,
         False,
         {
@@ -1324,9 +1324,6 @@ state = torch.cuda.get_rng_state()
                 torch.cuda.manual_seed_all(0)
                 torch.cuda.nvtx.range_push("x"); torch.cuda.nvtx.range_pop()
                 torch.cuda.empty_cache()  # torch.cuda.empty_cache(), with nothing cached
-            """,
-            RAISES: """
-                start.record(); end.record(); start.elapsed_time(end)  # elapsed_time, not over
             """,
         },
     ),
