@@ -56,8 +56,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     Of several synchronizations in a row without a model call in between, only the first is reported: after
     it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
-    that statement is reported instead (TL202, TL203, TL205). In a loop that writes every result to a file, a
-    slice is a note. In compiled code, TL513 reports a graph break instead.
+    that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
+    result to a file. In compiled code, TL513 reports a graph break instead.
 
     ## Why is this bad?
 
@@ -121,7 +121,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = f"{message} {when(module, hot)}"
         yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
-        message = "boolean indexing synchronizes with the device to determine the size"
+        message = "boolean indexing synchronizes with the device to determine its output size"
         remedy = as_spelt(module, node, _unselected(module, node))
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:

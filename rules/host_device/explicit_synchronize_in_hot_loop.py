@@ -91,7 +91,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if _reads_events(module, call):
         remedy = "Synchronize once after the loop, and then read `elapsed_time()` of the events"
     elif _is_timed(module, call):
-        remedy = "Record `torch.cuda.Event(enable_timing=True)` instead, and read the times after the loop"
+        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read `elapsed_time()` after the loop"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
 
 

@@ -50,8 +50,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     The rule ignores tensors created from data, such as lists, arrays and Python numbers. For these,
     `device=` does not avoid the copy: `torch.tensor(data, device=device)` still creates the tensor in host
-    memory, and its copy blocks the host even where `.to(device, non_blocking=True)` did not. A single number
-    that is copied to the device in every step is reported as TL210.
+    memory, and its copy blocks the host even where `.to(device, non_blocking=True)` would not. A single
+    number that is copied to the device in every step is reported as TL210.
 
     ## Why is this bad?
 

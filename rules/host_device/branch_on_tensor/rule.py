@@ -61,18 +61,19 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     - the builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`;
     - calls that check their arguments or results: distributions of `torch.distributions`, which validate
       their parameters when they are created, `clip_grad_norm_(..., error_if_nonfinite=True)`, `torch.normal`
-      with a tensor of standard deviations, and `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor`,
-      which check for errors.
+      with a tensor of standard deviations, `gaussian_nll_loss` with a tensor of variances, and
+      `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor`, which check for errors.
 
     In compiled code, TL513 reports a graph break instead. The finding is a note for functions of
-    `torch.linalg`, and for a distribution from which the action for an environment is sampled.
+    `torch.linalg`, for `gaussian_nll_loss`, and for a distribution from which the action for an environment
+    is sampled.
 
     ## Why is this bad?
 
     Python needs the value to continue, so the host waits until the device has finished all work launched so
     far. In that time it could have prepared the next batch or launched the backward pass. `any()`, `max()`
     and similar builtins synchronize once for every element. `sum()` does not synchronize, but launches one
-    addition for every element.
+    kernel for every element.
 
     ## Example
 

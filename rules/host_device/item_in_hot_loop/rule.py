@@ -90,8 +90,8 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     print(f"{total / len(loader):.4f}")
     ```
 
-    Read numbers that are only logged every hundred steps, for example. In reinforcement learning, step
-    several environments together, and copy their actions at once.
+    Numbers that are only logged do not have to be read in every step: read them every hundred steps, for
+    example. In reinforcement learning, step several environments together, and copy their actions at once.
 
     ## Fix safety
 
@@ -103,10 +103,10 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
     back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with
-    `loss.detach().float()`, where Python numbers have double precision; a file that uses double precision on
-    tensors sums in double precision. The last digits of a mean may differ: from the sixth or seventh on for
-    a few thousand terms, earlier for millions of terms without a reset. If there was no batch at all, a
-    total that began as `0` becomes `0.0`.
+    `loss.detach().float()`, even if the loss is in half precision. Python numbers have double precision, and
+    so has the total in a file that uses double precision on tensors. The last digits of a mean may differ:
+    from the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If
+    there was no batch at all, a total that began as `0` becomes `0.0`.
 
     The fix is unsafe
 

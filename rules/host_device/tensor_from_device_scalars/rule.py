@@ -57,9 +57,9 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
     - device scalars in place of a number: `x.add_(y, alpha=scalar)`, `x.addcdiv_(y, z, value=scalar)`,
       `F.dropout(x, p=scalar)`.
 
-    Outside hot places, a list is reported if a hot loop fills it. In a hot place, `max()`, `min()` and
-    `sorted()` are reported as a branch on a tensor (TL205). `sum()` over a list of tensors adds on the
-    device and is not reported.
+    A list that is read outside a hot loop is reported if a hot loop fills it. Inside a hot loop, `max()`,
+    `min()` and `sorted()` are reported as a branch on a tensor (TL205). `sum()` over a list of tensors adds
+    on the device and is not reported.
 
     ## Why is this bad?
 
@@ -89,7 +89,7 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
 
     ## Fix safety
 
-    Safe for a list display that contains only 0-dim tensors: the result has the same values, dtype and
+    Safe for a list literal that contains only 0-dim tensors: the result has the same values, dtype and
     device, and no autograd graph. The fix is unsafe
 
     - with an integer `dtype=`, because `torch.tensor` raises an error if a value does not fit;
