@@ -182,7 +182,7 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
     chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
-    return as_spelt(module, node, f"Use `{chosen}`, with a mask of as many dimensions as the tensor")
+    return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
 
 
 _IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})

@@ -125,7 +125,7 @@ def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     new = f"moved_{moved.value.lower()}" if isinstance(moved, cst.Name) else "moved"
     advice = f"Move it once before the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
     if isinstance(module.tree.parent(call), (cst.Assign, cst.Arg)):
-        advice += f", and modify only copies of it, `{new}.clone()`"
+        advice += f", and modify only clones of it, `{new}.clone()`"
     return advice
 
 

@@ -116,7 +116,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return f"`{name}` creates a tensor in host memory that is copied to the device; pass `device=`"
+    return f"`{name}` creates a CPU tensor that is then copied to the device; pass `device=`"
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:

@@ -283,7 +283,7 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
                 return f"Reduce on the device, and read the result once: `int({code})`"
             return f"Reduce on the device: `{code}`"
         return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
-    return "Stack the tensors with `torch.stack(…)`, and use one tensor operation"
+    return "Stack the tensors with `torch.stack(…)`, and use a tensor operation on the result"
 
 
 _OTHER = {"max": "min", "min": "max"}

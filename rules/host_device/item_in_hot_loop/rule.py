@@ -190,7 +190,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         if holds_arrays(module, statement.target):
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
-        return f"Accumulate {kept}, `{total} = {total} {sign} …`, and read the total after the loop"
+        return f"Accumulate {kept} with `{total} = {total} {sign} …`, and read the total after the loop"
     return f"Store {kept} instead, and read all values after the loop"
 
 
