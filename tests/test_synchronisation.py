@@ -24,7 +24,7 @@ def messages(program: str, *codes: str, newline: str = "\n") -> list[str]:
     return [f"{item.start.row}: {item.message}" for item in check(source, LintSettings(rules=codes))]
 
 
-WAITS = "`.item()` makes the host wait for the device"
+WAITS = "synchronizes with the device"
 
 PATHS = {
     "in the loop itself": (
@@ -35,7 +35,7 @@ PATHS = {
                 loss.backward()
                 loss.item()
         """,
-        f"10: {WAITS} in every iteration",
+        f"10: `loss.item()` {WAITS} in every iteration",
     ),
     "one call away": (
         """
@@ -49,7 +49,7 @@ PATHS = {
                 loss.backward()
                 report(loss)
         """,
-        f"7: {WAITS} in every iteration (called from `train()`, line 14)",
+        f"7: `loss.item()` {WAITS} in every iteration (called from `train()`, line 14)",
     ),
     "two calls away": (
         """
@@ -67,7 +67,7 @@ PATHS = {
                 loss.backward()
                 report(loss)
         """,
-        f"7: {WAITS} in every iteration (called from `train()`, line 18, through `report()`)",
+        f"7: `loss.item()` {WAITS} in every iteration (called from `train()`, line 18, through `report()`)",
     ),
     "from the top of the file": (
         """
@@ -80,7 +80,7 @@ PATHS = {
             loss.backward()
             report(loss)
         """,
-        f"7: {WAITS} in every iteration (called from line 13)",
+        f"7: `loss.item()` {WAITS} in every iteration (called from line 13)",
     ),
     "from forward": (
         """
@@ -91,7 +91,7 @@ PATHS = {
             def limit(self, x):
                 return x.amax().item()
         """,
-        f"11: {WAITS} in every forward pass (called from `forward()`, line 8)",
+        f"11: `x.amax().item()` {WAITS} in every forward pass (called from `forward()`, line 8)",
     ),
 }
 

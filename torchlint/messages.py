@@ -16,10 +16,10 @@ _REASONS = {
     Cause.OPTIMIZER_STEP: "the loop steps the optimizer",
     Cause.GRADIENTS: "the loop computes gradients",
     Cause.MODULE_CALL: "the loop calls a module",
-    Cause.MODULE_METHOD: "the loop runs a module",
+    Cause.MODULE_METHOD: "the loop calls a method of a module",
     Cause.GIVEN_MODEL: "the loop runs `{name}` on the device",
     Cause.COMPUTATION: "the loop computes on the device",
-    Cause.BATCHES: "the loop iterates over batches for the model",
+    Cause.BATCHES: "the loop passes batches to a model",
     Cause.METHOD: "`{name}` runs at every step",
     Cause.LIGHTNING: "Lightning calls `{name}` for every batch",
     Cause.HOOK: "the hook runs at every step",
@@ -40,7 +40,7 @@ def trail(hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
 def often(hot: Hot) -> str:
     """How often a hot place is reached, for the end of a clause: "in every iteration"."""
     if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
-        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
+        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else "lambda"
         return "in every forward pass" if name == "forward" else f"each time `{name}` runs"
     return "in every iteration"
 

@@ -38,23 +38,31 @@ from .remedies import as_spelt, inline
     on=(cst.Call, cst.Subscript),
     named={cst.Call: SHAPE_WAITS},
     mentions=("torch|lightning|accelerate",),
-    remedy="Keep everything and let the mask choose, with `torch.where(…)`",
+    remedy="Keep the shape, and select with `torch.where(…)`",
 )
 def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds operations whose output size depends on the contents of a tensor on the accelerator, in every
-    iteration of a hot loop or in every forward pass: `nonzero`, `torch.where` with one argument,
-    `masked_select`, `unique`, indexing by a boolean mask, assignment of a tensor through one,
-    `repeat_interleave` by a tensor, `bincount`, `one_hot` without `num_classes`, slices that end where a
-    tensor says (`x[:, : lengths.max()]`), items that are taken by a number on the device
-    (`x[scores.argmax()]`), and what takes its size from one: factories (`torch.arange(lengths.max())`),
-    `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
+    Finds operations whose output size depends on values of a tensor on the accelerator, in every iteration
+    of a hot loop or in every forward pass. This includes
+
+    - `nonzero`, `torch.where` with one argument, `masked_select`, `unique`, indexing with a boolean mask,
+      and assigning a tensor through one;
+    - `repeat_interleave` with a tensor, `bincount`, and `one_hot` without `num_classes`;
+    - slices with bounds on the device (`x[:, : lengths.max()]`) and indexing with a number on the device
+      (`x[scores.argmax()]`);
+    - operations that take a size from the device: factory functions (`torch.arange(lengths.max())`),
+      `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
+
+    Of several synchronizations in a row without a model call in between, only the first is reported: after
+    it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
+    that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
+    result to a file. In compiled code, TL513 reports a graph break instead.
 
     ## Why is this bad?
 
-    The host has to know the size before it can allocate the result, so it waits until the device has counted.
-    Under `torch.compile` such an operation breaks the graph or makes its shapes dynamic.
+    The host has to know the size to allocate the result, so it waits until the device has computed it. Under
+    `torch.compile`, such an operation breaks the graph or makes its shapes dynamic.
 
     ## Example
 
@@ -70,25 +78,21 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     scores = torch.where(scores < 0, scores.mean(), scores)
     ```
 
-    An index with a dimension is looked up by the device: `x.index_select(0, scores.argmax().view(1))`.
-    Weighted sums take the place of selections (`(x * mask).sum() / mask.sum()`), `repeat_interleave` takes
-    `output_size=`, `one_hot` takes `num_classes`, and `torch.nonzero_static` a fixed size.
+    An index with a dimension is read on the device: `x.index_select(0, scores.argmax().view(1))`. A weighted
+    mean (`(x * mask).sum() / mask.sum()`) replaces the mean of a selection. `repeat_interleave` accepts
+    `output_size=`, `one_hot` accepts `num_classes`, and `torch.nonzero_static` returns a fixed size.
 
     ## Fix safety
 
-    Since torch 1.10 the assignment of a number through a mask (`x[mask] = 0`) is a `masked_fill` and waits
-    for nothing. Where the target admits an older release it is a note, and the fix writes
-    `x.masked_fill_(mask, 0)`; it is unsafe, because a mask with fewer dimensions than `x` is laid along the
-    first dimensions by the one and along the last by the other. The other operations have no fix.
-
-    Of several waits one behind the other, with no model to run in between, only the first is reported: once
-    the host has waited, the device has nothing left to do. Where the next statement reads a number or copies
-    to the host, that is the wait that counts (see TL202, TL203, TL205).
-    Where a loop writes each result to a file, a slice is a note. In compiled code TL513 speaks instead.
+    Since torch 1.10, assigning a number through a mask (`x[mask] = 0`) is a `masked_fill`, which does not
+    synchronize. If the target allows an older release, the assignment is a note, and the fix replaces it
+    with `x.masked_fill_(mask, 0)`. The fix is unsafe because a mask with fewer dimensions than `x` is
+    aligned with the first dimensions in an assignment and with the last in `masked_fill_`. There is no fix
+    for other operations.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
@@ -99,9 +103,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         return
     related = trail(hot)
     if isinstance(node, cst.Call):
-        what = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        name = last_name(node.func) or ""
         message = (
-            f"the size of what `{module.tree.source(what)}` gives depends on the data: the host waits for it"
+            f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
         )
         remedy = as_spelt(module, node, _sized_beforehand(node))
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
@@ -109,44 +113,43 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
         number = indexed_by_number(module, node)
-        message = "where this slice begins or ends is on the device: the host waits for it"
+        message = "this slice synchronizes with the device to read its bounds"
         if number is not None:
-            message = f"`{module.source(number)}` is a number on the device: the host waits for it"
+            message = f"indexing with `{module.source(number)}` synchronizes with the device"
         severity = NOTE if writes_results(module, hot) else None
         remedy = _FROM_SHAPE if number is None else _looked_up(module, node)
         message = f"{message} {when(module, hot)}"
         yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
-        message = "indexing by a mask gives a size that depends on the data: the host waits for it"
+        message = "boolean indexing synchronizes with the device to determine its output size"
         remedy = as_spelt(module, node, _unselected(module, node))
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
-        message = "a tensor assigned through a mask makes the host wait for the size of the selection"
-        message = f"{message} {when(module, hot)}; use `torch.where`"
+        message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
         yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"))
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
-        message = (
-            "before torch 1.10 assignment through a mask makes the host wait for the size of the selection"
-        )
+        often = f"{when(module, hot)} (torch < 1.10)"
+        message = f"assigning a number through a mask synchronizes with the device {often}"
         fix = _masked_fill(module, node, assigned)
-        message, remedy = f"{message} {when(module, hot)}", _chosen(module, node, inline(module, assigned))
+        remedy = _chosen(module, node, inline(module, assigned))
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
 
 
-_FROM_SHAPE = "Take it from a shape, such as `x.shape[1]`, or as a number that the host has worked out itself"
-_PLACES = "Compute with the condition and not with the places, `torch.where(…, …, …)`"
+_FROM_SHAPE = "Take the number from a shape, such as `x.shape[1]`, or compute it on the host"
+_PLACES = "Select by the condition instead of by indices: `torch.where(…, …, …)`"
+_DETERMINED = {"histc": "the range"}
 _BEFOREHAND = {
     "argwhere": _PLACES,
     "bincount": "Count with `torch.zeros(…).scatter_add_(0, …, …)`",
-    "histc": "Give the range, `min=…` and `max=…`",
-    "masked_select": "Keep everything and let the mask choose, with `torch.where(…)`",
+    "histc": "Pass the range: `min=…` and `max=…`",
+    "masked_select": "Keep the shape, and select with `torch.where(…)`",
     "nonzero": _PLACES,
-    "one_hot": "Give the number of classes as a number of Python, `num_classes=…`",
-    "repeat_interleave": "Give the length of the result, `output_size=…`",
-    "sparse_coo_tensor": "Give the size, `size=…`",
-    "to_sparse": "Remove `.to_sparse()` and stay dense",
-    "unique": "Sort, and mark where a new value begins: `.sort().values.diff() != 0`",
-    "unique_consecutive": "Mark where a new value begins: `.diff() != 0`",
+    "one_hot": "Pass the number of classes as a Python integer: `num_classes=…`",
+    "repeat_interleave": "Pass the length of the result: `output_size=…`",
+    "sparse_coo_tensor": "Pass the size: `size=…`",
+    "to_sparse": "Remove `.to_sparse()`, and keep the tensor dense",
+    "unique": "Sort, and mark where the value changes: `.sort().values.diff() != 0`",
+    "unique_consecutive": "Mark where the value changes: `.diff() != 0`",
     "where": _PLACES,
 }
 
@@ -159,7 +162,7 @@ def _sized_beforehand(call: cst.Call) -> str:
 def _looked_up(module: Module, node: cst.Subscript) -> str:
     if isinstance(module.tree.parent(node), cst.AssignTarget):
         return f"Fill on the device: `{inline(module, node.value)}.index_fill_(…, ….view(1), …)`"
-    return f"Look it up on the device: `{inline(module, node.value)}.index_select(…, ….view(1))`"
+    return f"Index on the device: `{inline(module, node.value)}.index_select(…, ….view(1))`"
 
 
 def _unselected(module: Module, node: cst.Subscript) -> str:
@@ -170,8 +173,8 @@ def _unselected(module: Module, node: cst.Subscript) -> str:
         return _chosen(module, node, f"{inline(module, node.value)} {sign} {inline(module, parent.value)}")
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
     if isinstance(call, cst.Call) and module.qualified(call.func) in _IGNORING:
-        return "Pass everything, with the label to leave out as `ignore_index=…`"
-    return "Keep everything and let the mask choose, with `torch.where(…)`"
+        return "Pass all elements, and pass the label to ignore as `ignore_index=…`"
+    return "Keep the shape, and select with `torch.where(…)`"
 
 
 def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
@@ -179,7 +182,7 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
     chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
-    return as_spelt(module, node, f"Write `{chosen}`; the mask needs as many dimensions")
+    return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
 
 
 _IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})
@@ -206,4 +209,4 @@ def _masked_fill(module: Module, node: cst.Subscript, number: cst.BaseExpression
         return None
     source = module.tree.source
     code = f"{source(node.value)}.masked_fill_({source(mask)}, {source(number)})"
-    return unsafe(module, "Fill in place", replace(module, statement, code))
+    return unsafe(module, "Use `masked_fill_`", replace(module, statement, code))

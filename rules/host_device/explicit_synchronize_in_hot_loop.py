@@ -39,14 +39,17 @@ _MEMORY_READINGS = frozenset(
 def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds `torch.cuda.synchronize()`, its like for other accelerators, and `synchronize()` of a stream or
-    event, in every iteration of a hot loop.
+    Finds `torch.cuda.synchronize()`, its counterparts for other accelerators, and `synchronize()` of a
+    stream or event, in every iteration of a hot loop.
+
+    The rule ignores benchmarks, which have to synchronize before they read the time or memory statistics,
+    and functions that read what they copied to the host with `non_blocking=True`.
 
     ## Why is this bad?
 
-    The host waits until the device has done everything that is queued, and queues nothing meanwhile; the
-    device then idles until the host has caught up. PyTorch orders the work of a stream by itself and
-    waits where a value is read; results do not need this call.
+    The host waits until the device has finished all work launched so far, and launches nothing in the
+    meantime. The device then idles until the host launches the next kernels. Results do not depend on the
+    call: operations on a stream run in order, and PyTorch synchronizes where a value is read.
 
     ## Example
 
@@ -64,32 +67,31 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     torch.cuda.synchronize()
     ```
 
-    To time a step, record `torch.cuda.Event(enable_timing=True)` around it and read the events later, or
-    measure one step in a hundred. Between streams, `stream.wait_stream(other)` lets the device wait and
-    not the host. A benchmark has to synchronise around its clock or before it reads the memory, and so has a
-    function that reads what it copied to the host with `non_blocking=True`; neither is reported.
+    To time a step, record `torch.cuda.Event(enable_timing=True)` before and after it and read the events
+    later, or time only every hundredth step. Between streams, `stream.wait_stream(other)` lets the device
+    wait instead of the host.
 
     ## Fix safety
 
-    There is no fix: whether a measurement depends on the wait is for the author to say.
+    There is no fix: whether a measurement depends on the call is for the author to decide.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
     if not explicit_wait(module, call) or not accelerated(module):
         return
     hot = waiting_place(module, call)
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
         return
-    message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
+    message = f"`{module.tree.source(call.func)}()` blocks the host {when(module, hot)}"
     code = inline(module, call)
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
     if _reads_events(module, call):
-        remedy = "Read `elapsed_time()` of the events after the loop, and synchronize once in front of it"
+        remedy = "Synchronize once after the loop, and then read `elapsed_time()` of the events"
     elif _is_timed(module, call):
-        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events after the loop"
+        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read `elapsed_time()` after the loop"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
 
 

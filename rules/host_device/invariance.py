@@ -229,7 +229,7 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
         return None
     above = insert_before(module, loop, f"{root.value} = {code}")
     edits = replace(module, call, root.value)
-    message = f"Move `{root.value}` once, before the loop"
+    message = f"Move `{root.value}` once before the loop"
     value = bindings[0].value
     alone = value is not None and not bindings[0].path and fresh(module, value)
     if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
@@ -243,7 +243,7 @@ def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While
         return None
     above = insert_before(module, loop, module.source(parent))
     message = (
-        f"Move `{module.source(call.func.value)}` once, before the loop"
+        f"Move `{module.source(call.func.value)}` once before the loop"
         if isinstance(call.func, cst.Attribute)
         else "Move it once"
     )

@@ -23,22 +23,24 @@ from .stores import Store, filled_in_place, stored_number
     fix="safe",
     on=cst.Subscript,
     mentions=("torch", "["),
-    remedy="Fill it in on the device, with `fill_` or `index_fill_`",
+    remedy="Fill on the device with `fill_` or `index_fill_`",
 )
 def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds Python numbers that are stored in a tensor of the accelerator in every iteration of a hot loop, or
-    in every forward pass, in a way for which the host waits: in one element of a tensor (`lengths[i] = n`,
-    `table[i, j] = n`), and in what a list or a tensor of indices selects (`x[rows] = n`, `x[:, [0, 2]] = n`).
+    Finds Python numbers that are stored in a tensor on the accelerator with a blocking copy, in every
+    iteration of a hot loop or in every forward pass: in a single element (`lengths[i] = n`,
+    `table[i, j] = n`), or in the elements that a list or a tensor of indices selects (`x[rows] = n`,
+    `x[:, [0, 2]] = n`).
 
     ## Why is this bad?
 
-    PyTorch makes a tensor of the number in host memory and copies it to the device, and the host waits until
-    everything that was queued before is done: behind 6.4 ms of work, `x[5] = 1.0` held the host for 6.4 ms
-    (H200, torch 2.11). `fill_` and `index_fill_` hand the number to a kernel, as an argument.
+    PyTorch creates a tensor from the number in host memory and copies it to the device, and the host waits
+    until all work launched before the copy is done. Behind 6.4 ms of work, `x[5] = 1.0` blocked the host for
+    6.4 ms (H200, torch 2.11). `fill_` and `index_fill_` pass the number to a kernel as an argument.
 
-    Nothing is copied for a slice (`x[2:4] = n`), a row (`x[i] = n`, where `x` has two dimensions) or a mask.
+    Assigning to a slice (`x[2:4] = n`), to a row (`x[i] = n`, if `x` has two dimensions) or through a mask
+    copies nothing and is not reported.
 
     ## Example
 
@@ -60,19 +62,19 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
         logits = model(tokens, lengths)
     ```
 
-    Many stores, one after the other, are better collected in host memory and copied once, with
-    `non_blocking=True`. Through several indices, `x[rows, columns] = zero` takes a number that was made a
-    tensor of the device once: `zero = torch.zeros((), device=device)`.
+    Collect many values in host memory, and copy them once with `non_blocking=True`. With several indices,
+    `x[rows, columns] = zero` accepts a scalar that was created on the device once:
+    `zero = torch.zeros((), device=device)`.
 
     ## Fix safety
 
-    The fix is offered for single elements. It is safe for small constants, and unsafe for other numbers:
-    `fill_` refuses what the dtype of the tensor cannot hold, in other words than an assignment.
+    The fix is offered for single elements. It is safe for small constants, and unsafe for other numbers: if
+    the dtype of the tensor cannot hold the number, `fill_` raises a different error than an assignment.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [torch.Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
     """
     if not may_repeat(module, node):
         return
@@ -80,7 +82,7 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
     hot = place_of_sending(module, node) if store is not None else None
     if store is None or hot is None:
         return
-    message = f"storing this number in a tensor of the device copies it, and the host waits {often(hot)}"
+    message = f"storing this number blocks on a host-to-device copy {often(hot)}"
     remedy = as_spelt(module, node, _filled_on_device(module, node, store))
     yield Finding(
         store.number, message, filled_in_place(module, node, store), related=trail(hot), remedy=remedy
@@ -94,8 +96,8 @@ def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
         return f"Fill in place: `{inline(module, node)}.fill_({filled})`"
     if store.selector is None:
         # Through indices on the device only a tensor of the same dtype is assigned.
-        return f"Assign a number that the device has made: `{target}.new_full((), {filled})`"
+        return f"Assign a scalar created on the device: `{target}.new_full((), {filled})`"
     if on_accelerator(module, store.selector):
         rows = f"{tight(module, store.selector)}.flatten()"
         return f"Fill in place: `{target}.index_fill_({store.dimension}, {rows}, {filled})`"
-    return f"Make the indices on the device once, and fill in place: `{target}.index_fill_(…)`"
+    return f"Create the indices on the device once, and fill in place: `{target}.index_fill_(…)`"

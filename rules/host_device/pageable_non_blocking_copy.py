@@ -33,18 +33,17 @@ from .sizes import exceeds_staging
 def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds copies to the accelerator with `non_blocking=True` in a hot loop, or in every forward pass, of
-    tensors in pageable memory that are larger than 64 KB, or of which the program does not show the size.
-    Slices of a pinned tensor with gaps in between, `pinned[:, :n]`, are gathered in pageable memory
-    first, and are found as well.
+    Finds copies to the accelerator with `non_blocking=True`, in a hot loop or in every forward pass, from
+    tensors in pageable memory that are larger than 64 KB or of unknown size. Non-contiguous slices of a
+    pinned tensor (`pinned[:, :n]`) are found as well, because they are first gathered in pageable memory.
 
     ## Why is this bad?
 
-    The device can only read pinned memory by itself. What is in pageable memory is first copied to a
-    buffer of the driver; that buffer is small, so for a larger tensor the host waits for the device all
-    the same. Behind 6.4 ms of work, 16 MB from pageable memory held the host for 6.9 ms, from pinned
-    memory for 0.04 ms, and `.pin_memory().to(device, non_blocking=True)` for 0.4 ms (H200, torch 2.11).
-    Up to about 64 KB it makes no difference.
+    The device can only read pinned memory directly. Data in pageable memory is first copied to a staging
+    buffer of the driver. The buffer is small, so a larger copy blocks the host despite `non_blocking=True`.
+    Behind 6.4 ms of work, copying 16 MB blocked the host for 6.9 ms from pageable memory, for 0.04 ms from
+    pinned memory, and for 0.4 ms with `.pin_memory().to(device, non_blocking=True)` (H200, torch 2.11). Up
+    to about 64 KB there is no difference.
 
     ## Example
 
@@ -64,20 +63,20 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         model(tokens)
     ```
 
-    A buffer that is written to again has to be left alone until the copy is done: two buffers that take
-    turns, or an event, see to that. Where the tensor is made anew each time, `.pin_memory()` or
-    `pin_memory=True` will do. Batches of a loader are pinned by the loader (TL102).
+    A buffer that is reused must not be overwritten before the copy is done: alternate between two buffers,
+    or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
+    enough. The batches of a loader are pinned by the loader (TL102).
 
     ## Fix safety
 
-    The fix pins the memory, with `pin_memory=True` where the tensor is made, else with `.pin_memory()`.
-    It is unsafe, since pinning raises where there is no accelerator, and since a small tensor gains
-    nothing by it. No fix is offered for slices with gaps.
+    The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
+    is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
+    nothing. There is no fix for non-contiguous slices.
 
     ## References
 
-    * [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
-    * [CUDA runtime: synchronization behaviour of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
+    - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    - [CUDA runtime: synchronization behavior of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
     """
     if not may_repeat(module, call) or not goes_on(module, call):
         return
@@ -91,18 +90,16 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     if hot is None:
         return
     if large is None:
-        message = (
-            "the host waits for this `non_blocking` copy from pageable memory if it is larger than 64 KB"
-        )
+        message = "this `non_blocking` copy from pageable memory blocks the host if it exceeds 64 KB"
     else:
-        message = "the host waits for this `non_blocking` copy, since it is large and from pageable memory"
+        message = "this `non_blocking` copy from pageable memory blocks the host because it exceeds 64 KB"
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps else _pinned(module, source)
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 
-_STAGING = "Copy it to a buffer in pinned memory first, `torch.empty(…, pin_memory=True)`"
-_WHOLE = "Copy whole rows of the pinned tensor, or make a pinned tensor of just these columns"
+_STAGING = "Copy to a pinned buffer first, `torch.empty(…, pin_memory=True)`"
+_WHOLE = "Copy whole rows of the pinned tensor, or pin a separate tensor for these columns"
 
 
 def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:

@@ -21,8 +21,9 @@ from torchlint.semantics.synchronisation import (
     written_out,
 )
 
-from .remedies import now_and_then, runs_as_function, without_graph
+from .remedies import callee, inline, now_and_then, runs_as_function, without_graph
 
+_SHORT = 24
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
 
 
@@ -34,21 +35,25 @@ _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
     on=_PLACES,
     named={cst.Call: WRITERS},
     mentions=("torch|lightning|accelerate",),
-    remedy="Write it out every 100 steps, where `step % 100 == 0`",
+    remedy="Log it only every 100 steps, if `step % 100 == 0`",
 )
 def printed_tensor_in_hot_loop(
     node: cst.Call | cst.FormattedString | cst.BinaryOperation, module: Module
 ) -> Iterator[Finding]:
     """## What it does
 
-    Finds tensors on the accelerator that are turned into text, or sent to a chart, in every iteration of a
-    hot loop: `print`, f-strings, `%` and `format`, `logging`, the postfix of a progress bar, TensorBoard,
-    wandb, MLflow, the trackers of Accelerate; lists and dictionaries of tensors as well.
+    Finds tensors on the accelerator that are formatted, printed or logged in every iteration of a hot loop
+    or in every forward pass: `print`, f-strings, `%` and `format`, `logging`, the postfix of a progress bar,
+    TensorBoard, wandb, MLflow and the trackers of Accelerate. Lists and dictionaries of tensors are found as
+    well.
+
+    The rule ignores Lightning's `self.log`, which keeps the tensor and reads it only when the logger writes,
+    and the messages of exceptions and assertions. In compiled code, TL513 reports a graph break instead.
 
     ## Why is this bad?
 
-    The text needs the number, so the host waits until the device has finished everything queued so far.
-    A progress bar that redraws ten times a second still reads the tensor on every call.
+    Formatting needs the value, so the host waits until the device has finished all work launched so far. A
+    progress bar that redraws ten times a second still reads the tensor in every call.
 
     ## Example
 
@@ -69,16 +74,13 @@ def printed_tensor_in_hot_loop(
             writer.add_scalar("loss", loss, step)
     ```
 
-    Lightning's `self.log` keeps the tensor and reads it when the logger is due; it is not reported. Nor is
-    the message of an exception or of an assertion. In compiled code TL513 speaks instead.
-
     ## Fix safety
 
-    There is no fix: how often to report is for the author to say.
+    There is no fix: how often to log is a decision for the author.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     if not may_repeat(module, node) or only_on_failure(module, node):
         return
@@ -90,18 +92,34 @@ def printed_tensor_in_hot_loop(
         return
     if graph_break(module, node):
         return
-    text = module.tree.source(tensor)
-    subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"
-    message = f"the host waits for the device to write out {subject} {when(module, hot)}; do it every N steps"
+    message = f"{_writing(module, node, tensor)} {when(module, hot)}"
     yield Finding(node, message, related=trail(hot), remedy=_remedy(module, tensor, hot))
+
+
+def _writing(
+    module: Module, node: cst.Call | cst.FormattedString | cst.BinaryOperation, tensor: cst.BaseExpression
+) -> str:
+    """What happens, as a clause: "`print` synchronizes with the device to output `loss`"."""
+    code = inline(module, tensor)
+    value = f"`{code}`" if code != "…" and len(code) <= _SHORT else "a tensor"
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.BaseString())):
+            writer, purpose = "`str.format`", "format"
+        case cst.Call():
+            writer, purpose = f"`{callee(module, node)}`", "output"
+        case cst.FormattedString():
+            writer, purpose = "an f-string", "format"
+        case _:
+            writer, purpose = "formatting with `%`", "format"
+    return f"{writer} synchronizes with the device to {purpose} {value}"
 
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
     """Where to write instead, by what makes the place hot."""
     if not runs_as_function(hot):
-        return f"Write it out every 100 steps, {now_and_then(module, hot)}"
+        return f"Log it only every 100 steps, {now_and_then(module, hot)}"
     kept = without_graph(module, tensor)
-    return f"Keep {kept} in an attribute and write it out in the training loop, every 100 steps"
+    return f"Store {kept} in an attribute, and log it in the training loop every 100 steps"
 
 
 def _first_of_statement(module: Module, node: cst.BaseExpression) -> bool:

@@ -13,13 +13,14 @@ import libcst as cst
 
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-_LONG = 60
+_LONG, _SHORT = 60, 28
 _NO_COUNTERS = frozenset({BindingKind.CLASS, BindingKind.FUNCTION, BindingKind.IMPORT})
 _TORCH = re.compile(r"(?<![\w.])torch\.(?=\w)")
 
@@ -35,6 +36,18 @@ def tight(module: Module, node: cst.BaseExpression) -> str:
     code = inline(module, node)
     binds = module.tree.takes_dot(node)
     return code if binds or code == "…" else f"({code})"
+
+
+def called(module: Module, call: cst.Call) -> str:
+    """A call as the subject of a message: ``loss.item()``; ``.item()`` if that is long."""
+    code = inline(module, call)
+    return step_of(module, call) if code == "…" or len(code) > _SHORT else code
+
+
+def callee(module: Module, call: cst.Call) -> str:
+    """The function of a call as the subject of a message: ``torch.equal``; its last name if that is long."""
+    code = inline(module, call.func)
+    return last_name(call.func) or code if code == "…" or len(code) > _SHORT else code
 
 
 def step_of(module: Module, call: cst.Call) -> str:
@@ -75,9 +88,7 @@ def packs_sequences(module: Module, receiver: cst.Call) -> bool:
     return module.qualified(receiver.func) == "torch.nn.utils.rnn.pack_padded_sequence"
 
 
-LENGTHS_FOR_PACKING = (
-    "Keep the lengths in host memory when the batch is moved, and give those to `pack_padded_sequence(…)`"
-)
+LENGTHS_FOR_PACKING = "Keep a copy of the lengths in host memory, and pass it to `pack_padded_sequence(…)`"
 """What to do with a copy of lengths that ``packs_sequences`` gets."""
 
 
@@ -90,8 +101,8 @@ def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
 
 
 def now_and_then(module: Module, hot: Hot) -> str:
-    """When to do what waits: "where `i % 100 == 0`", by the loop's own counter."""
-    return f"where `{counter_of(module, hot)} % 100 == 0`"
+    """When to do what waits: "if `i % 100 == 0`", by the loop's own counter."""
+    return f"if `{counter_of(module, hot)} % 100 == 0`"
 
 
 def counter_of(module: Module, hot: Hot) -> str:
@@ -113,7 +124,7 @@ def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = 
     """What keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to later."""
     code = tight(module, tensor)
     if code == "…":
-        return "the tensor, with `.detach().clone()`," if copied else "the tensor, with `.detach()`,"
+        return "the detached tensor (`.detach().clone()`)" if copied else "the detached tensor (`.detach()`)"
     if not code.endswith((".detach()", ".data")):
         code += ".detach()"
     return f"`{code}.clone()`" if copied else f"`{code}`"

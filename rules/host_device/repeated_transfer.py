@@ -28,20 +28,24 @@ from .roundtrips import MOVES, copied_back_from
     on=cst.Call,
     named={cst.Call: MOVES},
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
-    remedy="Move it once, before the loop",
+    remedy="Move it once before the loop",
 )
 def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds transfers to the accelerator that a hot loop, or each forward pass, could do without: of a tensor
-    that never changes there, of a module that has been there since the first step, and of values that were
-    only just copied from the device to the host.
+    Finds unnecessary transfers to the accelerator in every iteration of a hot loop or in every forward pass:
+    transfers of a tensor that never changes, of a module that is already on the device, and of values that
+    were just copied from the device to the host.
+
+    A copy to the host that returns to the device is reported here and not as a host copy (TL203). The rule
+    ignores tensors that are created in every step (see TL201 for those that a kernel could fill), and copies
+    that save device memory.
 
     ## Why is this bad?
 
-    A copy through pageable memory makes the host wait for all work queued before it. Moving a module that is
-    on the device copies nothing, but goes through all of its parameters and buffers. A round trip waits
-    twice, and leaves the device idle while the host computes.
+    A copy from pageable memory makes the host wait for all work launched before it. Moving a module that is
+    already on the device copies nothing, but iterates over all of its parameters and buffers. A round trip
+    synchronizes twice, and leaves the device idle while the host computes.
 
     ## Example
 
@@ -63,32 +67,29 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
         x = x.clamp(0, 1)
     ```
 
-    A tensor that belongs to a module moves with it as a buffer: `self.register_buffer("mean", mean)`.
-
-    A copy to the host that comes back is reported here, and not as a host copy (TL203) as well. What is made
-    anew at each step is left alone, but for what a kernel can make (TL201), and so are copies made to save
-    device memory.
+    A tensor that belongs to a module can be a buffer, which moves with the module:
+    `self.register_buffer("mean", mean)`.
 
     ## Fix safety
 
-    The move goes in front of the outermost loop in which nothing of it changes. The fix is safe if the tensor
-    has one assignment, outside of the loop, and memory of its own, if it is moved the same way wherever it is
-    read from there on, and if all that uses it, a view of it or what was moved only reads it. It is unsafe
-    where something keeps it or other code may write to it, and for modules, which any code may change. No fix
-    is offered where the file shows that it, or what was moved, is written to, where the move stands under a
-    condition, where its device is only known in the loop, for attributes, and for round trips.
+    The fix moves the transfer before the outermost loop that does not change its operands. It is safe if the
+    tensor owns its memory and is assigned once, outside the loop, if every later use moves it in the same
+    way, and if it, its views and the moved tensor are only read. It is unsafe if something stores the tensor
+    or other code may write to it, and for modules, which any code may change. There is no fix if the file
+    writes to the tensor or to the moved one, if the transfer is conditional, if the device is only known
+    inside the loop, for attributes, or for round trips.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
     """
     if not may_repeat(module, call) or not accelerated(module) or phase(module, call) is Phase.DATASET:
         return
     copy = copied_back_from(module, call)
     hot = waiting_place(module, call) if copy is not None else None
     if copy is not None and hot is not None:
-        message = f"this came from the device and goes back to it {when(module, hot)}; compute it there"
+        message = f"this data is copied to the host and back to the device {when(module, hot)}"
         related = ((copy, "copied to the host here"), *trail(hot))
         yield Finding(call, message, related=related, remedy=_stay(module, copy))
         return
@@ -105,26 +106,26 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
 def _stay(module: Module, copy: cst.CSTNode) -> str:
     """What keeps on the device what goes to the host and comes back."""
     way = step_of(module, copy) if isinstance(copy, cst.Call) else inline(module, copy)
-    return f"Remove `{way}` and the way back, and compute with torch what is computed between them"
+    return f"Remove `{way}` and the copy back, and use torch functions in between"
 
 
 def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     """Where to move instead, by what is moved and what becomes of it."""
     moved, name = repeated.moved, inline(module, repeated.moved)
     if isinstance(moved, cst.Attribute) and not _is_part(module, moved):
-        return f"Move it once, where `{name}` is given its value, and leave the move out here"
+        return f"Move `{name}` once, where it is assigned, and remove this call"
     if isinstance(moved, cst.Attribute) and repeated.whole_module:
-        return f"Remove `{inline(module, call)}`: a submodule moves along with the module that it is part of"
+        return f"Remove `{inline(module, call)}`: moving the parent module also moves its submodules"
     if isinstance(moved, cst.Attribute):
         buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
-        return f"Make it a buffer, `{buffer}`, which moves along with the module, and leave the move out here"
+        return f"Register a buffer, `{buffer}`, which moves with the module, and remove this call"
     if repeated.whole_module:
-        return f"Move it before the loop: `{inline(module, call)}`"
+        return f"Move the module before the loop: `{inline(module, call)}`"
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     new = f"moved_{moved.value.lower()}" if isinstance(moved, cst.Name) else "moved"
-    advice = f"Move it once, before the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
+    advice = f"Move it once before the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
     if isinstance(module.tree.parent(call), (cst.Assign, cst.Arg)):
-        advice += f", and write to copies of that only, `{new}.clone()`"
+        advice += f", and modify only clones of it, `{new}.clone()`"
     return advice
 
 
@@ -132,12 +133,8 @@ def _message(module: Module, repeated: Repeated) -> str:
     code, often = module.source(repeated.moved), when(module, repeated.hot)
     name = "this" if "\n" in code else f"`{code}`"
     if repeated.whole_module:
-        cure = "leave the move out" if _is_part(module, repeated.moved) else "move it once"
-        return (
-            f"{name} stays on the device, and each move goes through all of its parameters, {often}; {cure}"
-        )
-    cure = "make it a buffer" if _is_part(module, repeated.moved) else "move it once"
-    return f"{name} never changes and is copied to the device {often}; {cure}"
+        return f"{name} is already on the device, but is moved again {often}"
+    return f"{name} never changes, but is copied to the device {often}"
 
 
 def _is_part(module: Module, moved: cst.BaseExpression) -> bool:

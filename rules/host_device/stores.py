@@ -119,4 +119,4 @@ def filled_in_place(module: Module, node: cst.Subscript, store: Store) -> Fix | 
     constant = module.value(store.number).constant
     certain = isinstance(constant, (int, float)) and (abs(constant) <= _LARGEST or constant == float("-inf"))
     grade = safe if certain else unsafe
-    return grade(module, "Fill it in on the device", edits)
+    return grade(module, "Fill on the device", edits)

@@ -39,23 +39,25 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     fix="safe",
     on=cst.Call,
     mentions=("torch", ".cuda(|.to(|.type("),
-    remedy="Make it with `device=…` and leave the move out",
+    remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
 )
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds tensors that a kernel could make, of zeros, ones, one number, steps or random numbers, and that are
-    made in host memory instead and then moved to an accelerator at once, or before any other use.
+    Finds tensors of zeros, ones, a constant, steps or random numbers that are created in host memory and
+    then moved to an accelerator, either at once or before any other use.
 
-    Tensors made from data, that is from lists, arrays and Python numbers, are left alone: with `device=`,
-    `torch.tensor(data, device=device)` makes them in host memory all the same, and then copies them in a way
-    for which the host waits, even where `.to(device, non_blocking=True)` did not.
+    The rule ignores tensors created from data, such as lists, arrays and Python numbers. For these,
+    `device=` does not avoid the copy: `torch.tensor(data, device=device)` still creates the tensor in host
+    memory, and its copy blocks the host even where `.to(device, non_blocking=True)` would not. A single
+    number that is copied to the device in every step is reported as TL210.
 
     ## Why is this bad?
 
-    The host allocates the tensor, fills it, and copies it through pageable memory, and waits for the copy.
-    With `device=` the accelerator makes the tensor itself: nothing is copied and nothing waits.
+    The host allocates and fills the tensor, copies it to the device from pageable memory, and waits for the
+    copy. With `device=`, a kernel fills the tensor on the device, without a copy and without
+    synchronization.
 
     ## Example
 
@@ -71,28 +73,26 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     noise = torch.randn(batch, 128, device=device)
     ```
 
-    A single number that is sent to the device at every step is reported as TL210.
-
     ## Fix safety
 
-    The fix is safe: the tensor has the same contents, dtype and device. It is unsafe
+    Safe: the tensor has the same contents, dtype and device. The fix is unsafe
 
-    * for random tensors, since the device has a random stream of its own: from the same seed it draws other
-      numbers, and so does all that is drawn on the host afterwards. A file does not show that nobody seeds:
-      that may be done by whoever imports or starts it, under any name (`set_seed(0)`, `Trainer(seed=0)`);
-    * for a tensor that is expanded before it moves, whose copy alone could be written to;
-    * with `requires_grad`, since the moved tensor was not a leaf of the graph and the new one is;
-    * for `.cuda(index)` where the file does not show that `index` is a number: `None` means the current
-      device there;
-    * where a comment would be lost with the statement that moved the tensor.
+    - for random tensors. The device has its own random number generator, so a given seed produces different
+      numbers, for this tensor and for everything drawn on the host afterwards. A file cannot show that
+      nothing is seeded, because the code that imports or starts it may do so under any name (`set_seed(0)`,
+      `Trainer(seed=0)`);
+    - for a tensor that is expanded before it moves, because only the copy can be written to;
+    - with `requires_grad`, because the moved tensor was not a leaf of the autograd graph and the new one is;
+    - for `.cuda(index)` if the file does not show that `index` is a number: `None` means the current device;
+    - if a comment would be lost with the statement that moves the tensor.
 
-    No fix is offered where the tensor moves on a condition (`if cuda: x = x.cuda()`), with `out=` or
-    `memory_format=`, and where the device is only known after the tensor is made.
+    There is no fix for tensors that are moved under a condition (`if cuda: x = x.cuda()`), for calls with
+    `out=` or `memory_format=`, or if the device is only known after the tensor is created.
 
     ## References
 
-    * [PyTorch performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [CUDA semantics: best practices](https://docs.pytorch.org/docs/stable/notes/cuda.html#best-practices)
+    - [PyTorch performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [CUDA semantics: best practices](https://docs.pytorch.org/docs/stable/notes/cuda.html#best-practices)
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in MOVING_METHODS:
         return
@@ -116,9 +116,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return (
-        f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it on the device"
-    )
+    return f"`{name}` creates a CPU tensor that is then copied to the device; pass `device=`"
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
@@ -136,7 +134,7 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     first, second = tree.statement(binding.node), tree.statement(move.call)
     if module.uses(binding) != [name]:
         if moved_on_condition(module, binding, name):
-            related = ((move.call, "moved here, on a condition"),)
+            related = ((move.call, "moved here, only under a condition"),)
             message = _message(module, made)
             yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION)
         return
@@ -154,7 +152,9 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     )
 
 
-_FOR_EACH_CONDITION = "Choose the device once, make it there with `device=device`, and leave the move out"
+_FOR_EACH_CONDITION = (
+    "Choose the device once, create the tensor there with `device=device`, and remove the move"
+)
 
 
 def _remedy(module: Module, made: Factory, move: Move) -> str:
@@ -162,8 +162,8 @@ def _remedy(module: Module, made: Factory, move: Move) -> str:
     device = f"device={' '.join(move.code.split())}"
     if made.legacy:
         options = f"dtype={LEGACY_CONSTRUCTORS.get(made.name, 'torch.float32')}, {device}"
-        return as_spelt(module, made.call, f"Write `torch.empty(…, {options})`")
-    return f"Make it with `{device}`, where the device is known, and leave the move out"
+        return as_spelt(module, made.call, f"Use `torch.empty(…, {options})`")
+    return f"Create the tensor with `{device}`, where the device is known, and remove the move"
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:

@@ -327,7 +327,7 @@ def test_colour_changes_no_character(desk: Any, severity: Severity, color: int) 
     [
         ("it waits; use `F.silu`", "Use `F.silu`", "it waits"),
         ("it waits; use `F.silu`", "Call `F.silu(…)` in the place of these steps", "it waits"),
-        ("it waits; move it once", "Move `scale` once, before the loop", "it waits"),
+        ("it waits; move it once", "Move `scale` once before the loop", "it waits"),
         (
             "it waits; use `amp.scaler` with `cuda`",
             "Use `amp.scaler`",

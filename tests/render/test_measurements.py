@@ -104,7 +104,7 @@ def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) ->
         "  train.py:38  1 per step, 3.10 ms per step spent waiting, aten::item\n      total += loss.item()\n"
         in confirmed
     )
-    assert "    TL202: `.item()` makes the host wait" in confirmed
+    assert "    TL202: `loss.item()` synchronizes with the" in confirmed
     assert "  train.py:31\n      noise = torch.randn" in not_seen and "TL201: the tensor" in not_seen
     assert "  train.py:39  1 per step, 70.0 µs per step spent waiting" in not_predicted
     assert "1 line confirmed, 1 predicted but not observed, 2 observed but not predicted.\n" in not_predicted

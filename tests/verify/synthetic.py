@@ -111,7 +111,7 @@ _EDITS: dict[str, tuple[str, str, str, str, str]] = {
     ),
     "TL202": (
         "item-in-hot-loop",
-        "Accumulate the tensor and read it after the loop",
+        "Accumulate the tensor, and read it after the loop",
         "safe",
         "total += loss.item()",
         "total += loss.detach()",
@@ -360,7 +360,7 @@ def sync_report(file: str = "train.py") -> SyncReport:
                 row("loss.item()"),
                 SyncStatus.CONFIRMED,
                 ("TL202",),
-                "`.item()` makes the host wait for the device in every iteration",
+                "`loss.item()` synchronizes with the device in every iteration",
                 1.0,
                 0.0031,
                 "aten::item",

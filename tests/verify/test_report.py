@@ -173,7 +173,7 @@ def test_the_verdicts_stand_in_one_row_each(synthetic: ModuleType) -> None:
         "212 → 187",
     ]
     assert re.fullmatch(r"12\.\d → 9\.\d\d ms", page.row("all fixes")[4])
-    assert page.row("TL202:38")[0] == "TL202:38Accumulate the tensor and read it after the loop"
+    assert page.row("TL202:38")[0] == "TL202:38Accumulate the tensor, and read it after the loop"
     assert page.row("TL201:31")[1:4] == ["? UNCLEAR", "1.02 (0.97–1.07)", "stream moved"]
     rejected = page.row("TL302Set")
     assert rejected[1:] == ["× REJECTED", "–", "failed", "–", "–", "–", "–"]

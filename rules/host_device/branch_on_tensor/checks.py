@@ -29,14 +29,12 @@ _VARIANCE_LOSSES = frozenset({"torch.nn.functional.gaussian_nll_loss", "torch.nn
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a call looks at, as the object of "looks at" or a clause, and what does without it.
+    """What a call synchronizes for, as the words after "to", and the edit that avoids it.
 
-    ``remedy`` is the edit that spares the look. ``advice``: whether the answer may go unseen, its author
-    has to say.
+    ``advice``: whether the check may be left out is for the author to say.
     """
 
-    look: str
-    instead: str
+    purpose: str
     remedy: str
     advice: bool = False
 
@@ -124,34 +122,19 @@ def _validates(module: Module, made: cst.Call) -> bool:
 
 
 def _of_success(twin: str) -> Check:
-    remedy = f"Call `{twin}(…)`, which gives the result and beside it whether it has succeeded"
-    return Check("whether it has succeeded", f"`{twin}` does not", remedy, advice=True)
+    remedy = f"Use `{twin}(…)`, which returns an error code instead of raising"
+    return Check("check for errors", remedy, advice=True)
 
 
-_OF_PARAMETERS = Check(
-    "at its parameters", "`validate_args=False` spares that", "Add `validate_args=False` to the arguments"
-)
-_OF_VALUE = Check(
-    "at the value",
-    "a distribution made with `validate_args=False` does not",
-    "Make the distribution with `validate_args=False`",
-)
+_OF_PARAMETERS = Check("validate its parameters", "Pass `validate_args=False`")
+_OF_VALUE = Check("validate its argument", "Create the distribution with `validate_args=False`")
 _OF_DEVIATIONS = Check(
-    "at the deviations",
-    "`mean + std * torch.randn_like(std)` does not",
-    "Scale and shift normal noise instead: `… + … * torch.randn_like(…)`",
+    "validate `std`", "Scale and shift standard normal samples instead: `… + … * torch.randn_like(…)`"
 )
-_OF_SAMPLE = Check(
-    "at the deviations", "`rsample().detach()` does not", "Draw with `.rsample().detach()` instead"
-)
-_OF_NORM = Check(
-    "at the norm because of `error_if_nonfinite=True`",
-    "without it nothing waits",
-    "Remove `error_if_nonfinite=True`",
-)
+_OF_SAMPLE = Check("validate `scale`", "Draw with `.rsample().detach()` instead")
+_OF_NORM = Check("check that the norm is finite", "Remove `error_if_nonfinite=True`")
 _OF_VARIANCES = Check(
-    "at the variances",
-    "written out by hand the loss does not",
-    "Write the loss out by hand: `0.5 * (torch.log(…) + (…) ** 2 / …).mean()`",
+    "validate the variances",
+    "Compute the loss without validation: `0.5 * (torch.log(…) + (…) ** 2 / …).mean()`",
     advice=True,
 )

@@ -20,6 +20,7 @@ from torchlint.semantics.values import Kind
 
 from ..remedies import (
     as_spelt,
+    callee,
     counter_of,
     decides,
     inline,
@@ -27,7 +28,7 @@ from ..remedies import (
     runs_as_function,
     tight,
 )
-from .checks import Check, check_of
+from .checks import check_of
 from .numbers import gone_through, takes_number
 
 
@@ -48,25 +49,31 @@ from .numbers import gone_through, takes_number
         cst.Call,
     ),
     mentions=("torch|lightning|accelerate",),
-    remedy="Choose on the device, with `torch.where(…)`",
+    remedy="Select on the device with `torch.where(…)`",
 )
 def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds Python decisions that depend on a tensor on the accelerator, in every iteration of a hot loop or in
-    every forward pass: `if`, `while`, `assert`, `and`, `or`, `not`, ternaries, chained comparisons, `in`, the
-    builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`; and the
-    decisions that calls make by themselves: a distribution of `torch.distributions` checks its parameters
-    when it is made, `clip_grad_norm_(..., error_if_nonfinite=True)` the norm, `torch.normal` the deviations,
-    and `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor` whether they have succeeded.
+    Finds Python control flow that depends on the value of a tensor on the accelerator, in every iteration of
+    a hot loop or in every forward pass. This includes
+
+    - `if`, `while`, `assert`, `and`, `or`, `not`, conditional expressions, chained comparisons and `in`;
+    - the builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`;
+    - calls that check their arguments or results: distributions of `torch.distributions`, which validate
+      their parameters when they are created, `clip_grad_norm_(..., error_if_nonfinite=True)`, `torch.normal`
+      with a tensor of standard deviations, `gaussian_nll_loss` with a tensor of variances, and
+      `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor`, which check for errors.
+
+    In compiled code, TL513 reports a graph break instead. The finding is a note for functions of
+    `torch.linalg`, for `gaussian_nll_loss`, and for a distribution from which the action for an environment
+    is sampled.
 
     ## Why is this bad?
 
-    Python must know the answer before it can go on, so the host waits until the device has finished
-    everything queued so far. That costs what the host could have done meanwhile, such as to prepare the next
-    batch or to queue the backward pass. `any()`, `max()` and their like ask once for every element (`sum()`
-    asks nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph
-    breaks.
+    Python needs the value to continue, so the host waits until the device has finished all work launched so
+    far. In that time it could have prepared the next batch or launched the backward pass. `any()`, `max()`
+    and similar builtins synchronize once for every element. `sum()` does not synchronize, but launches one
+    kernel for every element.
 
     ## Example
 
@@ -78,14 +85,14 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     ## Use instead
 
-    Choose on the device:
+    Select on the device:
 
     ```python
     loss = torch.nan_to_num(criterion(model(x), y))
     x = torch.where(x > limit, limit, x)
     ```
 
-    or look later:
+    or check later:
 
     ```python
     bad |= ~torch.isfinite(loss)
@@ -93,19 +100,18 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
         raise RuntimeError("the loss is not finite")
     ```
 
-    `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
-    `Normal(mean, scale, validate_args=False)` believes its parameters
-    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
-    `torch.linalg.inv_ex` and its like return the outcome instead of looking at it, which is a note. So is the
-    check of a distribution where the sample is an action that an environment waits for.
+    `torch.maximum` replaces `max`, and a `GradScaler` already skips steps with non-finite gradients.
+    `Normal(mean, scale, validate_args=False)` does not validate its parameters;
+    `torch.distributions.Distribution.set_default_validate_args(False)` turns validation off for all
+    distributions. `torch.linalg.inv_ex` and its counterparts return an error code instead of checking it.
 
     ## Fix safety
 
-    There is no fix: what the branch does decides what can take its place.
+    There is no fix: what can replace a branch depends on what it does.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     if not may_repeat(module, node) or not accelerated(module):
         return
@@ -117,13 +123,34 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
         if hot is not None:
-            instead = "decide on the device (`torch.where`) or check later"
-            if gone_through(module, tensor) is not None:
-                instead = "copy all of it once, before the loop"
-            often = when(module, hot)
-            message = f"Python needs this tensor to decide, and the host waits for it {often}; {instead}"
+            what = "a tensor" if gone_through(module, tensor) is None else "an element of a tensor"
+            message = f"{_decision(module, node)} on {what} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
             yield Finding(tensor, message, related=trail(hot), remedy=remedy)
+
+
+_KEYWORDS: dict[type[cst.CSTNode], str] = {
+    cst.If: "`if`",
+    cst.While: "`while`",
+    cst.Assert: "`assert`",
+    cst.IfExp: "`if`",
+    cst.CompIf: "`if`",
+    cst.UnaryOperation: "`not`",
+}
+
+
+def _decision(module: Module, node: cst.CSTNode) -> str:
+    """What decides, as the subject of a message: "`if`"."""
+    match node:
+        case cst.If() if isinstance(module.tree.parent(node), cst.If):
+            return "`elif`"
+        case cst.BooleanOperation(operator=operator):
+            return "`and`" if isinstance(operator, cst.And) else "`or`"
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In())]):
+            return "`in`"
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotIn())]):
+            return "`not in`"
+    return _KEYWORDS.get(type(node), "a chained comparison")
 
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
@@ -131,20 +158,20 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
     counted = not runs_as_function(hot) and not hot.path
     items = gone_through(module, tensor)
     if items is not None:
-        return f"Copy it to the host once, before the loop, and go by that: `{tight(module, items)}.tolist()`"
+        return f"Copy the tensor once before the loop, and use the list: `{tight(module, items)}.tolist()`"
     if isinstance(node, cst.Assert):
         if counted:
-            return f"Check it every 100 steps, {now_and_then(module, hot)}"
-        return "Remove the `assert` and check the batch where it is made, on the host"
+            return f"Check it only every 100 steps, {now_and_then(module, hot)}"
+        return "Remove the `assert`, and check the data on the host, where the batch is created"
     if isinstance(node, cst.While):
-        return "Run a fixed number of rounds and choose on the device, with `torch.where(…)`"
+        return "Run a fixed number of iterations, and select on the device with `torch.where(…)`"
     if isinstance(node, cst.If) and not counted and _only_raises(node):
-        return "Remove the `raise` and check the batch where it is made, on the host"
+        return "Remove the `raise`, and check the data on the host, where the batch is created"
     if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
-        return "Choose on the device, with `torch.where(…)`"
+        return "Select on the device with `torch.where(…)`"
     if decides(module, tensor):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
-        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+        return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
     return _joined(module, node)
 
 
@@ -160,19 +187,19 @@ def _joined(module: Module, node: cst.CSTNode) -> str:
     """What makes a tensor of a condition that is no decision of a statement."""
     match node:
         case cst.UnaryOperation():
-            return "Negate on the device, with `torch.logical_not(…)`"
+            return "Negate on the device with `torch.logical_not(…)`"
         case cst.BooleanOperation(operator=operator):
             joint = "&" if isinstance(operator, cst.And) else "|"
-            return f"Join the conditions on the device, in parentheses, with `{joint}`"
+            return f"Combine the conditions on the device with `{joint}`, each in parentheses"
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=into)]
         ):
-            return f"Look for it on the device: `({module.source(into)} == {module.source(left)}).any()`"
+            return f"Search on the device: `({module.source(into)} == {module.source(left)}).any()`"
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=into)]
         ):
-            return f"Look for it on the device: `({module.source(into)} != {module.source(left)}).all()`"
-    return "Write one comparison for each sign, in parentheses, and join them on the device with `&`"
+            return f"Search on the device: `({module.source(into)} != {module.source(left)}).all()`"
+    return "Split the chain into single comparisons in parentheses, and combine them with `&`"
 
 
 def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
@@ -194,14 +221,9 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     # Who acts in an environment waits for the action anyway.
     acting = handed_to(module, call, steps_environment)
     severity = NOTE if acting or check.advice else None
-    message = _of_check(module, call, check, often)
+    message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
     yield Finding(call, message, severity=severity, related=related, remedy=remedy)
-
-
-def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:
-    name = f"`{module.source(call.func)}`"
-    return f"{name} looks {check.look}, and the host waits for the device {often}; {check.instead}"
 
 
 def _decides(module: Module, call: cst.Call) -> bool:
@@ -215,20 +237,16 @@ def _decides(module: Module, call: cst.Call) -> bool:
 def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
     package, _, function = name.rpartition(".")
     if function == "sum":
-        return f"builtin `sum()` adds the tensor up one element at a time {often}; use `.sum()`"
+        return f"builtin `sum()` launches one kernel per element {often}; use `.sum()`"
     if package.startswith("torch"):
-        return f"`{name}` needs the answer in Python, and the host waits for the device {often}"
+        return f"`{name}` synchronizes with the device {often}"
     if function in ("max", "min") and len(call.args) > 1:
-        return f"builtin `{function}()` compares in Python, and the host waits for the device {often}"
+        return f"builtin `{function}()` synchronizes with the device {often}"
     if package == "builtins":
         if sum(arg.keyword is None for arg in call.args) > 1:
-            return f"builtin `{function}()` compares in Python, and the host waits for the device {often}"
-        instead = "use the function of torch"
-        if True in verdicts(module, call, takes_number):
-            instead = "read it once"
-        return f"builtin `{function}()` asks the device about each element {often}; {instead}"
-    spelt = module.source(call.func)
-    return f"`{spelt}` compares tensors one by one, and the host waits for each {often}; stack them first"
+            return f"builtin `{function}()` synchronizes with the device {often}"
+        return f"builtin `{function}()` synchronizes with the device for each element {often}"
+    return f"`{callee(module, call)}` synchronizes with the device for each comparison {often}"
 
 
 _OF_PAIRS = {"equal": "({0} == {1}).all()", "allclose": "torch.isclose({0}, {1}).all()"}
@@ -236,7 +254,7 @@ _OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": 
 
 
 def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
-    """What asks the device in one go, and leaves the answer there."""
+    """What computes the same in one operation, and leaves the result on the device."""
     function = name.rpartition(".")[2]
     given = [arg.value for arg in call.args if arg.keyword is None]
     if name.startswith("torch"):
@@ -245,27 +263,27 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
         if function in _OF_PAIRS and len(given) > 1:
             code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
             if not decides(module, call) or runs_as_function(hot):
-                return f"Leave the answer on the device: `{code}`"
-            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
-        return f"Check it every 100 steps, {now_and_then(module, hot)}"
+                return f"Keep the result on the device: `{code}`"
+            return f"Test only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
+        return f"Check it only every 100 steps, {now_and_then(module, hot)}"
     if name == "builtins.sum":
-        return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
+        return f"Sum on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:
         numbers = [value for value in given if module.value(value).kind is Kind.NUMBER]
         tensors = [value for value in given if value not in numbers]
         if len(tensors) == len(numbers) == 1:
             code = f"{tight(module, tensors[0])}.clamp({_OTHER[function]}={inline(module, numbers[0])})"
-            return f"Compare on the device: `{code}`"
-        return f"Compare on the device, with `torch.{function}imum(…)`"
+            return f"Clamp on the device: `{code}`"
+        return f"Compare on the device with `torch.{function}imum(…)`"
     items = call.func.value if name.startswith("list.") and isinstance(call.func, cst.Attribute) else None
     if items is None and given and module.value(given[0]).tensorlike:
         if function in _OF_ITEMS:
             code = _OF_ITEMS[function].format(tight(module, given[0]))
             if True in verdicts(module, call, takes_number):
-                return f"Read it once, as a number: `int({code})`"
-            return f"Ask once, on the device: `{code}`"
+                return f"Reduce on the device, and read the result once: `int({code})`"
+            return f"Reduce on the device: `{code}`"
         return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
-    return "Stack the tensors, `torch.stack(…)`, and use what torch has for the whole"
+    return "Stack the tensors with `torch.stack(…)`, and use a tensor operation on the result"
 
 
 _OTHER = {"max": "min", "min": "max"}

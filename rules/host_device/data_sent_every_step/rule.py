@@ -28,23 +28,26 @@ from .indices import host_index, listed_indices, sent_before, stored_tensor
     on=(cst.Call, cst.Subscript),
     named={cst.Call: MAKERS | {"to", "cuda", "copy_"}},
     mentions=("torch", "tensor(|asarray(|.to(|.cuda(|.copy_(|["),
-    remedy="Keep it on the device, or copy it from pinned memory with `non_blocking=True`",
+    remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL209"),
 )
 def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds data in host memory that is copied to the accelerator in every iteration of a hot loop, or in
-    every forward pass, while the host waits: tensors made of lists, arrays or several numbers with
-    `device=`, `.to(device)`, `.cuda()` and `copy_` without `non_blocking=True`, and the indices of `x[:,
-    [2, 1, 0]]` and of `x[torch.randperm(n)]`, which are copied to where `x` is.
+    Finds data in host memory that is copied to the accelerator with a blocking copy in every iteration of a
+    hot loop or in every forward pass: tensors created from lists, arrays or several numbers with `device=`,
+    `.to(device)`, `.cuda()` and `copy_` without `non_blocking=True`, and indices in host memory, such as
+    `x[:, [2, 1, 0]]` and `x[torch.randperm(n)]`, which are copied to the device of `x`.
+
+    The rule ignores compiled code. A single number is reported as TL210, a tensor that a kernel could fill
+    as TL201, data that never changes as TL208, and the batches of a loader as TL102 and TL103.
 
     ## Why is this bad?
 
-    A blocking copy waits until everything that was queued before it is done: behind 6.4 ms of work,
-    `torch.tensor(values, device=device)` held the host for 6.4 ms, and `torch.tensor(values).to(device,
-    non_blocking=True)` for 0.06 ms (H200, torch 2.11). Meanwhile nothing is queued, and the device runs
-    out of work.
+    A blocking copy waits until all work launched before it is done. Behind 6.4 ms of work,
+    `torch.tensor(values, device=device)` blocked the host for 6.4 ms, and
+    `torch.tensor(values).to(device, non_blocking=True)` for 0.06 ms (H200, torch 2.11). In the meantime the
+    host launches no kernels, and the device runs out of work.
 
     ## Example
 
@@ -62,33 +65,29 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         logits = model(tokens, lengths)
     ```
 
-    What helps depends on the size of the data and on how long it lives:
+    What helps depends on the size and the lifetime of the data:
 
-    * Small data, up to about 64 KB, is copied with `non_blocking=True`, pinned or not.
-    * Larger data is written to a buffer in pinned memory that is made once (`torch.empty(…,
-      pin_memory=True)`) and copied from there with `non_blocking=True`. The next step has to leave the
-      buffer alone until the copy is done; two buffers that take turns, or an event, see to that.
-    * Data that does not change stays on the device: made before the loop, or a buffer of the module. So
-      does an index: `x.flip(1)` takes the place of `x[:, [2, 1, 0]]`, and `torch.randperm(n,
-      device=x.device)` makes the index where it is needed.
-    * Several small tensors are packed into one, copied at once, and taken apart on the device.
-
-    A single number is reported as TL210, what a kernel can make as TL201, what never changes as TL208,
-    and the batches of a loader as TL102 and TL103. What `torch.compile` compiles is left alone.
+    - Copy small data, up to about 64 KB, with `non_blocking=True`, from pinned or pageable memory.
+    - Write larger data to a pinned buffer that is allocated once (`torch.empty(…, pin_memory=True)`), and
+      copy it with `non_blocking=True`. The next step must not overwrite the buffer before the copy is done:
+      alternate between two buffers, or wait for an event.
+    - Keep data that does not change on the device: create it before the loop, or register it as a buffer.
+      This includes indices: `x.flip(1)` replaces `x[:, [2, 1, 0]]`, and `torch.randperm(n, device=x.device)`
+      creates the index on the device.
+    - Pack several small tensors into one, copy that, and split it on the device.
 
     ## Fix safety
 
-    The fix copies with `non_blocking=True`. It is safe from pageable memory: the driver takes the data
-    over before the call returns, so that the program may go on to change it, and the device orders the
-    copy before what uses it. It is unsafe from memory that is, or may be, pinned, which must not be
-    written to before the copy is done, and in files that also run on MPS or XLA. No fix is offered
-    for what could be computed on the device, with `requires_grad`, for `new_tensor`, for indices and for
-    assignments to a slice.
+    The fix copies with `non_blocking=True`. It is safe from pageable memory: the driver has read the data
+    when the call returns, so the program may modify it, and later kernels wait for the copy. It is unsafe
+    from memory that is or may be pinned, which must not be modified before the copy is done, and in files
+    that also run on MPS or XLA. There is no fix for data that could be computed on the device, with
+    `requires_grad`, for `new_tensor`, for indices, or for assignments to a slice.
 
     ## References
 
-    * [CUDA runtime: synchronization behaviour of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
-    * [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    - [CUDA runtime: synchronization behavior of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
+    - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
     if not may_repeat(module, node):
         return
@@ -100,7 +99,7 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         hot = place_of_sending(module, node)
         if hot is not None:
             name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
-            message = f"`{name}` copies data from pageable memory, and the host waits {often(hot)}"
+            message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
             fix = made_and_sent(module, node, data)
             yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
         return
@@ -108,24 +107,25 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     hot = place_of_sending(module, node) if source is not None else None
     if source is not None and hot is not None:
         memory = module.value(source).memory
-        pinned = ", although it is from pinned memory" if memory is Memory.PINNED else ""
-        message = f"the host waits {often(hot)} for this copy to the device{pinned}"
+        pinned = " from pinned memory" if memory is Memory.PINNED else ""
+        message = f"this host-to-device copy{pinned} blocks the host {often(hot)}"
         if computed_from_kernels(module, source):
             yield Finding(node, message, related=trail(hot), remedy=_COMPUTED)
             return
         yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
 
 
-_COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
-_REMEDY = "Copy with `non_blocking=True`, from pinned memory if it is large, or keep it on the device"
+_COMPUTED = "Compute it on the device: pass `device=` to the functions that create its inputs"
+_REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     stored = stored_tensor(module, node)
     hot = place_of_sending(module, node) if stored is not None else None
     if stored is not None and hot is not None:
-        message = f"the host waits {often(hot)} for this copy to the device"
-        remedy = f"Copy ahead: `{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)`"
+        message = f"this host-to-device copy blocks the host {often(hot)}"
+        copy = f"{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)"
+        remedy = f"Copy without blocking: `{copy}`"
         yield Finding(stored, message, related=trail(hot), remedy=remedy)
         return
     index = listed_indices(module, node)
@@ -137,13 +137,13 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     hot = place_of_sending(module, node) if index is not None else None
     if index is None or hot is None or stored_number(module, node) is not None:
         return
-    message = f"{what} is copied to the device, and the host waits {often(hot)}"
-    remedy = _made_once(module, index, hot) if listed else "Make the index on the device, with `device=…`"
+    message = f"{what} requires a blocking host-to-device copy {often(hot)}"
+    remedy = _made_once(module, index, hot) if listed else "Create the index on the device with `device=…`"
     yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy))
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     code = inline(module, indices)
     if in_forward(hot) and not hot.path:
-        return f"Make it a buffer of the module: `self.register_buffer(…, torch.tensor({code}))`"
-    return f"Make it once, before the loop: `torch.tensor({code}, device=…)`"
+        return f"Register the index as a buffer: `self.register_buffer(…, torch.tensor({code}))`"
+    return f"Create the index once before the loop: `torch.tensor({code}, device=…)`"

@@ -29,17 +29,20 @@ from .precision import DOUBLING, Cause, doubled
 def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds double precision (`float64`) on its way to an accelerator: NumPy arrays that are of double precision
-    because nobody asked for another (`np.zeros`, `np.linspace`, `np.random.rand`, lists of floats), made into
-    tensors and moved or registered as they are; models and batches cast by `.double()`; and
+    Finds double precision (`float64`) that reaches an accelerator: tensors created from NumPy arrays that
+    have the default dtype (`np.zeros`, `np.linspace`, `np.random.rand`, lists of floats) and are moved or
+    registered without a cast, models and batches cast with `.double()`, and
     `torch.set_default_dtype(torch.float64)`.
+
+    The rule ignores arrays whose dtype the file does not show, `.double()` in the middle of a computation,
+    which usually serves numerical accuracy, double precision that is an option (`if args.double:`), and
+    models in files that use linear algebra or solve differential equations.
 
     ## Why is this bad?
 
-    Every number takes twice the memory and twice the bandwidth, and most accelerators compute much slower in
-    double than in single precision, without their matrix units. A single tensor is enough: what it is added
-    to or multiplied by becomes double as well, silently, and so does all that follows. MPS has no double
-    precision and raises.
+    Every value takes twice the memory and bandwidth. Most accelerators are much slower in double precision
+    and cannot use their tensor cores. A single tensor is enough: by type promotion, everything computed from
+    it is silently double precision as well. MPS does not support double precision and raises an error.
 
     ## Example
 
@@ -55,12 +58,8 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     spectrum = torch.fft.rfft(frames * window)
     ```
 
-    Tables that need the digits (a noise schedule, say) are worked out in double precision on the host and
-    cast before they are moved, not after.
-
-    Left alone are arrays of which the file does not show the dtype, `.double()` in the middle of a
-    computation, which is mostly there for the sake of the digits, double precision that is an option
-    (`if args.double:`), and models in files that do linear algebra or solve differential equations.
+    Compute tables that need the accuracy, such as a noise schedule, in double precision on the host, and
+    cast them before the transfer.
 
     ## Fix safety
 
@@ -68,15 +67,15 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
 
     ## References
 
-    * [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
-    * [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
+    - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
+    - [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
     """
     if is_test(module):
         return
     found = doubled(module, call)
     if found is None:
         return
-    elsewhere = [] if found.made in (None, call) else [(found.made, "made of a float64 array here")]
+    elsewhere = [] if found.made in (None, call) else [(found.made, "created from a float64 array here")]
     remedy = as_spelt(module, call, _remedy(module, call, found.cause))
     yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy)
 
@@ -88,12 +87,12 @@ def _remedy(module: Module, call: cst.Call, cause: Cause) -> str:
     """Where to have single precision instead, by how double precision came about."""
     if cause is Cause.ARRAY:
         if module.qualified(call.func) in _TAKING_DTYPES:
-            return "Ask for single precision as it is made: `dtype=torch.float32`"
-        return "Cast it with `.float()` before it moves"
+            return "Create the tensor with `dtype=torch.float32`"
+        return "Cast the tensor with `.float()` before the transfer"
     if cause is Cause.DEFAULT:
         return f"Remove `{inline(module, call)}`"
     if cause is Cause.MODULE:
-        return f"Remove `{_cast(module, call)}` and cast what it is given with `.float()`"
+        return f"Remove `{_cast(module, call)}`, and cast the inputs with `.float()`"
     return f"Remove `{_cast(module, call)}`"
 
 
@@ -107,10 +106,9 @@ def _cast(module: Module, call: cst.Call) -> str:
     return f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else inline(module, call)
 
 
-_COST = "slow on most accelerators, and an error on MPS"
 _MESSAGES = {
-    Cause.ARRAY: f"this tensor is float64, as its array is: {_COST}; cast it before it moves (`.float()`)",
-    Cause.MODULE: f"a model in float64 is {_COST}; cast what it is given to float32 instead",
-    Cause.INPUT: f"all that is computed from a float64 tensor is float64: {_COST}; leave the cast out",
-    Cause.DEFAULT: f"all tensors that are made without a dtype are float64: {_COST}",
+    Cause.ARRAY: "this tensor is float64, like its NumPy array; float64 is slow on most accelerators",
+    Cause.MODULE: "a float64 model is slow on most accelerators and fails on MPS",
+    Cause.INPUT: "everything computed from a float64 tensor is float64, which is slow on most accelerators",
+    Cause.DEFAULT: "a float64 default dtype is slow on most accelerators and fails on MPS",
 }

@@ -43,6 +43,7 @@ from torchlint.semantics.usage import (
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     as_spelt,
+    called,
     in_forward,
     inline,
     now_and_then,
@@ -64,19 +65,25 @@ from .collection import collect_on_device
     on=cst.Call,
     named={cst.Call: HOST_COPIES},
     mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
-    remedy="Keep `x.detach()` and copy what is kept after the loop, all at once with `.cpu()`",
+    remedy="Store `x.detach()`, and copy everything after the loop with one `.cpu()`",
 )
 def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds tensors that are copied from the accelerator to host memory in every iteration of a hot loop:
-    `.cpu()`, `.to("cpu")`, `.numpy(force=True)`. `.numpy()` and `np.asarray(tensor)` raise for a tensor on
-    the accelerator, and the finding says so.
+    Finds tensors that are copied from the accelerator to host memory in every iteration of a hot loop or in
+    every forward pass: `.cpu()`, `.to("cpu")`, `.numpy(force=True)`. It also reports `.numpy()` and
+    `np.asarray(tensor)` on tensors on the accelerator, which raise an error.
+
+    The finding is a note where the host needs the copy: in a loop that saves, plots or writes its results,
+    processes them one by one or passes them to an environment, a library or an object that computes on the
+    host, in a `forward` that returns arrays, and where a comment mentions the synchronization. The rule
+    ignores copies that save device memory, as shown by a comment, the docstring, a switch, a `del` or an
+    emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
     ## Why is this bad?
 
-    The host waits until the device has finished everything queued before the copy, and then for the copy
-    itself, which goes through pageable memory. Meanwhile nothing new is queued and the device runs dry.
+    The host waits until the device has finished all work launched before the copy, and then for the copy
+    itself, into pageable memory. In the meantime it launches no kernels, and the device runs out of work.
 
     ## Example
 
@@ -96,27 +103,22 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     return torch.cat(outputs).cpu()
     ```
 
-    Metrics can be computed on the device and read once an epoch. Where the outputs do not fit into device
-    memory, copy with `non_blocking=True` into pinned memory and read a few batches later. A loop whose
-    purpose is to save, plot or write its results, to go through them one by one, or to hand them to an
-    environment, a library or an object that computes on the host, gets a note, and so does a `forward` that
-    gives arrays, and a copy that a comment calls a sync. Copies that save device memory, as a comment, the
-    docstring, a switch, a `del` or caches emptied beside them say, are not reported. Those that come back to
-    the device are reported as a repeated transfer (TL208).
+    Compute metrics on the device, and read them once per epoch. If the outputs do not fit into device
+    memory, copy with `non_blocking=True` into pinned memory, and read the copy a few batches later.
 
     ## Fix safety
 
-    A loop that only collects copies, joined by one `torch.cat`, `torch.stack`, `np.concatenate` or
-    `np.stack` behind it, is rewritten to copy once. The fix is unsafe: the results of all iterations stay in
-    device memory until then. A view of a part of a tensor, such as `hidden[:, 0]`, would keep the memory of
-    the whole tensor, so that `hidden[:, 0].clone()` is collected, and so is a clone of a tensor that is
-    changed in place later. What a model returns is taken for tensors of their own. Nothing is offered for
-    other uses of the copy.
+    The fix is offered for loops that only collect copies, which `torch.cat`, `torch.stack`, `np.concatenate`
+    or `np.stack` joins after the loop. It copies once instead. It is unsafe because the results of all
+    iterations stay in device memory until then. Views of a part of a tensor are cloned
+    (`hidden[:, 0].clone()`), because they would keep the memory of the whole tensor alive, and so are
+    tensors that are modified in place later. The fix assumes that a model returns new tensors. There is no
+    fix for other uses of the copy.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
     tensor = host_copy(module, call) if may_repeat(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
@@ -124,11 +126,11 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
         return
-    what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
+    what = called(module, call)
     if refuses_device(module, call):
-        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, after the loop"
+        message = f"`{what}` raises a `TypeError` for device tensors; call `.cpu()` after the loop"
     else:
-        message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
+        message = f"`{what}` blocks on a device-to-host copy {when(module, hot)}"
     if handed_to(module, call, packs_sequences):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
         return
@@ -168,8 +170,7 @@ def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
 
 
 _WITHOUT_WAITING = (
-    'Start the copy early, with `.to("cpu", non_blocking=True)`, and read it late, behind '
-    "`torch.cuda.synchronize()`"
+    'Copy with `.to("cpu", non_blocking=True)`, and call `torch.cuda.synchronize()` before reading the result'
 )
 _COLLECTING = frozenset({"append", "extend"})
 
@@ -178,19 +179,19 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     """What to write instead, by what becomes of the copy."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
-        return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once after the loop"
+        return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
     if shown(module, call) and not runs_as_function(hot):
-        return f"Read it every 100 steps, {now_and_then(module, hot)}"
+        return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
         steps = steps_to_host(module, call, tensor)
-        by = "with the functions of torch" if steps.endswith(".numpy()") else "on the device"
-        return f"Remove `{steps}` and compute {by}"
+        by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
+        return f"Remove `{steps}`, and compute {by}"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if isinstance(module.flow.statement(call), cst.Return):
-        return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"
+        return f"Return {kept}, and copy all results in the caller with one `.cpu()`"
     if _handed_over(module, call):
-        return f"Collect {kept} in a list and hand it over after the loop, copied at once with `.cpu()`"
-    return f"Keep {kept} in its place and copy what is kept after the loop, all at once with `.cpu()`"
+        return f"Collect {kept} in a list; after the loop, copy it with one `.cpu()` and pass it on"
+    return f"Store {kept} instead, and copy everything after the loop with one `.cpu()`"
 
 
 def _handed_over(module: Module, call: cst.Call) -> bool:

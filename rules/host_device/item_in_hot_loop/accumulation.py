@@ -80,7 +80,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
         return None
     width = _width(module, tensor) if held is Content.FLOATING else ""
     edits = _detached(module, call, tensor, width)
-    message = "Accumulate the tensor and read it after the loop"
+    message = "Accumulate the tensor, and read it after the loop"
     exact = held is Content.FLOATING or (held is Content.WHOLE and not accumulator.many)
     if width == ".double()" and not _has_double(module):
         exact = False

@@ -15,6 +15,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
@@ -22,6 +23,7 @@ from torchlint.semantics.values import Kind
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     as_spelt,
+    called,
     counter_of,
     decides,
     in_forward,
@@ -47,22 +49,26 @@ from .accumulation import holds_arrays, keep_on_device
         "torch|lightning|accelerate",
         "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
     ),
-    remedy="Keep `loss.detach()` and read what is kept after the loop, all at once",
+    remedy="Store `loss.detach()`, and read all values after the loop",
 )
 def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds tensors on the accelerator that are turned into Python numbers in every iteration of a hot loop,
-    or in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and their like, `range()`
-    of a tensor, and `get_scale()` of a `GradScaler`.
+    Finds tensors on the accelerator that are converted to Python numbers in every iteration of a hot loop or
+    in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and similar functions,
+    `range()` of a tensor, and `get_scale()` of a `GradScaler`. In compiled code, TL513 reports them as graph
+    breaks instead.
+
+    The finding is a note where the values are needed at once: actions for an environment in reinforcement
+    learning, and predictions that are written to a file or processed one by one.
 
     ## Why is this bad?
 
-    The accelerator works through a queue while the host runs ahead and fills it. A number can only be read
-    when everything queued before it is done, so the host stops, the queue runs dry, and the accelerator
-    idles until the host has filled it again. How much that costs depends on what the host could have done
-    meanwhile: much in a loop that waits for many numbers a step, or that prepares batches itself; little for
-    one number at the end of a step in which the host has nothing else to do.
+    The host launches kernels ahead of the device. To read a number, it has to wait until all work launched
+    so far is done. The device then has nothing queued and idles until the host has launched the next
+    kernels. The cost depends on what the host could have done in that time: it is high in a loop with many
+    synchronizations per step or with data preparation on the host, and low for one number at the end of a
+    step in which the host has nothing else to do.
 
     ## Example
 
@@ -84,53 +90,50 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     print(f"{total / len(loader):.4f}")
     ```
 
-    Numbers for people to read are needed every hundred steps, not every step. In reinforcement learning the
-    environment needs the action at once; there this is a note, and many environments stepped together
-    share one transfer. So are the results that a prediction writes out or goes through one by one. In
-    compiled code TL513 speaks instead.
+    Numbers that are only logged do not have to be read in every step: read them every hundred steps, for
+    example. In reinforcement learning, step several environments together, and copy their actions at once.
 
     ## Fix safety
 
-    A running total or a list keeps the tensor instead of the number. Where the total is printed, returned,
-    written or handed on behind the loop, the fix makes a number of it, `float(total)` or `int(correct)`, so
-    that the rest of the program gets what it got. Only formatting (`f"{x:.3f}"`), arithmetic and comparisons
-    of floating point that end in it take the tensor itself. The fix is safe if all reads of the total are
-    seen, or if a list only meets such arithmetic.
+    The fix accumulates the tensor instead of the number, in a running total or a list. Where the total is
+    printed, returned, written or passed on after the loop, the fix converts it, with `float(total)` or
+    `int(correct)`, so that the rest of the program gets the same type as before. Formatting (`f"{x:.3f}"`)
+    and floating-point arithmetic and comparisons that end in it use the tensor itself. The fix is safe if
+    every use of the total is known, or if a list is only used in such arithmetic.
 
-    Whole numbers, such as counts of hits, stay exact: they are summed in 64 bits, and are numbers of Python
-    again before any arithmetic. Floating point is summed in single precision, `loss.detach().float()`, even
-    if the loss is in half precision, where a number of Python has double precision (and so has the total in a
-    file that uses double precision on tensors). Expect the last digits of a mean to differ: of some thousand
-    terms from the sixth or seventh on, of millions of terms that are never reset earlier. Where not a single
-    batch came, a total that began as `0` is read as `0.0`.
+    Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
+    back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with
+    `loss.detach().float()`, even if the loss is in half precision. Python numbers have double precision, and
+    so has the total in a file that uses double precision on tensors. The last digits of a mean may differ:
+    from the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If
+    there was no batch at all, a total that began as `0` becomes `0.0`.
 
-    Unsafe where what is computed of one total is subtracted from what is computed of another, as for a
-    variance, since of nearly the same numbers single precision leaves few digits, and for totals in the body
-    of a class, which other code reads as attributes.
+    The fix is unsafe
 
-    Unsafe where the file does not show whether a tensor holds whole numbers or floating point, since it
-    may be in half precision, where its shape is unknown, where a list is returned, where a total in
-    double precision may be on a device that has none (`mps`, or whatever Accelerate and Lightning find),
-    and for totals in attributes and dictionaries or at the top level of a file, which other code may
-    read. No fix is offered where those or a list are seen to be plotted, dumped or given to NumPy, where
-    the total is shown in each iteration, so that nothing would be gained, where the tensor is changed in
-    place later, and where nothing is accumulated.
+    - if results computed from two totals are subtracted, as for a variance, because single precision leaves
+      few significant digits of nearly equal numbers;
+    - if the file does not show whether a tensor holds integers or floating-point values, or what its shape
+      is;
+    - if a list is returned;
+    - if a total in double precision may be on a device without it (`mps`, or the device that Accelerate or
+      Lightning selects);
+    - for totals in attributes, dictionaries, class bodies or at module level, which other code may read.
+
+    There is no fix if such a total or a list is plotted, serialized or passed to NumPy, if the total is
+    shown in every iteration, if the tensor is modified in place later, or if nothing is accumulated.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
     tensor = conversion(module, call) if may_repeat(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
-    message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
+    message = f"`{called(module, call)}` synchronizes with the device {when(module, hot)}"
     if handed_to(module, call, steps_environment):
-        advice = (
-            f"{message}; the environment needs it, but several environments stepped together share one wait"
-        )
-        yield Finding(call, advice, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
     if handed_to(module, call, packs_sequences):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
@@ -144,9 +147,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy)
 
 
-_FOR_ENVIRONMENTS = (
-    "Step several environments together, and copy all of their actions at once: `.cpu().numpy()`"
-)
+_FOR_ENVIRONMENTS = "Step several environments together, and copy their actions at once: `.cpu().numpy()`"
 # The functions of ``math`` that have a twin of the same name in torch.
 _TWINS = frozenset(
     {"ceil", "cos", "exp", "expm1", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2"}
@@ -165,32 +166,32 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     """What to write instead, by what becomes of the number."""
     twin = _of_torch(module, call)
     if twin is not None:
-        return f"Compute with tensors: `{twin}(…)`"
+        return f"Compute on the device: `{twin}(…)`"
     if module.qualified(call.func) == "builtins.range":
-        return "Take the bound from a size, which the host knows, such as `x.shape[1]`"
+        return "Take the bound from a shape, such as `x.shape[1]`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if wanted or (_is_key(module, call) and not in_forward(hot)):
-        return f"Collect {kept} in a list and go through it after the loop, read at once with `.tolist()`"
-    if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
-        return f"Read it every 100 steps, {now_and_then(module, hot)}"
+        return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
+    if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
+        return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        return f"Remove `{steps_to_host(module, call, tensor)}` and compute with the tensor"
+        return f"Remove `{steps_to_host(module, call, tensor)}`, and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
-        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+        return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
     if _is_state(module, tensor) and not runs_as_function(hot):
         assert isinstance(tensor, cst.Attribute)
         once = f"{tensor.attr.value} = {inline(module, call)}"
-        return f"Read it once, before the loop, if the steps leave it alone: `{once}`"
+        return f"Read it once before the loop, if the loop does not change it: `{once}`"
     statement = module.flow.statement(call)
     if isinstance(statement, cst.Return):
-        return f"Return {kept} and let the caller read it, now and then or once at the end"
+        return f"Return {kept}, and read it in the caller only when needed"
     if isinstance(statement, cst.AugAssign):
         if holds_arrays(module, statement.target):
-            return f"Collect {kept} in a list and add it up after the loop"
+            return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
-        return f"Write `{total} = {total} {sign} …` with {kept}, and read the total after the loop"
-    return f"Keep {kept} in its place and read what is kept after the loop, all at once"
+        return f"Accumulate {kept} with `{total} = {total} {sign} …`, and read the total after the loop"
+    return f"Store {kept} instead, and read all values after the loop"
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
@@ -214,9 +215,3 @@ def _is_key(module: Module, call: cst.Call) -> bool:
     """Whether a number is the key of a dictionary, which a tensor cannot stand for."""
     parent = module.tree.parent(call)
     return isinstance(parent, (cst.DictComp, cst.DictElement)) and parent.key is call
-
-
-def _spelling(call: cst.Call) -> str:
-    if isinstance(call.func, cst.Attribute):
-        return f".{call.func.attr.value}()"
-    return f"{call.func.value}()" if isinstance(call.func, cst.Name) else "conversion"

@@ -126,13 +126,13 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
     elif names[0] in _ON_CUDA or _default_device_changes(module):
         options += f', device="{"cuda" if names[0] in _ON_CUDA else "cpu"}"'
     if device is None and len(args) == 1 and module.value(args[0].value).kind is Kind.TENSOR:
-        return f"Write `{tight(module, args[0].value)}.to({dtype})`"
+        return f"Use `{tight(module, args[0].value)}.to({dtype})`"
     sized = not args or any(arg.star for arg in args)
     by_size = True if sized else given_sizes(module, call)
     if by_size is None:
-        return f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
+        return f"Use `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
     given = ", ".join(f"{arg.star}{inline(module, arg.value)}" for arg in args)
-    return f"Write `torch.{'empty' if by_size else 'tensor'}({given or 0}, {options})`"
+    return f"Use `torch.{'empty' if by_size else 'tensor'}({given or 0}, {options})`"
 
 
 def cast_by_hand(module: Module, call: cst.Call) -> str:
@@ -140,7 +140,7 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute) and name is not None
     device = "cuda" if name in _ON_CUDA else "cpu"
-    return f'Write `{tight(module, call.func.value)}.to("{device}", {_DTYPES[name]})`'
+    return f'Use `{tight(module, call.func.value)}.to("{device}", {_DTYPES[name]})`'
 
 
 def _default_device_changes(module: Module) -> bool:

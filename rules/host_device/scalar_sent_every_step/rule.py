@@ -30,21 +30,25 @@ from .scalars import (
     on=cst.Call,
     named={cst.Call: SENDERS},
     mentions=("torch", "tensor(|asarray("),
-    remedy="Let the device fill it in, `torch.full((), …)`",
+    remedy="Fill on the device: `torch.full((), …)`",
     follows=("TL201", "TL209"),
 )
 def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds Python numbers that are sent to the accelerator in every iteration of a hot loop, or in every
+    Finds Python numbers that are copied to the accelerator in every iteration of a hot loop or in every
     forward pass: `torch.tensor(number, device=device)`, `torch.tensor(number).to(device)`,
-    `x.new_tensor(number)`, and lists of nothing but one number.
+    `x.new_tensor(number)`, and lists that repeat a single number.
+
+    The rule ignores compiled code. Several numbers, arrays and indices are reported as TL213, and numbers
+    that are assigned to elements of a tensor (`x[rows] = 1.0`) as TL215. For a number that was read from the
+    device (`torch.tensor(loss.item(), device=device)`), TL202 reports the read.
 
     ## Why is this bad?
 
-    `torch.tensor` makes the tensor in host memory and copies its few bytes through pageable memory, and
-    the host waits until everything that was queued before the copy is done. `torch.full` hands the number
-    to a kernel, as an argument: nothing is copied and nothing waits.
+    `torch.tensor` creates the tensor in host memory and copies its few bytes from pageable memory, so the
+    host waits until all work launched before the copy is done. `torch.full` passes the number to a kernel as
+    an argument, without a copy and without synchronization.
 
     ## Example
 
@@ -62,47 +66,41 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
         loss = torch.maximum(margin, distance(model(x), y)).mean()
     ```
 
-    Often the number itself will do (`distance(…).clamp(min=0.5)`). A number that never changes can be
-    made a tensor once, before the loop or as a buffer of the module. Several numbers, arrays and indices
-    are reported as TL213, and numbers that are stored in a tensor (`x[rows] = 1.0`) as TL215.
-
-    A number that was read from the device (`torch.tensor(loss.item(), device=device)`) is left to
-    item-in-hot-loop (TL202), and what `torch.compile` compiles is left alone.
+    Often the number itself is enough (`distance(…).clamp(min=0.5)`). If the number never changes, create the
+    tensor once, before the loop or as a buffer of the module.
 
     ## Fix safety
 
-    The fix is safe: the tensor has the same value, dtype, shape and device. It is unsafe
+    Safe: the tensor has the same value, dtype, shape and device. The fix is unsafe
 
-    * without `dtype=`, where the file does not show that the number is one of Python's own: a number of
-      NumPy brings a dtype along;
-    * with a dtype that may be too small for the number: `torch.full` refuses to overflow;
-    * for `[number] * n`, which is a tensor of floats if `n` is 0.
+    - without `dtype=`, if the file does not show that the number is a Python number: a NumPy number
+      determines the dtype;
+    - with a dtype that may be too small for the number: `torch.full` raises an error on overflow;
+    - for `[number] * n`, which is an empty tensor of floats if `n` is 0.
 
-    No fix is offered for a number that a cast to whole numbers cuts off.
+    There is no fix for a number that a cast to integers truncates.
 
     ## References
 
-    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    * [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
     """
     if not may_repeat(module, node):
         return
     if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
-        message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
+        message = f"`torch.where` synchronizes with the device to copy this number {when(module, hot)}"
         number = inline(module, node.args[0].value) if node.args else "…"
-        remedy = as_spelt(module, node, f"Give it the number itself: `torch.where(…, …, {number})`")
+        remedy = as_spelt(module, node, f"Pass the number itself: `torch.where(…, …, {number})`")
         related = trail(hot)
-        yield Finding(node, f"{message}; it takes the number itself", related=related, remedy=remedy)
+        yield Finding(node, message, related=related, remedy=remedy)
         return
     sent = sent_scalar(module, node)
     hot = sent_each_step(module, sent) if sent is not None else None
     if sent is None or hot is None:
         return
     name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
-    message = (
-        f"`{name}` copies a number from host memory, and the host waits for the device {when(module, hot)}"
-    )
-    remedy = f"Let the device fill it in: `torch.full({sent.size}, {inline(module, sent.number)}, …)`"
+    message = f"`{name}` synchronizes with the device to copy a number {when(module, hot)}"
+    remedy = f"Fill on the device: `torch.full({sent.size}, {inline(module, sent.number)}, …)`"
     yield Finding(
         node,
         message,

@@ -222,7 +222,7 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     if code is None or placed is None:
         return None
     edits, exact = placed
-    message = "Let the device fill in the number"
+    message = "Fill the tensor on the device"
     if exact and not sent.size.startswith(("(1", "()")):
         exact = False  # an empty list is a tensor of floats, and a negative size an error
     return safe(module, message, code, edits) if exact else unsafe(module, message, code, edits)

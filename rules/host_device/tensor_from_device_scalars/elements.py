@@ -179,12 +179,12 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
     joined = f"{spelling.text}({_as_list(module, read.items)})"
     if read.name in _OF_NUMPY:
         edits = replace(module, read.items, f"{joined}{detached}.cpu().numpy()")
-        return unsafe(module, "Stack the tensors and copy them once", edits, spelling.edits)
+        return unsafe(module, "Stack the tensors, and copy once", edits, spelling.edits)
     if read.name in _COMPARING:
         if read.name not in _EXTREMES or len(read.call.args) > 1:
             return None
         edits = replace(module, read.call, f"{joined}.{read.name.rpartition('.')[2]}()")
-        return unsafe(module, "Stack the tensors and compare them on the device", edits, spelling.edits)
+        return unsafe(module, "Stack the tensors, and compare on the device", edits, spelling.edits)
     suffix = _destination(module, read)
     if suffix is None:
         return None
