@@ -1,8 +1,8 @@
 """Findings that two people read independently, and how many of them deserve a change.
 
 The question is "would you change this line?". Each reading is one of `VERDICTS`: ``change``, ``true`` for a
-finding that is right and not worth a change, ``wrong``. Where the two differ, the ``settled`` column has
-what they agreed on after they had looked at the place together; else it is empty.
+finding that is right and not worth a change, ``wrong`` for one that is not so, or whose help cannot be
+followed. Where the two differ, the less favourable verdict is in the column ``settled``; else that is empty.
 """
 
 from __future__ import annotations
