@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
+import pytest
 
 from torchlint.options import LintSettings
 from torchlint.semantics import model
@@ -225,3 +226,11 @@ def test_a_cast_says_what_something_is_where_the_flow_says_something_else() -> N
     assert module.value(model_read).kind is Kind.MODULE
     mask = module.value(mask_read)
     assert (mask.kind, mask.device, mask.dtype) == (Kind.TENSOR, Device.ACCELERATOR, "torch.bool")
+
+
+@pytest.mark.parametrize(("entries", "kind"), [(64, Kind.MODULE), (65, Kind.UNKNOWN)])
+def test_a_registry_of_many_models_may_give_any(entries: int, kind: Kind) -> None:
+    registry = ", ".join(f"'{number}': nn.Linear(1, 1)" for number in range(entries))
+    module = _model(f"from torch import nn\nmodels = {{{registry}}}\nmodel = models[name]\n")
+    (chosen,) = module.tree.nodes(cst.Subscript)
+    assert module.value(chosen).kind is kind

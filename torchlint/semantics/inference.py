@@ -29,7 +29,7 @@ from torchlint.semantics.conventions import (
     says_host,
 )
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards, unchanged
@@ -171,8 +171,14 @@ class Inference:
         return join((self.value(node.body), self.value(node.orelse)))
 
     def _dict(self, node: cst.Dict) -> Value:
+        # A registry of hundreds of models may give any of them: its files are not looked at for that.
+        registry = len(node.elements) > MANY
         items = [
-            self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
+            UNKNOWN
+            if registry and isinstance(e.value, (cst.Name, cst.Attribute, cst.Call))
+            else self.value(e.value)
+            if isinstance(e, cst.DictElement)
+            else dict_item(self.value(e.value))
             for e in node.elements
         ]
         fields: dict[str, Value] = {}
