@@ -163,6 +163,11 @@ class Contexts(Part):
         """Whether the file imports what unit tests are written with."""
         return imports_test_library(self.module.names)
 
+    @cached_property
+    def trains(self) -> bool:
+        """Whether the file has a step of training at all."""
+        return any(is_training_step(self.module, call) for call in self.tree.nodes(cst.Call))
+
     @remembered
     def context(self, node: cst.CSTNode) -> Context | None:
         """The context of a node: its own, or that of the code around it."""
@@ -291,7 +296,10 @@ class Contexts(Part):
         for call in calls:
             acts.update(self._done_by(call))
             for callee in self.module.callees(call):
-                acts |= self._acts(callee)
+                if not self.tree.is_elsewhere(callee):
+                    acts |= self._acts(callee)
+                elif Contexts.of(self.module.home(callee)).trains:
+                    acts.add(_Act.TRAINS)
         return frozenset(acts)
 
     def _goes_over_data(self, loop: cst.For) -> bool:

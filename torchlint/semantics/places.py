@@ -28,7 +28,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.contexts import COLD, context
+from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards
@@ -677,15 +677,10 @@ class Places(Part):
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
         """Whether a ``forward`` is that of a trainer, with its loop of steps."""
-        if not self._trains:
+        if not Contexts.of(self.module).trains:
             return False
         work = self._work_of(forward)
         return work.training_steps and not work.trains
-
-    @cached_property
-    def _trains(self) -> bool:
-        """Whether the file has a step of training at all."""
-        return any(is_training_step(self.module, call) for call in self.tree.nodes(cst.Call))
 
     def _is_step(self, function: Function) -> bool:
         """Whether each call of a function that nothing in the file calls is one step of training.
