@@ -90,6 +90,79 @@ case(
     """,
 )
 
+case(
+    "TL507",
+    "a function that is kept for its callers",
+    True,
+    """\
+    import torch
+
+    # Deprecated: kept for compatibility
+    def autocast(enabled):
+        return torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "a function that warns of itself",
+    True,
+    """\
+    import torch
+    import warnings
+
+    def autocast(enabled):
+        warnings.warn("use torch.autocast", DeprecationWarning)
+        return torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "a name that has another",
+    False,
+    """\
+    import torch
+
+    def autocast(enabled):
+        return torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "apex is optional",
+    True,
+    """\
+    try:
+        from apex import amp
+    except ImportError:
+        amp = None
+
+    def prepare(model, optimizer):
+        return amp.initialize(model, optimizer)
+    """,
+)
+case(
+    "TL507",
+    "apex is required",
+    False,
+    """\
+    from apex import amp
+
+    def prepare(model, optimizer):
+        return amp.initialize(model, optimizer)
+    """,
+)
+case(
+    "TL903",
+    "a class that is kept for its callers",
+    True,
+    """\
+    from torch.optim.lr_scheduler import _LRScheduler
+
+    class Warmup(_LRScheduler):
+        \"\"\"Deprecated: use LinearLR.\"\"\"
+    """,
+)
+
 
 @pytest.mark.parametrize(
     ("code", "low", "text"),

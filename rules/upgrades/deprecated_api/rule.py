@@ -112,7 +112,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
                         said_of(module, given.row),
                         fix=dropped_or_renamed(module, node, given),
                         remedy=given.row.remedy,
-                        impact=at_stake(given.row),
+                        impact=at_stake(module, node, given.row),
                     )
         return
     for use, row in uses_of_given_up(module, node):
@@ -127,7 +127,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
             fix=moved(module, use, row),
             severity=NOTE if row.quiet else None,
             remedy=row.remedy,
-            impact=at_stake(row),
+            impact=at_stake(module, use, row),
         )
 
 
