@@ -163,6 +163,97 @@ case(
     """,
 )
 
+case(
+    "TL402",
+    "a bias from a table of the window",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Window(nn.Module):
+        def forward(self, q, k, v):
+            scores = (q * self.scale) @ k.transpose(-2, -1)
+            bias = self.table[self.index.view(-1)].view(self.area, self.area, -1)
+            bias = bias.permute(2, 0, 1).contiguous()
+            scores = scores + bias.unsqueeze(0)
+            return scores.softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with einops",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from einops import rearrange
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, dim=1)
+            q = rearrange(q, "b (head c) h w -> b head c (h w)", head=self.heads)
+            k = rearrange(k, "b (head c) h w -> b head c (h w)", head=self.heads)
+            v = rearrange(v, "b (head c) h w -> b head c (h w)", head=self.heads)
+            q = F.normalize(q, dim=-1)
+            k = F.normalize(k, dim=-1)
+            scores = (q @ k.transpose(-2, -1)) * self.temperature
+            scores = scores.softmax(dim=-1)
+            return scores @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with reshape",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, q, k, v):
+            b, c, h, w = q.shape
+            q = q.reshape(b, self.heads, c // self.heads, h * w)
+            k = k.reshape(b, self.heads, c // self.heads, h * w)
+            v = v.reshape(b, self.heads, c // self.heads, h * w)
+            return (q @ k.transpose(-2, -1)).softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "positions attend to positions, with einops",
+    False,
+    """\
+    import torch
+    from einops import rearrange
+    from torch import nn
+
+    class Positions(nn.Module):
+        def forward(self, q, k, v):
+            q = rearrange(q, "b (head c) h w -> b head (h w) c", head=self.heads)
+            k = rearrange(k, "b (head c) h w -> b head (h w) c", head=self.heads)
+            v = rearrange(v, "b (head c) h w -> b head (h w) c", head=self.heads)
+            return (q @ k.transpose(-2, -1)).softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "a mask that the caller gives",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def forward(self, q, k, v, mask):
+            b, n, c = q.shape
+            q = q.reshape(b, n, self.heads, c // self.heads).transpose(1, 2)
+            scores = q @ k.transpose(-2, -1) * self.scale + mask
+            return scores.softmax(-1) @ v
+    """,
+)
+
 
 @pytest.mark.parametrize(
     ("code", "low", "text"),
