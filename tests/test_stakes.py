@@ -95,11 +95,14 @@ case(
     "a function that is kept for its callers",
     True,
     """\
+    import contextlib
+
     import torch
 
     # Deprecated: kept for compatibility
+    @contextlib.contextmanager
     def autocast(enabled):
-        return torch.cuda.amp.autocast(enabled)
+        yield torch.cuda.amp.autocast(enabled)
     """,
 )
 case(
