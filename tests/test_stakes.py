@@ -257,6 +257,151 @@ case(
     """,
 )
 
+case(
+    "TL401",
+    "a convolution",
+    False,
+    """\
+    from torch import nn
+
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
+    "a linear layer",
+    True,
+    """\
+    from torch import nn
+
+    block = nn.Sequential(nn.Linear(3, 64), nn.BatchNorm1d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
+    "weights that others have trained",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def block(pretrained=False):
+        layers = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+        if pretrained:
+            layers.load_state_dict(torch.load("block.pt"))
+        return layers
+    """,
+)
+case(
+    "TL401",
+    "a model that loads itself",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, path):
+            super().__init__()
+            self.block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+            self.load_state_dict(torch.load(path))
+    """,
+)
+case(
+    "TL401",
+    "a script that goes on where it was",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    model.load_state_dict(torch.load("last.pt"))
+    """,
+)
+case(
+    "TL406",
+    "a logarithm of many",
+    False,
+    """\
+    import torch
+
+    def forward(x):
+        return torch.log(torch.softmax(x, dim=-1))
+    """,
+)
+case(
+    "TL406",
+    "digits that nobody needs",
+    True,
+    """\
+    import torch
+
+    def forward(x, y):
+        return y * torch.log(x**2 + 1)
+    """,
+)
+case(
+    "TL406",
+    "an exponential that nobody looks at near zero",
+    True,
+    """\
+    import torch
+
+    def forward(x, y):
+        return y / (torch.exp(x * y) - 1)
+    """,
+)
+case(
+    "TL406",
+    "a root of a difference",
+    False,
+    """\
+    import torch
+
+    def forward(t):
+        return torch.sqrt(torch.exp(9 * t**2 + t) - 1)
+    """,
+)
+case(
+    "TL406",
+    "the inverse of softplus",
+    False,
+    """\
+    import torch
+
+    def inverse(x):
+        less = torch.exp(x) - 1
+        return torch.log(less)
+    """,
+)
+case(
+    "TL406",
+    "a density",
+    False,
+    """\
+    import torch
+
+    class Pareto:
+        def log_prob(self, x):
+            return torch.log(1 + self.shape * x.abs()) / self.shape
+    """,
+)
+case(
+    "TL708",
+    "a number that Lightning draws",
+    True,
+    """\
+    import lightning as L
+
+    class Model(L.LightningModule):
+        def training_step(self, batch, index):
+            loss = self.loss(batch)
+            self.log("loss", loss, sync_dist=True)
+            return loss
+    """,
+)
+
 
 @pytest.mark.parametrize(
     ("code", "low", "text"),
