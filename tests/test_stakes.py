@@ -402,6 +402,35 @@ case(
     """,
 )
 
+LOOP = """\
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Texts(Dataset):
+        def __init__(self, texts, tokenizer):
+            self.texts, self.tokenizer = texts, tokenizer
+
+        def __len__(self):
+            return len(self.texts)
+
+        def __getitem__(self, index):
+            return self.tokenizer(self.texts[index], truncation=True)
+
+    def run(model, images, texts, tokenizer):
+        model.cuda()
+        for x in LOADER:
+            model(x.cuda())
+    """
+LOADERS = (
+    ("TL101", "images", False, "DataLoader(images, batch_size=8)"),
+    ("TL101", "texts to tokenize", True, "DataLoader(Texts(texts, tokenizer), batch_size=8)"),
+    ("TL102", "batches", False, "DataLoader(images, batch_size=8, num_workers=4)"),
+    ("TL102", "single items in random order", False, "DataLoader(images, shuffle=True, num_workers=4)"),
+    ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
+)
+for _code, _name, _low, _loader in LOADERS:
+    case(_code, _name, _low, LOOP.replace("LOADER", _loader))
+
 
 @pytest.mark.parametrize(
     ("code", "low", "text"),
