@@ -532,7 +532,10 @@ class SyntaxTree:
     def lines_above(self, statement: cst.CSTNode) -> list[str]:
         """The comments directly above a statement, the nearest first; an empty text for an empty line."""
         above: list[str] = []
-        start = line_start(self.text, self.span(statement).start)
+        first = statement
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and statement.decorators:
+            first = statement.decorators[0]
+        start = line_start(self.text, self.span(first).start)
         while start:
             end = start
             start = line_above(self.text, end)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.fixes import configure, safe, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import configured
@@ -79,7 +80,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
-    if loaders.yields_arrays(call) or loaders.moved_as_copies(call):
+    if loaders.yields_arrays(call) or loaders.yields_objects(call) or loaders.moved_as_copies(call):
         return
     if loaders.workers(call) == 0 and loaders.idle_workers(call):
         return  # It would be the training process that copies the batch once more.
@@ -87,10 +88,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
+    stake = Impact.LOW if loaders.evaluates_one_by_one(call) else Impact.HIGH
     if setting is not None:
         fix = configure(setting, True, safe=not asked_for)
-        yield Finding(call, message, fix=fix, remedy=f"Set `{spelt(setting, True)}`", at=setting)
+        remedy = f"Set `{spelt(setting, True)}`"
+        yield Finding(call, message, fix=fix, remedy=remedy, at=setting, impact=stake)
         return
     grade = unsafe if asked_for else safe
     edits = set_argument(module, call, "pin_memory", "True")
-    yield Finding(call, message, fix=grade(module, "Set `pin_memory=True`", edits))
+    yield Finding(call, message, fix=grade(module, "Set `pin_memory=True`", edits), impact=stake)

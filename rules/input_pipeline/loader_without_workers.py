@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import Configured, configured
@@ -33,8 +33,9 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     moved to an accelerator. The number of workers may also come from a configuration file that the program
     reads; the finding is reported there.
 
-    The rule ignores data that is already in memory, loaders in debug runs, and datasets that workers would
-    duplicate or that return tensors on the accelerator.
+    The rule ignores data that is already in memory, loaders in debug runs, functions that are given a number
+    of workers and pass on zero, and datasets that workers would duplicate or that return tensors on the
+    accelerator.
 
     ## Why is this bad?
 
@@ -81,7 +82,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         setting = _setting(module, call, argument)
         if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
             return
-        if loaders.idle_workers(call):
+        if loaders.idle_workers(call) or loaders.declines_workers(call):
             return
         message = "`DataLoader` loads batches in the training process"
     else:
@@ -95,6 +96,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=_fix(module, call, argument, workers, setting),
         remedy=_remedy(module, call, code),
         at=setting,
+        impact=Impact.LOW if loaders.only_tokenizes(call) else Impact.HIGH,
     )
 
 

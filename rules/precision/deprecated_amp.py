@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.fixes import safe, unsafe
 from torchlint.fixes.replacements import upgraded
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import SYMBOLS
+from torchlint.semantics.lexicon import words
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.spellings import last_words
-from torchlint.semantics.upgrading import only_names, upgrade_at
+from torchlint.semantics.upgrading import is_kept_for_callers, only_names, root_of, upgrade_at
 
 _PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
 _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
@@ -36,7 +38,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
     Finds `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp` and `torch.cpu.amp`, and
     the mixed precision of apex, where the program requires torch 2.4 or newer. The rule ignores branches for
-    older releases, annotations, and `isinstance` checks.
+    older releases, annotations, `isinstance` checks, and classes that are there to wrap apex.
 
     ## Why is this bad?
 
@@ -95,6 +97,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
             fix=make(module, f"Use `{new}`", edits),
             # Whoever asks for the type asks for that of the old name.
             remedy=f"Use `{new}` with `{row.adds}`, wherever the file has the old name",
+            impact=Impact.LOW if is_kept_for_callers(module, node) else Impact.HIGH,
         )
 
 
@@ -122,9 +125,23 @@ def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:
         and call.func is node
         and module.qualified(node) in _APEX
         and module.target.at_least("2.4")
+        and not _is_for_apex(module, call)
     ):
         yield Finding(
             node,
             f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp`",
             remedy="Use `torch.amp.autocast` and `torch.amp.GradScaler`",
+            impact=Impact.LOW if _is_optional(module, node) else Impact.HIGH,
         )
+
+
+def _is_for_apex(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node is part of a class that is there to wrap apex, as its name says."""
+    owner = module.tree.enclosing(node, cst.ClassDef)
+    return owner is not None and "apex" in words(owner.name.value)
+
+
+def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the program also runs where apex is not installed."""
+    checks = ReleaseChecks.of(module)
+    return any(checks.tries(binding.node) for binding in module.bindings(root_of(node)))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import replace, safe, unsafe, unset_argument
 from torchlint.fixes.callforms import UNSAFE, constant
 from torchlint.fixes.replacements import brought
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.trainers import Given
+from torchlint.semantics.upgrading import is_kept_for_callers
 from torchlint.target import OLDEST
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ def said_of(module: Module, row: Upgrade) -> str:
     advice = [row.note] if row.replacement is None else [f"u{row.remedy[1:]}", f"use `{row.replacement}`"]
     told = (f"`{name}` {what}; {each}" for each in advice)
     return next((each for each in told if len(each) <= _LONGEST), f"`{name}` {what}")
+
+
+def at_stake(module: Module, use: cst.CSTNode, row: Upgrade) -> Impact:
+    """How much there is to gain from doing without a name or parameter that still works.
+
+    Little in a function that is itself deprecated, and where nothing does the same: TorchScript is a format
+    that other programs load, other parameters synchronize differently, and a checkpoint that was saved under
+    other names no longer loads.
+    """
+    if is_kept_for_callers(module, use):
+        return Impact.LOW
+    if row.removed is None:
+        if row.replacement is None:
+            return Impact.HIGH if row.argument else Impact.LOW
+        if row.renames_state or (row.argument and not row.exact):
+            return Impact.LOW
+    return Impact.HIGH
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:

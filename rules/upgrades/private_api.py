@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import GIVEN_UP
+from torchlint.semantics.upgrading import GIVEN_UP, is_kept_for_callers
 
 from .givenup import moved, said_of
 from .uses import guarded, uses_of_given_up
@@ -84,4 +85,10 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
         if not row.private or row.is_removed(target) or not row.is_replaceable(target):
             continue
         if not isinstance(use, cst.ImportAlias) and not guarded(module, use, row):
-            yield Finding(use, said_of(module, row), fix=moved(module, use, row), remedy=row.remedy)
+            yield Finding(
+                use,
+                said_of(module, row),
+                fix=moved(module, use, row),
+                remedy=row.remedy,
+                impact=Impact.LOW if is_kept_for_callers(module, use) else Impact.HIGH,
+            )

@@ -15,21 +15,21 @@ from torchlint.semantics.values import Device, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_LOADING = frozenset(
+_PUBLISHED = frozenset(
     {
-        "load_state_dict",
         "from_pretrained",
         "load_state_dict_from_url",
         "load_url",
-        "load_checkpoint",
-        "load_from_checkpoint",
         "load_pretrained",
         "load_model_weights",
-        "load_weights",
         "build_model_with_cfg",
         "register_model",
+        "model_urls",
+        "model_zoo",
+        "hf_hub_download",
     }
 )
+_LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
 _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 
@@ -41,15 +41,33 @@ def loads_weights(module: Module) -> bool:
     A base class that can load itself from a hub counts: that is how its heirs are made.
     """
     tree, names = module.tree, module.names
+    if loads_published_weights(module) or any(name.value in _LOADING for name in tree.nodes(cst.Name)):
+        return True
+    return any(
+        dotted in _LOADING_FUNCTIONS
+        for call in tree.nodes(cst.Call)
+        if (dotted := names.qualified(call.func)) is not None
+    )
+
+
+@remembered
+def loads_published_weights(module: Module) -> bool:
+    """Whether the models of a file can be filled with weights that somebody else has trained.
+
+    A function for that is called, an option asks for them, their address is there, or a model loads itself.
+    """
+    tree = module.tree
     for name in tree.nodes(cst.Name):
-        if name.value in _LOADING or name.value.startswith("pretrained") or name.value == "init_ckpt":
+        if name.value in _PUBLISHED or name.value.startswith("pretrained") or name.value == "init_ckpt":
             return True
         if name.value.endswith(("PreTrainedModel", "ModelMixin", "HubMixin")):
             return True
     for call in tree.nodes(cst.Call):
-        dotted = names.qualified(call.func)
-        if dotted is not None and (dotted in _LOADING_FUNCTIONS or dotted.startswith("torch.hub.load")):
+        if (module.names.qualified(call.func) or "").startswith("torch.hub.load"):
             return True
+        match call.func:
+            case cst.Attribute(value=cst.Name("self"), attr=cst.Name("load_state_dict")):
+                return True
     return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
 
 

@@ -157,6 +157,11 @@ class Datasets(Part):
         """Whether the data is there already, so that fetching an item is only picking a row."""
         return some(self._rows_only(node))
 
+    def tokenizes_rows(self, node: cst.BaseExpression) -> bool:
+        """Whether fetching an item is picking a text that is there already, and tokenizing it."""
+        definition = self.module.value(node).definition
+        return isinstance(definition, cst.ClassDef) and self._class_rows_only(definition, tokenizing=True)
+
     def has_few_items(self, node: cst.BaseExpression) -> bool:
         """Whether a dataset is made of texts or numbers that are written out in the file, one by one."""
         made = self.made(node)
@@ -185,19 +190,24 @@ class Datasets(Part):
             return self._class_rows_only(value.definition)
         return None
 
-    def _class_rows_only(self, definition: cst.ClassDef) -> bool:
-        """Whether ``__getitem__`` of a dataset does nothing but index what the object holds."""
+    def _class_rows_only(self, definition: cst.ClassDef, *, tokenizing: bool = False) -> bool:
+        """Whether ``__getitem__`` of a dataset does nothing but index what the object holds.
+
+        With ``tokenizing`` it may call a tokenizer, too.
+        """
         info = self.module.classes.info(definition)
         method = info.method("__getitem__")
         if method is None or info.inherits(_ITERABLE):
             return False
-        return self._picks(method, {definition})
+        return self._picks(method, {definition}, tokenizing)
 
-    def _picks(self, function: cst.FunctionDef, seen: set[cst.CSTNode]) -> bool:
+    def _picks(self, function: cst.FunctionDef, seen: set[cst.CSTNode], tokenizing: bool) -> bool:
         """Whether a method only picks rows, itself and by what it calls; each definition is gone to once."""
         seen.add(function)
         return all(
-            self._is_cheap(node, seen) if isinstance(node, cst.Call) else not self._asks_dataset(node)
+            self._is_cheap(node, seen, tokenizing)
+            if isinstance(node, cst.Call)
+            else not self._asks_dataset(node)
             for node in self.tree.descendants(function.body)
             if isinstance(node, (cst.Call, cst.Subscript))
         )
@@ -211,13 +221,15 @@ class Datasets(Part):
             named = ends(last_name(owner), Role.DATASET)
         return named and self.module.value(owner).kind in (Kind.DATASET, Kind.UNKNOWN)
 
-    def _is_cheap(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
+    def _is_cheap(self, call: cst.Call, seen: set[cst.CSTNode], tokenizing: bool) -> bool:
         name = self.module.qualified(call.func)
         if name is not None:
             return name in _CHEAP_FUNCTIONS
         callee = self.module.callee(call)
         if isinstance(callee, cst.FunctionDef):
-            return callee in seen or self._picks(callee, seen)
+            return callee in seen or self._picks(callee, seen, tokenizing)
+        if tokenizing and (last_name(call.func) or "").endswith("tokenizer"):
+            return True
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHEAP_METHODS
 
     def on_accelerator(self, node: cst.BaseExpression) -> bool:

@@ -26,10 +26,21 @@ from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, all_parameters
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
-from torchlint.semantics.sources import Field, Item, Path, Source, Through, every, onward, some, traced
+from torchlint.semantics.sources import (
+    Field,
+    Item,
+    Path,
+    Source,
+    Through,
+    every,
+    onward,
+    returns,
+    some,
+    traced,
+)
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import transferred
@@ -316,6 +327,54 @@ class Loaders(Part):
     def _made_of_arrays(self) -> list[cst.BaseExpression]:
         """The transfers of batches whose arrays are turned into tensors on the way."""
         return [moved for moved in self._transfers if _is_array_made_tensor(moved)]
+
+    def yields_objects(self, call: cst.Call) -> bool:
+        """Whether the collate function puts each batch into an object that torch cannot pin.
+
+        That is one of a plain class of the user without a method ``pin_memory``.
+        """
+        collate = self.module.argument(call, "collate_fn").node
+        return collate is not None and every(self._makes_unpinnable(collate))
+
+    @traced(Through.PARAMETERS)
+    def _makes_unpinnable(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        if isinstance(node, cst.Param) and node.default is not None:
+            return onward(node.default)
+        definition = None if path else self.module.value(node).definition
+        if not isinstance(definition, cst.FunctionDef):
+            return None
+        found = returns(self.module, definition)
+        return bool(found) and all(self._is_unpinnable(each) for each in found)
+
+    def _is_unpinnable(self, node: cst.BaseExpression) -> bool:
+        definition = self.module.value(node).definition
+        if not isinstance(node, cst.Call) or not isinstance(definition, cst.ClassDef):
+            return False
+        return not definition.bases and self.module.classes.info(definition).method("pin_memory") is None
+
+    def evaluates_one_by_one(self, call: cst.Call) -> bool:
+        """Whether a loader yields single items in order: batches of evaluation, which are small."""
+        size = self.module.argument(call, "batch_size")
+        return (
+            (size.absent or (size.constant == 1 and not self._from_parameter(size.node)))
+            and all(self.module.argument(call, name).absent for name in ("batch_sampler", "sampler"))
+            and not self.module.argument(call, "shuffle").constant
+        )
+
+    def declines_workers(self, call: cst.Call) -> bool:
+        """Whether a loader is given no workers by a function that is told how many there should be."""
+        given = self.module.argument(call, "num_workers")
+        function = self.module.function(call)
+        if given.constant != 0 or not isinstance(function, cst.FunctionDef):
+            return False
+        return not self._from_parameter(given.node) and any(
+            parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
+        )
+
+    def only_tokenizes(self, call: cst.Call) -> bool:
+        """Whether what a loader does for an item is to pick a text and tokenize it, which is quick."""
+        node = self.dataset(call)
+        return node is not None and self.data.tokenizes_rows(node)
 
     def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
         """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""

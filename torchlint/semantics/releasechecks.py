@@ -198,6 +198,9 @@ class ReleaseChecks(Part):
     def _by_name(self, read: cst.Name) -> str | None:
         """The library of whose release a name speaks, where no definition shows what it stands for."""
         dotted = self.module.qualified(read)
+        if dotted is not None and dotted.endswith(".__version__"):
+            # Another file keeps it under this name.
+            return _family(dotted)
         family = release_by_name(read.value)
         if family is None or (dotted is not None and dotted.startswith(_ALONG_WITH_TORCH)):
             return None

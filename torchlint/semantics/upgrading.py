@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
+from torchlint.semantics.comments import above
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import last_words
+from torchlint.semantics.spellings import last_name, last_words
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 GIVEN_UP = last_words(SYMBOLS)
 """The last words of the names that were given up."""
+
+_DEPRECATIONS = frozenset({"DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"})
+_SAYS_DEPRECATED = re.compile(r"[rRuU\W]*deprecated\b", re.IGNORECASE)
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
@@ -65,6 +70,34 @@ def _is_mention(module: Module, use: Use) -> Verdict[bool]:
         case UseKind.ELEMENT if isinstance(use.by, cst.Tuple):
             return Standing(use.by)
     return isinstance(use.by, (cst.Annotation, cst.UnaryOperation))
+
+
+def is_kept_for_callers(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node is part of a function or class that is itself deprecated, and only kept for its callers.
+
+    A decorator, a comment above it, the beginning of its docstring or a warning in it says so.
+    """
+    return any(
+        _is_deprecated(module, around)
+        for around in module.tree.ancestors(node)
+        if isinstance(around, (cst.FunctionDef, cst.ClassDef))
+    )
+
+
+def _is_deprecated(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> bool:
+    if any("deprecated" in (last_name(each.decorator) or "").lower() for each in definition.decorators):
+        return True
+    if any(_SAYS_DEPRECATED.match(text) for text in above(module, definition)):
+        return True
+    for line in definition.body.body:
+        match line:
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString(value=text))]):
+                if _SAYS_DEPRECATED.match(text):
+                    return True
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
+                if any(last_name(arg.value) in _DEPRECATIONS for arg in call.args):
+                    return True
+    return False
 
 
 def root_of(node: cst.BaseExpression) -> cst.Name:

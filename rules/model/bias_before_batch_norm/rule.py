@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.families import (
@@ -16,6 +16,7 @@ from torchlint.semantics.api.families import (
     INSTANCE_NORMS,
     LINEAR_LAYERS,
 )
+from torchlint.semantics.checkpoints import loads_published_weights
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
@@ -115,10 +116,20 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"the bias of this `{layer}` is redundant: the following `{norm.name.rpartition('.')[2]}` cancels it",
         fix=None if functional else _fix(module, call, name),
         related=((norm.call, "subtracts the mean of each channel"),),
+        impact=_at_stake(module, name),
         remedy="Pass `bias=None`"
         if functional
         else "Pass `bias=False`, and remove the code that uses this bias",
     )
+
+
+def _at_stake(module: Module, layer: str) -> Impact:
+    """How much there is to gain: little for a linear layer, and where stored weights have such biases.
+
+    A bias of a matrix product costs next to nothing, unlike one of a whole activation map.
+    """
+    little = layer in LINEAR_LAYERS or loads_published_weights(module)
+    return Impact.LOW if little else Impact.HIGH
 
 
 def _is_true(node: cst.BaseExpression | None) -> bool:

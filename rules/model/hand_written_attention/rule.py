@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 from .attention import as_one_call, attention, has_fused_form
+from .extent import is_small
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "mm")
 
@@ -89,5 +91,6 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
         node,
         "hand-written attention stores the full score matrix in memory; use `scaled_dot_product_attention`",
         fix=as_one_call(module, found),
+        impact=Impact.LOW if is_small(module, found) else Impact.HIGH,
         related=((found.scores.node, "the attention scores"), (found.softmax.node, "the attention weights")),
     )

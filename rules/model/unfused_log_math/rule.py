@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix
+from torchlint.diagnostics import Edit, Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.spellings import last_name
 
 from .logmath import Fused, fused_form, fused_together
 
@@ -86,8 +88,39 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
             else f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
             fix=_fix(module, node, fused),
             remedy=f"Call `{fused.function}` where the original input is still available",
+            impact=_at_stake(module, node, fused),
         )
 
+
+def _at_stake(module: Module, node: cst.BaseExpression, fused: Fused) -> Impact:
+    """How much there is to gain: of `log1p` and `expm1` only digits, and these only where they are needed."""
+    if fused.function not in ("log1p", "expm1") or _needs_digits(module, node):
+        return Impact.HIGH
+    return Impact.LOW
+
+
+def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether small results matter: a density is computed, or a root or a logarithm is taken of them."""
+    function = module.function(node)
+    if isinstance(function, cst.FunctionDef) and function.name.value in _OF_DENSITIES:
+        return True
+    return True in verdicts(module, node, _magnifies)
+
+
+def _magnifies(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use makes much of small differences."""
+    match use.kind:
+        case UseKind.METHOD | UseKind.ARGUMENT:
+            name = use.name if use.kind is UseKind.METHOD else last_name(use.call.func)
+            return name in _MAGNIFYING
+        case UseKind.ASSIGNED:
+            return ONWARD
+    return False
+
+
+# Methods of distributions and their transforms, and functions that are steep at zero.
+_OF_DENSITIES = frozenset({"log_prob", "log_abs_det_jacobian", "log_cdf", "cdf", "icdf", "entropy"})
+_MAGNIFYING = frozenset({"log", "log_", "log2", "log10", "sqrt", "sqrt_", "rsqrt"})
 
 _WRITTEN_OUT = "`log(sum(exp(x)))` is written out; `logsumexp` is one function, and never overflows"
 

@@ -34,6 +34,7 @@ class Upgrade:
 
     ``rewrite`` names how a call is brought to the replacement, where its arguments change by more than that
     (``semantics/callforms.py``). ``quiet`` rows are those of which the documentation speaks, but no warning.
+    With ``renames_state`` the replacement keeps its parameters under other names in the state dict.
     ``owner`` is the code of the rule that reports the row, where that is not one of the rules about upgrades.
 
     ``witness`` is the name whose presence tells that of a value, or of what is made at run time. ``source``
@@ -54,6 +55,7 @@ class Upgrade:
     note: str = ""
     rewrite: str = ""
     quiet: bool = False
+    renames_state: bool = False
     owner: str = ""
     witness: str = ""
     source: str = ""

@@ -233,6 +233,7 @@ def _given_up() -> tuple[Upgrade, ...]:
             replacement="torch.nn.utils.parametrizations.weight_norm",
             since="2.1",
             note="which renames the parameters in the state dict",
+            renames_state=True,
             source=f"{_DOCS}torch.nn.utils.weight_norm.html",
         ),
         Upgrade(

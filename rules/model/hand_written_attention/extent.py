@@ -1,0 +1,114 @@
+"""Whether the matrix of scores is small whatever the length of the input: windows, and channels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.fixpoint import MANY
+from torchlint.semantics.operations import operations_of
+from torchlint.semantics.spellings import last_name
+
+from .attention import Attention
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# What leaves the dimensions of a tensor where they are.
+_ELEMENTWISE = frozenset({"normalize", "contiguous", "to", "float", "half", "type_as", "softmax", "dropout"})
+_LAST_GROUP = re.compile(r".*->.*[^\s)]\s*\((?P<axes>[^()]*)\)\s*")
+
+
+def is_small(module: Module, found: Attention) -> bool:
+    """Whether the scores are of a fixed or small size, so that storing them costs little.
+
+    A position bias that is looked up in a table of the module has the size of a window. Queries whose last
+    dimension holds all positions attend from channel to channel.
+    """
+    biases = (step.other for step in found.inner if step.kind == "add" and step.other is not None)
+    if any(_is_looked_up(module, bias) for bias in biases):
+        return True
+    if found.scores.name == "einsum" or not found.scores.operands:
+        return False
+    return _holds_positions(module, found.scores.operands[0])
+
+
+def _is_looked_up(module: Module, bias: cst.BaseExpression) -> bool:
+    """Whether a term is picked from a table by an index that the module keeps."""
+    for node in _made_of(module, bias):
+        if isinstance(node, cst.Subscript):
+            parts = (node.slice[0], *module.tree.descendants(node.slice[0]))
+            if any(isinstance(part, cst.Attribute) and _is_own(part) for part in parts):
+                return True
+    return False
+
+
+def _is_own(node: cst.Attribute) -> bool:
+    return isinstance(node.value, cst.Name) and node.value.value == "self"
+
+
+def _made_of(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What an expression is a view of or computed from, by way of names and first operands."""
+    for _ in range(MANY):
+        origin = operations_of(module).origin(node)
+        if not isinstance(origin, cst.BaseExpression):
+            return
+        yield origin
+        match origin:
+            case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(origin.func) is None:
+                node = owner
+            case cst.Call(args=[cst.Arg(value=first), *_]):
+                node = first
+            case cst.BinaryOperation(left=left):
+                node = left
+            case _:
+                return
+
+
+def _holds_positions(module: Module, query: cst.BaseExpression) -> bool:
+    """Whether the last dimension of the queries is made of several, as in ``b head c (h w)``."""
+    for node in _made_of(module, query):
+        if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, (cst.Multiply, cst.Divide)):
+                continue
+            return False
+        if not isinstance(node, cst.Call):
+            return False
+        name = last_name(node.func)
+        if name == "rearrange":
+            return _merges_axes(module, node)
+        if name in ("view", "reshape"):
+            return _is_area(module, node.args[-1].value)
+        if name not in _ELEMENTWISE:
+            return False
+    return False
+
+
+def _merges_axes(module: Module, call: cst.Call) -> bool:
+    """Whether ``rearrange`` makes one last dimension of dimensions that its input has one by one."""
+    pattern = module.value(call.args[1].value).constant if len(call.args) > 1 else None
+    match = _LAST_GROUP.fullmatch(pattern) if isinstance(pattern, str) else None
+    if match is None or not isinstance(pattern, str):
+        return False
+    given = re.sub(r"\([^()]*\)", "", pattern.partition("->")[0]).split()
+    axes = match["axes"].split()
+    return len(axes) > 1 and all(axis in given for axis in axes)
+
+
+def _is_area(module: Module, size: cst.BaseExpression) -> bool:
+    """Whether a size is the product of two that are unpacked from one shape: ``h * w``."""
+    match operations_of(module).origin(size):
+        case cst.BinaryOperation(left=cst.Name() as left, operator=cst.Multiply(), right=cst.Name() as right):
+            pass
+        case _:
+            return False
+    targets = []
+    for name in (left, right):
+        bindings = module.bindings(name)
+        if len(bindings) != 1:
+            return False
+        targets.append(module.tree.enclosing(bindings[0].node, cst.Tuple))
+    return targets[0] is not None and targets[0] is targets[1]

@@ -1,0 +1,443 @@
+"""What rules say of how much is at stake at a place: less than usual where a change would gain little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint.checker import check
+from torchlint.diagnostics import Impact
+from torchlint.options import LintSettings
+from torchlint.source import Source
+from torchlint.target import Target
+
+# The code of the rule, what the case is about, a program with one finding, and whether little is at stake.
+CASES: list[tuple[str, str, bool, str]] = []
+
+
+def case(code: str, name: str, low: bool, text: str) -> None:
+    CASES.append((code, name, low, dedent(text)))
+
+
+case(
+    "TL902",
+    "a format that other programs load",
+    True,
+    """\
+    import torch
+
+    def export(model, path):
+        torch.jit.script(model).save(path)
+    """,
+)
+case(
+    "TL902",
+    "a library takes its place",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def smaller(model):
+        return torch.quantization.quantize_dynamic(model, {nn.Linear})
+    """,
+)
+case(
+    "TL902",
+    "other names in the state dict",
+    True,
+    """\
+    from torch import nn
+    from torch.nn.utils import weight_norm
+
+    def layer(width):
+        return weight_norm(nn.Conv2d(width, width, 3))
+    """,
+)
+case(
+    "TL902",
+    "a parameter that does something else",
+    True,
+    """\
+    from torch.nn.parallel import DistributedDataParallel
+
+    def wrap(model):
+        return DistributedDataParallel(model, broadcast_buffers=False)
+    """,
+)
+case(
+    "TL902",
+    "a name that has another",
+    False,
+    """\
+    import torch.nn.functional as F
+
+    def larger(x):
+        return F.upsample(x, scale_factor=2)
+    """,
+)
+case(
+    "TL902",
+    "a parameter that does nothing",
+    False,
+    """\
+    import torch.nn.functional as F
+
+    def loss(x, y):
+        return F.mse_loss(x, y, size_average=False)
+    """,
+)
+
+case(
+    "TL507",
+    "a function that is kept for its callers",
+    True,
+    """\
+    import contextlib
+
+    import torch
+
+    # Deprecated: kept for compatibility
+    @contextlib.contextmanager
+    def autocast(enabled):
+        yield torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "a function that warns of itself",
+    True,
+    """\
+    import torch
+    import warnings
+
+    def autocast(enabled):
+        warnings.warn("use torch.autocast", DeprecationWarning)
+        return torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "a name that has another",
+    False,
+    """\
+    import torch
+
+    def autocast(enabled):
+        return torch.cuda.amp.autocast(enabled)
+    """,
+)
+case(
+    "TL507",
+    "apex is optional",
+    True,
+    """\
+    try:
+        from apex import amp
+    except ImportError:
+        amp = None
+
+    def prepare(model, optimizer):
+        return amp.initialize(model, optimizer)
+    """,
+)
+case(
+    "TL507",
+    "apex is required",
+    False,
+    """\
+    from apex import amp
+
+    def prepare(model, optimizer):
+        return amp.initialize(model, optimizer)
+    """,
+)
+case(
+    "TL903",
+    "a class that is kept for its callers",
+    True,
+    """\
+    from torch.optim.lr_scheduler import _LRScheduler
+
+    class Warmup(_LRScheduler):
+        \"\"\"Deprecated: use LinearLR.\"\"\"
+    """,
+)
+
+case(
+    "TL402",
+    "a bias from a table of the window",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Window(nn.Module):
+        def forward(self, q, k, v):
+            scores = (q * self.scale) @ k.transpose(-2, -1)
+            bias = self.table[self.index.view(-1)].view(self.area, self.area, -1)
+            bias = bias.permute(2, 0, 1).contiguous()
+            scores = scores + bias.unsqueeze(0)
+            return scores.softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with einops",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from einops import rearrange
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, dim=1)
+            q = rearrange(q, "b (head c) h w -> b head c (h w)", head=self.heads)
+            k = rearrange(k, "b (head c) h w -> b head c (h w)", head=self.heads)
+            v = rearrange(v, "b (head c) h w -> b head c (h w)", head=self.heads)
+            q = F.normalize(q, dim=-1)
+            k = F.normalize(k, dim=-1)
+            scores = (q @ k.transpose(-2, -1)) * self.temperature
+            scores = scores.softmax(dim=-1)
+            return scores @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with reshape",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, q, k, v):
+            b, c, h, w = q.shape
+            q = q.reshape(b, self.heads, c // self.heads, h * w)
+            k = k.reshape(b, self.heads, c // self.heads, h * w)
+            v = v.reshape(b, self.heads, c // self.heads, h * w)
+            return (q @ k.transpose(-2, -1)).softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "positions attend to positions, with einops",
+    False,
+    """\
+    import torch
+    from einops import rearrange
+    from torch import nn
+
+    class Positions(nn.Module):
+        def forward(self, q, k, v):
+            q = rearrange(q, "b (head c) h w -> b head (h w) c", head=self.heads)
+            k = rearrange(k, "b (head c) h w -> b head (h w) c", head=self.heads)
+            v = rearrange(v, "b (head c) h w -> b head (h w) c", head=self.heads)
+            return (q @ k.transpose(-2, -1)).softmax(-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "a mask that the caller gives",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def forward(self, q, k, v, mask):
+            b, n, c = q.shape
+            q = q.reshape(b, n, self.heads, c // self.heads).transpose(1, 2)
+            scores = q @ k.transpose(-2, -1) * self.scale + mask
+            return scores.softmax(-1) @ v
+    """,
+)
+
+case(
+    "TL401",
+    "a convolution",
+    False,
+    """\
+    from torch import nn
+
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
+    "a linear layer",
+    True,
+    """\
+    from torch import nn
+
+    block = nn.Sequential(nn.Linear(3, 64), nn.BatchNorm1d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
+    "weights that others have trained",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def block(pretrained=False):
+        layers = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+        if pretrained:
+            layers.load_state_dict(torch.load("block.pt"))
+        return layers
+    """,
+)
+case(
+    "TL401",
+    "a model that loads itself",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, path):
+            super().__init__()
+            self.block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+            self.load_state_dict(torch.load(path))
+    """,
+)
+case(
+    "TL401",
+    "a script that goes on where it was",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    model.load_state_dict(torch.load("last.pt"))
+    """,
+)
+case(
+    "TL406",
+    "a logarithm of many",
+    False,
+    """\
+    import torch
+
+    def forward(x):
+        return torch.log(torch.softmax(x, dim=-1))
+    """,
+)
+case(
+    "TL406",
+    "digits that nobody needs",
+    True,
+    """\
+    import torch
+
+    def forward(x, y):
+        return y * torch.log(x**2 + 1)
+    """,
+)
+case(
+    "TL406",
+    "an exponential that nobody looks at near zero",
+    True,
+    """\
+    import torch
+
+    def forward(x, y):
+        return y / (torch.exp(x * y) - 1)
+    """,
+)
+case(
+    "TL406",
+    "a root of a difference",
+    False,
+    """\
+    import torch
+
+    def forward(t):
+        return torch.sqrt(torch.exp(9 * t**2 + t) - 1)
+    """,
+)
+case(
+    "TL406",
+    "the inverse of softplus",
+    False,
+    """\
+    import torch
+
+    def inverse(x):
+        less = torch.exp(x) - 1
+        return torch.log(less)
+    """,
+)
+case(
+    "TL406",
+    "a density",
+    False,
+    """\
+    import torch
+
+    class Pareto:
+        def log_prob(self, x):
+            return torch.log(1 + self.shape * x.abs()) / self.shape
+    """,
+)
+case(
+    "TL708",
+    "a number that Lightning draws",
+    True,
+    """\
+    import lightning as L
+
+    class Model(L.LightningModule):
+        def training_step(self, batch, index):
+            loss = self.loss(batch)
+            self.log("loss", loss, sync_dist=True)
+            return loss
+    """,
+)
+
+LOOP = """\
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Texts(Dataset):
+        def __init__(self, texts, tokenizer):
+            self.texts, self.tokenizer = texts, tokenizer
+
+        def __len__(self):
+            return len(self.texts)
+
+        def __getitem__(self, index):
+            return self.tokenizer(self.texts[index], truncation=True)
+
+    def run(model, images, texts, tokenizer):
+        model.cuda()
+        for x in LOADER:
+            model(x.cuda())
+    """
+LOADERS = (
+    ("TL101", "images", False, "DataLoader(images, batch_size=8)"),
+    ("TL101", "texts to tokenize", True, "DataLoader(Texts(texts, tokenizer), batch_size=8)"),
+    ("TL102", "batches", False, "DataLoader(images, batch_size=8, num_workers=4)"),
+    ("TL102", "single items in random order", False, "DataLoader(images, shuffle=True, num_workers=4)"),
+    ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
+)
+for _code, _name, _low, _loader in LOADERS:
+    case(_code, _name, _low, LOOP.replace("LOADER", _loader))
+
+
+@pytest.mark.parametrize(
+    ("code", "low", "text"),
+    [(code, low, text) for code, _, low, text in CASES],
+    ids=[f"{c}-{n}" for c, n, *_ in CASES],
+)
+def test_little_is_at_stake_where_a_change_gains_little(code: str, low: bool, text: str) -> None:
+    settings = LintSettings(rules=(code,), target=Target.parse("2.14"))
+    (found,) = check(Source(Path("a.py"), text), settings)
+    assert (found.impact is Impact.LOW) is low
