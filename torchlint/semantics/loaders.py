@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.datasets import Datasets
@@ -29,7 +30,18 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
-from torchlint.semantics.sources import Field, Item, Path, Source, Through, every, onward, some, traced
+from torchlint.semantics.sources import (
+    Field,
+    Item,
+    Path,
+    Source,
+    Through,
+    every,
+    onward,
+    returns,
+    some,
+    traced,
+)
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import transferred
@@ -305,6 +317,11 @@ class Loaders(Part):
         if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
             return True
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+
+    def yields_own_objects(self, call: cst.Call) -> bool:
+        """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""
+        collate = self.module.argument(call, "collate_fn").node
+        return collate is not None and some(_makes_own_objects(self.module, collate))
 
     def yields_arrays(self, call: cst.Call) -> bool:
         """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
@@ -1080,3 +1097,23 @@ def _writes(module: Module, use: Use) -> Verdict[bool]:
             return not isinstance(use.by, cst.Attribute)
         case _:
             return False
+
+
+@traced(Through.NOTHING)
+def _makes_own_objects(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a collate function gives objects of a class of its own without a method ``pin_memory``."""
+    if isinstance(node, cst.Param) and node.default is not None:
+        return onward(node.default)
+    if not isinstance(node, (cst.Name, cst.Attribute, cst.Lambda)):
+        return None
+    function = module.value(node).definition
+    if not isinstance(function, cst.FunctionDef):
+        return None
+    made = [module.value(each).definition for each in returns(module, function)]
+    return bool(made) and all(
+        isinstance(each, cst.ClassDef) and _is_left_alone(module.classes.info(each)) for each in made
+    )
+
+
+def _is_left_alone(info: ClassInfo) -> bool:
+    return info.kind is Kind.OBJECT and not info.node.bases and info.method("pin_memory") is None
