@@ -14,11 +14,11 @@ from torchlint.rule import Rule
 
 FREQUENCIES = (*Frequency, None)
 CELLS = {
-    # once, epoch, rarely, unknown, batch, step, token, lasting
-    Worth.MUCH: "low low low medium medium high high high",
-    Worth.SOME: "low low low low medium medium high medium",
-    Worth.NOTHING: "low low low low low low low low",
-    Worth.UNMEASURED: "medium medium medium medium medium medium medium medium",
+    # once, epoch, rarely, loop, unknown, batch, step, token, lasting
+    Worth.MUCH: "low low low low medium medium high high high",
+    Worth.SOME: "low low low low low medium medium high medium",
+    Worth.NOTHING: "low low low low low low low low low",
+    Worth.UNMEASURED: "medium medium medium medium medium medium medium medium medium",
 }
 TABLE = [
     (worth, frequency, Impact[word.upper()])

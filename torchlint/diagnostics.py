@@ -44,12 +44,14 @@ class Frequency(enum.IntEnum):
     EPOCH = 1
     RARELY = 2
     """In a few of the steps, such as every 100th."""
-    UNKNOWN = 3
-    BATCH = 4
+    LOOP = 3
+    """In a loop that computes, but runs no model, and that nothing is seen to run at every step."""
+    UNKNOWN = 4
+    BATCH = 5
     """For every batch of an evaluation."""
-    STEP = 5
+    STEP = 6
     """In every training step or forward pass."""
-    TOKEN = 6
+    TOKEN = 7
     """In every round of a loop that feeds a model its own output, as generation and sampling do."""
 
     @property
@@ -67,6 +69,7 @@ _FREQUENCIES = {
     Frequency.ONCE: "once",
     Frequency.EPOCH: "every epoch",
     Frequency.RARELY: "in a few steps only",
+    Frequency.LOOP: "in a loop without a model",
     Frequency.UNKNOWN: None,
     Frequency.BATCH: "every evaluated batch",
     Frequency.STEP: "every step",

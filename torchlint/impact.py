@@ -5,12 +5,12 @@ Two things decide: what the rule's advice was measured to be worth (`Worth`), an
 ``lasting``: how often its place runs plays no part. What claims a gain that nobody has measured, as the rules
 of rule packs do, is ``unmeasured``.
 
-| worth      | once   | every epoch | in a few steps | unknown | every evaluated batch | every step | every decoding step | lasting |
-|------------|--------|-------------|----------------|---------|-----------------------|------------|---------------------|---------|
-| much       | low    | low         | low            | medium  | medium                | high       | high                | high    |
-| some       | low    | low         | low            | low     | medium                | medium     | high                | medium  |
-| nothing    | low    | low         | low            | low     | low                   | low        | low                 | low     |
-| unmeasured | medium | medium      | medium         | medium  | medium                | medium     | medium              | medium  |
+| worth      | once   | every epoch | in a few steps | in a loop without a model | unknown | every evaluated batch | every step | every decoding step | lasting |
+|------------|--------|-------------|----------------|---------------------------|---------|-----------------------|------------|---------------------|---------|
+| much       | low    | low         | low            | low                       | medium  | medium                | high       | high                | high    |
+| some       | low    | low         | low            | low                       | low     | medium                | medium     | high                | medium  |
+| nothing    | low    | low         | low            | low                       | low     | low                   | low        | low                 | low     |
+| unmeasured | medium | medium      | medium         | medium                    | medium  | medium                | medium     | medium              | medium  |
 
 Before that table is asked:
 
@@ -74,12 +74,12 @@ class Worth(enum.IntEnum):
 
 TABLE: Mapping[Worth, Mapping[Frequency | None, Impact]] = {
     Worth.MUCH: {
-        **dict.fromkeys((Frequency.ONCE, Frequency.EPOCH, Frequency.RARELY), _LOW),
+        **dict.fromkeys((Frequency.ONCE, Frequency.EPOCH, Frequency.RARELY, Frequency.LOOP), _LOW),
         **dict.fromkeys((Frequency.UNKNOWN, Frequency.BATCH), _MEDIUM),
         **dict.fromkeys((Frequency.STEP, Frequency.TOKEN, None), _HIGH),
     },
     Worth.SOME: {
-        **dict.fromkeys((Frequency.ONCE, Frequency.EPOCH, Frequency.RARELY, Frequency.UNKNOWN), _LOW),
+        **dict.fromkeys(Frequency, _LOW),
         **dict.fromkeys((Frequency.BATCH, Frequency.STEP, None), _MEDIUM),
         Frequency.TOKEN: _HIGH,
     },

@@ -8,6 +8,7 @@ from torchlint.diagnostics import Severity
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
+from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
@@ -167,7 +168,7 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         return None
     if not loops or not outlives(module, item.place, loops[0]):
         return None
-    if some(_by_frozen_model(module, item.stored)):
+    if some(_without_graph_of_model(module, item.stored)):
         return None
     if gradients.computes_gradients(function or module.tree.root):
         return None
@@ -175,13 +176,28 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
 
 
 @traced(Through.OPERANDS)
-def _by_frozen_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a value is worked out from what a model gives whose parameters have no gradients."""
+def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a value is worked out from what a frozen model gives, or one that runs without autograd."""
+    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
+        return onward(node.value)  # ``model(x).logits``
+    if isinstance(node, cst.Subscript) and (
+        len(node.slice) > 1 or isinstance(node.slice[0].slice, cst.Slice)
+    ):
+        return onward(node.value)  # ``logits[:, :-1]``
     if not isinstance(node, cst.Call):
         return None
+    if _measures(module, node):
+        return onward(node.args[0].value)
     if module.value(node.func).kind is Kind.MODULE:
-        return NoGradRegions.of(module).is_frozen(node.func)
+        return NoGradRegions.of(module).is_frozen(node.func) or grad(module, node) is Grad.OFF
     return onward(node.func.value) if isinstance(node.func, cst.Attribute) else None
+
+
+def _measures(module: Module, call: cst.Call) -> bool:
+    """Whether a call is one of a loss of torch, which has no parameters."""
+    if not call.args or call.args[0].star:
+        return False
+    return module.qualified(call.func) in FUNCTIONAL_LOSSES or module.value(call.func).cls in NN_LOSSES
 
 
 def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute) -> bool:

@@ -21,7 +21,7 @@ from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
@@ -108,7 +108,7 @@ class NoGradRegions(Part):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
-        if self._wants_gradients(function) or self.is_frozen(call.func):
+        if self._wants_gradients(function) or self.is_frozen(call.func) or self._is_differentiated(call):
             return None
         region = self._region(call, function)
         if region is None:
@@ -631,6 +631,21 @@ class NoGradRegions(Part):
         owner = self.module.classes.owner(function)
         names = [function.name.value] + ([owner.name.value] if owner is not None else [])
         return any(has(name, *_NEEDS_GRADIENTS) for name in names)
+
+    def _is_differentiated(self, call: cst.Call) -> bool:
+        """Whether a forward pass is given an attribute that its class wants gradients of.
+
+        ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it.
+        """
+        owner = self.tree.enclosing(call, cst.ClassDef)
+        given = {dotted_text(arg.value) for arg in call.args if isinstance(arg.value, cst.Attribute)}
+        return owner is not None and any(
+            isinstance(asked.func, cst.Attribute)
+            and not asked.args
+            and dotted_text(asked.func.value) in given
+            and self.tree.enclosing(asked, cst.ClassDef) is owner
+            for asked in self.tree.calls_by_name.get("requires_grad_", ())
+        )
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
         """``preprocess(x, no_grad=False)``"""

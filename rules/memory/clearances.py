@@ -114,7 +114,7 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
         return None
     if _changes_models(module, hot.loop) or _measures(module, call, hot):
         return None
-    return hot
+    return None if _places_layers(module, hot.loop) else hot
 
 
 def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
@@ -155,6 +155,36 @@ def _changes_models(module: Module, loop: cst.CSTNode) -> bool:
             ):
                 return True
     return False
+
+
+def _places_layers(module: Module, loop: cst.CSTNode) -> bool:
+    """Whether each iteration moves another part of a model: there is room for one at a time only.
+
+    ``self.modules[i] = self.modules[i].to(device)``
+    """
+    if not isinstance(loop, cst.For):
+        return False
+    return any(
+        isinstance(call, cst.Call)
+        and isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in ("to", "cuda", "cpu")
+        and _is_part_of_round(module, loop, call.func.value)
+        for call in module.tree.descendants(loop.body)
+    )
+
+
+def _is_part_of_round(module: Module, loop: cst.For, moved: cst.BaseExpression) -> bool:
+    """Whether this is the part of a model that an iteration is about: ``layer``, ``layers[i]``."""
+    names = (each.value for each in module.tree.descendants(loop.target) if isinstance(each, cst.Name))
+    match moved:
+        case cst.Subscript(value=held, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]):
+            chosen = index in names
+        case cst.Name(name):
+            held, chosen = moved, name in names
+        case _:
+            return False
+    part = has(last_name(held), Role.LAYER) or module.value(moved).kind is Kind.MODULE
+    return chosen and part
 
 
 def _asked_for(module: Module, call: cst.CSTNode) -> bool:

@@ -31,6 +31,22 @@ PROGRAMS = {
                 use(4)  #: use(4) => frequency=epoch
         use(5)  #: use(5) => frequency=once
     """,
+    "a loop that only computes": """
+        import torch
+
+        def fit(samples: torch.Tensor):
+            samples = samples.cuda()
+            total = torch.zeros(3, device="cuda")
+            for start in range(0, 100, 10):
+                total += samples[start : start + 10].sum(0)  #: total => frequency=loop
+            return total
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                for i in range(10):
+                    x = torch.sin(x)  #: torch.sin(x) => frequency=step
+                return x
+    """,
     "functions that are called from such places": """
         import torch
         from torch import nn

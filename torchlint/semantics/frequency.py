@@ -2,8 +2,9 @@
 
 `places.hot` says what runs at every step. Elsewhere the loops around a place tell how often it runs, those
 around the calls of its function included: in a loop of steps, a place that is not hot is reached in a few of
-them; in a loop whose rounds hold loops of steps, once an epoch. If a function is not seen to be called, that
-cannot be told.
+them; in a loop whose rounds hold loops of steps, once an epoch. A loop that only computes, and that no step
+runs, is told apart: it fits statistics, prepares data, or sets something up. If a function is not seen to be
+called, how often it runs cannot be told.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Frequencies(Part):
         hot = places.hot(self.module, node)
         if hot is None:
             return self._beside_steps(node)
+        if hot.reason.cause is Cause.COMPUTATION:
+            return Frequency.LOOP
         if doing is not Phase.TRAINING and hot.reason.cause in _RUNS_MODEL and self._feeds_itself(hot.loop):
             return Frequency.TOKEN
         return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP

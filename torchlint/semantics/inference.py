@@ -87,6 +87,7 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 _FEW = 8
 
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
+_LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 
 
 class Inference:
@@ -351,12 +352,66 @@ class Inference:
     @cached_property
     def _read_as_arrays(self) -> frozenset[Binding]:
         """The definitions of the variables that are asked for ``numpy()``, without an argument."""
-        found: set[Binding] = set()
-        for call in self.tree.calls_by_name.get("numpy", ()):
-            match call:
-                case cst.Call(func=cst.Attribute(value=cst.Name() as name), args=[]):
-                    found.update(self.names.bindings(name))
-        return frozenset(found)
+        return frozenset(
+            binding
+            for read in self._asked_for_arrays
+            if isinstance(read, cst.Name)
+            for binding in self.names.bindings(read)
+        )
+
+    def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
+        """As ``_is_read_as_array``, for ``out.tensor`` where it is the same in one function."""
+        spelt = dotted_text(node)
+        reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
+        if reads is None or not self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE):
+            return False
+        here = self._root_in_function(node)
+        return any(self._root_in_function(read) == here for read in reads)
+
+    @cached_property
+    def _attributes_read_as_arrays(self) -> dict[str, list[cst.Attribute]]:
+        """The attributes that are asked for ``numpy()``, by spelling."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for read in self._asked_for_arrays:
+            if isinstance(read, cst.Attribute) and (spelt := dotted_text(read)) is not None:
+                found.setdefault(spelt, []).append(read)
+        return found
+
+    def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
+        """The function around an attribute, and the definitions of the variable that it belongs to."""
+        root: cst.BaseExpression = node
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        bindings = tuple(self.names.bindings(root)) if isinstance(root, cst.Name) else ()
+        return self.tree.enclosing(node, cst.FunctionDef, cst.Lambda), bindings
+
+    @cached_property
+    def _asked_for_arrays(self) -> list[cst.BaseExpression]:
+        """What ``numpy()`` is asked of, without an argument, and what that is computed from.
+
+        ``(a.tensor - b.tensor).detach().numpy()`` is computed where the operands are.
+        """
+        found: list[cst.BaseExpression] = []
+        waiting: list[cst.BaseExpression] = [
+            call.func.value
+            for call in self.tree.calls_by_name.get("numpy", ())
+            if isinstance(call.func, cst.Attribute) and not call.args
+        ]
+        for read in waiting:
+            match read:
+                case cst.Name() | cst.Attribute():
+                    found.append(read)
+                case cst.BinaryOperation():
+                    waiting += (read.left, read.right)
+                case cst.UnaryOperation():
+                    waiting.append(read.expression)
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if (
+                    method in results.TENSOR_METHODS and method not in _LEAVING and method[:4] != "new_"
+                ):
+                    waiting.append(owner)
+                case _:
+                    pass
+        return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         """Of imports that stand for one another, those that lead to files of the project, if any do."""
@@ -870,6 +925,12 @@ class Inference:
     # ------------------------------------------------------------------ attributes
 
     def _attribute(self, node: cst.Attribute) -> Value:
+        result = self._attribute_alone(node)
+        if result.tensorlike and result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node):
+            return result.on(Device.CPU)
+        return result
+
+    def _attribute_alone(self, node: cst.Attribute) -> Value:
         dotted = self.names.qualified(node)
         if dotted is not None:
             return self.library.named(dotted)

@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.datasets import Datasets
@@ -317,6 +318,11 @@ class Loaders(Part):
             return True
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
 
+    def yields_own_objects(self, call: cst.Call) -> bool:
+        """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""
+        collate = self.module.argument(call, "collate_fn").node
+        return collate is not None and some(_makes_own_objects(self.module, collate))
+
     def yields_arrays(self, call: cst.Call) -> bool:
         """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
         return any(
@@ -327,30 +333,6 @@ class Loaders(Part):
     def _made_of_arrays(self) -> list[cst.BaseExpression]:
         """The transfers of batches whose arrays are turned into tensors on the way."""
         return [moved for moved in self._transfers if _is_array_made_tensor(moved)]
-
-    def yields_objects(self, call: cst.Call) -> bool:
-        """Whether the collate function puts each batch into an object that torch cannot pin.
-
-        That is one of a plain class of the user without a method ``pin_memory``.
-        """
-        collate = self.module.argument(call, "collate_fn").node
-        return collate is not None and every(self._makes_unpinnable(collate))
-
-    @traced(Through.PARAMETERS)
-    def _makes_unpinnable(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        if isinstance(node, cst.Param) and node.default is not None:
-            return onward(node.default)
-        definition = None if path else self.module.value(node).definition
-        if not isinstance(definition, cst.FunctionDef):
-            return None
-        found = returns(self.module, definition)
-        return bool(found) and all(self._is_unpinnable(each) for each in found)
-
-    def _is_unpinnable(self, node: cst.BaseExpression) -> bool:
-        definition = self.module.value(node).definition
-        if not isinstance(node, cst.Call) or not isinstance(definition, cst.ClassDef):
-            return False
-        return not definition.bases and self.module.classes.info(definition).method("pin_memory") is None
 
     def evaluates_one_by_one(self, call: cst.Call) -> bool:
         """Whether a loader yields single items in order: batches of evaluation, which are small."""
@@ -1139,3 +1121,23 @@ def _writes(module: Module, use: Use) -> Verdict[bool]:
             return not isinstance(use.by, cst.Attribute)
         case _:
             return False
+
+
+@traced(Through.NOTHING)
+def _makes_own_objects(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a collate function gives objects of a class of its own without a method ``pin_memory``."""
+    if isinstance(node, cst.Param) and node.default is not None:
+        return onward(node.default)
+    if not isinstance(node, (cst.Name, cst.Attribute, cst.Lambda)):
+        return None
+    function = module.value(node).definition
+    if not isinstance(function, cst.FunctionDef):
+        return None
+    made = [module.value(each).definition for each in returns(module, function)]
+    return bool(made) and all(
+        isinstance(each, cst.ClassDef) and _is_left_alone(module.classes.info(each)) for each in made
+    )
+
+
+def _is_left_alone(info: ClassInfo) -> bool:
+    return info.kind is Kind.OBJECT and not info.node.bases and info.method("pin_memory") is None

@@ -144,6 +144,11 @@ def evaluated_only(module: Module, node: cst.CSTNode) -> bool:
     return phases.phase(node) is Phase.EVALUATION or phases.ruled_out_of_training(node)
 
 
+def transforms_sample(module: Module, function: Function) -> bool:
+    """Whether a function is that of a transform, which a data set applies to each of its samples."""
+    return isinstance(function, cst.FunctionDef) and Phases.of(module).transforms_sample(function)
+
+
 class Phases(Part):
     """The phases of one file, worked out on demand."""
 
@@ -544,6 +549,8 @@ class Phases(Part):
                 return Phase.TRAINING
         if name in ("__call__", "forward") and has(owner.name.value, Role.COLLATION):
             return Phase.DATASET
+        if self.transforms_sample(function):
+            return Phase.DATASET
         if info.kind is Kind.MODULE and name == "forward" and self._trains(function) is None:
             return Phase.FORWARD
         if name in ("__getitem__", "__getitems__", "__iter__", "__next__", "__len__"):
@@ -569,6 +576,38 @@ class Phases(Part):
         given = next((each for each in all_parameters(function.params) if each.name.value != receiver), None)
         bound = self.module.names.by_node.get(given) if given is not None else None
         return bound is not None and not any(sinks(self.module, bound, _is_no_list))
+
+    @remembered
+    def transforms_sample(self, function: cst.FunctionDef) -> bool:
+        """Whether a method takes the fields of one sample and gives it back changed, for a data set.
+
+        Its class is a transform by name, or by that of a base. Layers and flows that are called so as well
+        take tensors.
+        """
+        owner = self.module.classes.owner(function)
+        if owner is None or function.name.value not in ("__call__", "forward"):
+            return False
+        nodes = [each.node for each in self.module.classes.info(owner).lineage]
+        bases = (last_name(base.value) or "" for node in nodes for base in node.bases)
+        if not any(name.endswith("Transform") for name in (*(node.name.value for node in nodes), *bases)):
+            return False
+        receiver = self.module.classes.self_name(function)
+        given = [each for each in all_parameters(function.params) if each.name.value != receiver]
+        if len(given) != 1:
+            return False
+        sample = given[0].name.value
+
+        def is_sample(node: cst.CSTNode | None) -> bool:
+            return isinstance(node, cst.Name) and node.value == sample
+
+        returns = self.tree.within(function, self.tree.nodes(cst.Return))
+        if not any(is_sample(each.value) for each in returns):
+            return False
+        bound = self.module.names.by_node.get(given[0])
+        if bound is not None and self.module.inference.parameter(bound).kind is Kind.DICT:
+            return True
+        lookups = self.tree.within(function, self.tree.nodes(cst.Subscript))
+        return any(is_sample(each.value) and _is_field(each) for each in lookups)
 
     @cached_property
     def _collate_functions(self) -> set[cst.CSTNode]:
@@ -615,6 +654,14 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
             return True
         word = last_name(func.value)
         return stepped.kind is Kind.UNKNOWN and word is not None and ends(word, *_OPTIMIZER)
+    return False
+
+
+def _is_field(node: cst.Subscript) -> bool:
+    """``sample["image"]``, ``sample[Keys.IMAGE]``: whether something is looked up by the name of a field."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=index))]:
+            return isinstance(index, (cst.SimpleString, cst.Attribute))
     return False
 
 

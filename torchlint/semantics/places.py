@@ -37,7 +37,7 @@ from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
-from torchlint.semantics.phases import Phase, is_training_step, phase
+from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import runs_once, serves
 from torchlint.semantics.spellings import last_name
@@ -521,6 +521,8 @@ class Places(Part):
             reason = self._every_step(current)
             if reason is not None:
                 return Hot(current, path, reason)
+            if transforms_sample(self.module, current):
+                continue
             for step, place in self._run_from(current, streaming):
                 if conditions and self._excludes(step, current, conditions):
                     continue

@@ -47,6 +47,8 @@ def replication(module: Module, call: cst.Call) -> Replication | None:
         return None
     if _wrapped_before(module, call) or _offered(module, call) or _for_names(module, call):
         return None
+    if _hands_out_pretrained(module, call):
+        return None
     parallelism = Parallelism.of(module)
     several = parallelism.wrapped_by(Wrapping.DDP) or parallelism.frameworks or parallelism.distributed
     return Replication.FALLBACK if several else Replication.ONLY
@@ -84,6 +86,37 @@ def _for_names(module: Module, call: cst.Call) -> bool:
             return all(isinstance(p, cst.Attribute) and p.attr.value in _FOR_NAMES for p in parents)
         case _:
             return False
+
+
+def _hands_out_pretrained(module: Module, call: cst.Call) -> bool:
+    """Whether a function only makes a model for inference from a checkpoint, in a file that has no data.
+
+    The checkpoint may have been written by a wrapped model, and the process is that of the caller.
+    """
+    if module.tree.mentions("backward(") or module.tree.mentions("DataLoader("):
+        return False
+    function = module.function(call)
+    methods = _chained(module, call)
+    made: cst.CSTNode = call
+    while isinstance(module.tree.parent(made), (cst.Attribute, cst.Call)):
+        made = module.tree.parents[made]
+    match module.tree.parent(made):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if function is not None:
+            binding = module.binding_of(target)
+            for use in module.uses(binding) if binding is not None else ():
+                methods |= _chained(module, use)
+    return {"eval", "load_state_dict"} <= methods
+
+
+def _chained(module: Module, node: cst.CSTNode) -> set[str]:
+    """What is asked of an expression, one after the other: ``model.module.load_state_dict(…)``."""
+    found: set[str] = set()
+    around = module.tree.parent(node)
+    while isinstance(around, (cst.Attribute, cst.Call)):
+        if isinstance(around, cst.Attribute):
+            found.add(around.attr.value)
+        around = module.tree.parent(around)
+    return found
 
 
 def _is_one(module: Module, devices: cst.BaseExpression) -> bool:
