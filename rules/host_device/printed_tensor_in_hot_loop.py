@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.rules.host_device.purpose import writes_results
+from torchlint.rules.host_device.purpose import stake, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.needs import needed_on_host
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
@@ -93,7 +94,13 @@ def printed_tensor_in_hot_loop(
     text = module.tree.source(tensor)
     subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"
     message = f"the host waits for the device to write out {subject} {when(module, hot)}; do it every N steps"
-    yield Finding(node, message, related=trail(hot), remedy=_remedy(module, tensor, hot))
+    named = needed_on_host(module, node) is not None
+    remedy = _BY_NUMBER if named else _remedy(module, tensor, hot)
+    impact = stake(module, node, slight=named)
+    yield Finding(node, message, related=trail(hot), remedy=remedy, impact=impact)
+
+
+_BY_NUMBER = "Name it by a number that the host has already, such as the step or the index of the sample"
 
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:

@@ -103,6 +103,12 @@ def _reads_of(
     )
 
 
+def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
+    """Where the variable ``target`` is read that is assigned, in the same iteration of the loop around it."""
+    binding = module.binding_of(target)
+    return () if binding is None else _reads_of(module, target, [binding], collected=False)
+
+
 def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:
     """Whether a read may see a store: below it, in a loop around both, or in another function."""
     tree = module.tree
