@@ -198,6 +198,24 @@ def _asks_for_saving(module: Module, test: cst.BaseExpression) -> bool:
     return begins(word, *_SAVING) or (has(word, *_SAVING) and word.endswith(("path", "dir", "file")))
 
 
+def not_a_list_yet(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` runs only for an argument that is not a list or tuple, as it usually is."""
+    return any(
+        _is_check_for_list(module, branch.test, holds=branch.holds) for branch in module.flow.branches(node)
+    )
+
+
+def _is_check_for_list(module: Module, test: cst.BaseExpression, *, holds: bool) -> bool:
+    """Whether a condition that holds or not says that something is no list or tuple."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    if holds:
+        return False
+    if not isinstance(test, cst.Call) or module.qualified(test.func) != "builtins.isinstance":
+        return False
+    return len(test.args) == 2 and not module.tree.names_in(test.args[1].value).isdisjoint({"list", "tuple"})
+
+
 # --- to compute on the host -------------------------------------------------------------------------
 
 

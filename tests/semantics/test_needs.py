@@ -81,6 +81,7 @@ USES = {
     "model.width = x.max().item()\n        z = y[: model.width]": Need.SIZE,
     "model.load(x[0].item())": Need.VALUE,
     "if loss.cpu().numpy().item() < 1e-5:\n            break": Need.DECISION,
+    "for part in x:\n            n = part.sum().item()\n        z = torch.zeros(n)": Need.SIZE,
     # What could wait, or a tensor could take the place of.
     "total += loss.item()": None,
     "total = total + loss.item()": None,
@@ -92,6 +93,7 @@ USES = {
     "z = weights[x[0].item()]": None,
     "z = x[y[0].item()]": None,
     "z = torch.full((3,), loss.item())": None,
+    "last = loss.item()\n    z = torch.zeros(last)": None,
     "if loss.item() > 1e4:\n            raise ValueError": None,
     "if loss.item() > 0:\n            loss = loss * 2": None,
 }

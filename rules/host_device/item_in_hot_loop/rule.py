@@ -10,6 +10,7 @@ from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
     below_saving,
+    not_a_list_yet,
     reads_items,
     stake,
     waits_anyway,
@@ -152,7 +153,13 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
     need = None if wanted or fix is not None else needed_on_host(module, call)
-    slight = need is not None or shown_at_once(module, call) or waits_anyway(module, call, hot)
+    slight = (
+        need is not None
+        or below_saving(module, call)
+        or not_a_list_yet(module, call)
+        or shown_at_once(module, call)
+        or waits_anyway(module, call, hot)
+    )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     remedy = as_spelt(module, call, advice)
     impact = stake(module, call, slight=slight)
