@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.rules.host_device.purpose import writes_results
+from torchlint.rules.host_device.purpose import stake, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.needs import needed_on_host
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
@@ -92,8 +93,14 @@ def printed_tensor_in_hot_loop(
         return
     if graph_break(module, node):
         return
+    named = needed_on_host(module, node) is not None
     message = f"{_writing(module, node, tensor)} {when(module, hot)}"
-    yield Finding(node, message, related=trail(hot), remedy=_remedy(module, tensor, hot))
+    remedy = _BY_NUMBER if named else _remedy(module, tensor, hot)
+    impact = stake(module, node, slight=named)
+    yield Finding(node, message, related=trail(hot), remedy=remedy, impact=impact)
+
+
+_BY_NUMBER = "Name it by a number that the host has already, such as the step or the index of the sample"
 
 
 def _writing(

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.needs import Need, needed_on_host
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.serving import serves
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, writes_out
 from torchlint.semantics.values import Kind
 
@@ -26,6 +31,36 @@ if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
+
+
+def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
+    """The most that is at stake in a wait: low for a ``slight`` one, which its author could hardly spare.
+
+    In serving code each wait counts, since it holds up the next token.
+    """
+    if not slight or frequency(module, node) is Frequency.TOKEN:
+        return Impact.HIGH
+    function = module.function(node)
+    return Impact.HIGH if function is not None and serves(module, function) else Impact.LOW
+
+
+def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop."""
+    if not isinstance(hot.loop, (cst.For, cst.While)):
+        return False
+    return any(other is not node for other in _deciding(module, hot.loop))
+
+
+@remembered
+def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.Call]:
+    """The reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
+    return [
+        call
+        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
+        if conversion(module, call) is not None or host_copy(module, call) is not None
+        if not places.throttled(module, call)
+        if needed_on_host(module, call) is Need.DECISION
+    ]
 
 
 # --- to save memory ---------------------------------------------------------------------------------
@@ -149,8 +184,36 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
-    words = (last_name(branch.test) for branch in module.flow.branches(node) if branch.holds)
-    return any(word is not None and begins(word, *_SAVING) for word in words)
+    tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
+    return any(_asks_for_saving(module, test) for test in tests)
+
+
+def _asks_for_saving(module: Module, test: cst.BaseExpression) -> bool:
+    """``save_images``, ``training and capture_video``, ``test and results_save_path``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _asks_for_saving(module, test.left) or _asks_for_saving(module, test.right)
+    word = last_name(test)
+    if word is None:
+        return False
+    return begins(word, *_SAVING) or (has(word, *_SAVING) and word.endswith(("path", "dir", "file")))
+
+
+def not_a_list_yet(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` runs only for an argument that is not a list or tuple, as it usually is."""
+    return any(
+        _is_check_for_list(module, branch.test, holds=branch.holds) for branch in module.flow.branches(node)
+    )
+
+
+def _is_check_for_list(module: Module, test: cst.BaseExpression, *, holds: bool) -> bool:
+    """Whether a condition that holds or not says that something is no list or tuple."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    if holds:
+        return False
+    if not isinstance(test, cst.Call) or module.qualified(test.func) != "builtins.isinstance":
+        return False
+    return len(test.args) == 2 and not module.tree.names_in(test.args[1].value).isdisjoint({"list", "tuple"})
 
 
 # --- to compute on the host -------------------------------------------------------------------------

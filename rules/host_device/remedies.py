@@ -92,6 +92,10 @@ LENGTHS_FOR_PACKING = "Keep a copy of the lengths in host memory, and pass it to
 """What to do with a copy of lengths that ``packs_sequences`` gets."""
 
 
+WITH_OTHERS = "Read it together with other values, in a single copy"
+"""What to do with a value that the host needs at once."""
+
+
 def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
     """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
     spelling = module.names.spelling("torch.where", at)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_ALGORITHMS, HOST_PACKAGES, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
@@ -101,6 +102,17 @@ def _reads_of(
         for read in (found if loop is None else module.tree.within(loop, found))
         if _may_follow(module, target, read)
     )
+
+
+def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
+    """Where the variable ``target``, just assigned, is read in the same iteration of the hot loop around."""
+    binding = module.binding_of(target)
+    if binding is None:
+        return ()
+    loops = module.flow.loops(target)
+    loop = next((loop for loop in loops if places.heat(module, loop) is places.Heat.HOT), None)
+    reads = module.uses(binding) if loop is None else module.tree.within(loop, module.uses(binding))
+    return tuple(Standing(read) for read in reads if _may_follow(module, target, read))
 
 
 def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:

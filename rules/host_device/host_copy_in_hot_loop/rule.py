@@ -16,9 +16,12 @@ from torchlint.rules.host_device.purpose import (
     offloads,
     reads_items,
     scored_elsewhere,
+    stake,
+    waits_anyway,
     writes_results,
 )
 from torchlint.semantics.module import Module
+from torchlint.semantics.needs import needed_on_host, shown_at_once
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
@@ -42,6 +45,7 @@ from torchlint.semantics.usage import (
 
 from ..remedies import (
     LENGTHS_FOR_PACKING,
+    WITH_OTHERS,
     as_spelt,
     called,
     in_forward,
@@ -150,6 +154,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
+    slight = waits_anyway(module, call, hot) or shown_at_once(module, call)
+    if not purpose and fix is None and needed_on_host(module, call) is not None:
+        slight, remedy = True, WITH_OTHERS
     yield Finding(
         call,
         message,
@@ -157,6 +164,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
+        impact=stake(module, call, slight=slight),
     )
 
 

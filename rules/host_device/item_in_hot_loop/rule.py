@@ -8,9 +8,17 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.rules.host_device.purpose import below_saving, reads_items, writes_results
+from torchlint.rules.host_device.purpose import (
+    below_saving,
+    not_a_list_yet,
+    reads_items,
+    stake,
+    waits_anyway,
+    writes_results,
+)
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.needs import Need, needed_on_host, shown_at_once
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -20,8 +28,10 @@ from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, c
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
+from ..branch_on_tensor.numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
+    WITH_OTHERS,
     as_spelt,
     called,
     counter_of,
@@ -33,6 +43,7 @@ from ..remedies import (
     runs_as_function,
     shown,
     steps_to_host,
+    tight,
     without_graph,
 )
 from .accumulation import holds_arrays, keep_on_device
@@ -143,8 +154,18 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         wanted = wanted or handed_to(module, call, writes_out)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
-    remedy = as_spelt(module, call, _remedy(module, call, tensor, hot, wanted))
-    yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy)
+    need = None if wanted or fix is not None else needed_on_host(module, call)
+    slight = (
+        need is not None
+        or below_saving(module, call)
+        or not_a_list_yet(module, call)
+        or shown_at_once(module, call)
+        or waits_anyway(module, call, hot)
+    )
+    advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
+    remedy = as_spelt(module, call, advice)
+    impact = stake(module, call, slight=slight)
+    yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
 
 
 _FOR_ENVIRONMENTS = "Step several environments together, and copy their actions at once: `.cpu().numpy()`"
@@ -192,6 +213,30 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and read the total after the loop"
     return f"Store {kept} instead, and read all values after the loop"
+
+
+def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
+    """What spares waits where the number is needed on the host at once."""
+    items = gone_through(module, tensor)
+    if items is not None:
+        return f"Read all elements at once before the loop: `{tight(module, items)}.tolist()`"
+    if (
+        isinstance(tensor, cst.Attribute)
+        and isinstance(tensor.value, cst.Name)
+        and tensor.value.value == "self"
+    ):
+        return f"Keep `{inline(module, tensor)}` as a Python number as well, so that it need not be read"
+    if need is Need.SIZE and _counts_mask(tensor):
+        return "Take the count from the shape of what the mask selects, such as `x[mask].shape[0]`"
+    if need is Need.SIZE:
+        return "Pass the size along with the batch, computed where the batch is made, on the host"
+    if need is Need.DECISION:
+        return "Check every few iterations, or read it together with other values, in a single copy"
+    return WITH_OTHERS
+
+
+def _counts_mask(tensor: cst.BaseExpression) -> bool:
+    return last_name(tensor.func) == "sum" if isinstance(tensor, cst.Call) else False
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:

@@ -1,0 +1,84 @@
+"""Which waits are worth less than others: those of values that the host needs, shows or decides by anyway."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import libcst as cst
+import pytest
+
+from torchlint.diagnostics import Impact
+from torchlint.rules.host_device.item_in_hot_loop.rule import item_in_hot_loop
+from torchlint.semantics import model
+from torchlint.semantics.module import Settings
+from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
+
+LOOP = """
+import torch
+
+model = torch.nn.Linear(8, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train(loader, patience, bar):
+    total, losses = 0.0, []
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        {}
+"""
+
+GENERATION = """
+import torch
+
+
+class Decoder(torch.nn.Module):
+    ...
+
+
+def generate(model: Decoder, tokens):
+    model.cuda()
+    tokens = tokens.cuda()
+    for _ in range(100):
+        tokens = model(tokens).argmax(-1)
+        if tokens[0].item() == 0:
+            break
+    return tokens
+"""
+
+WAITS = {
+    "z = torch.zeros(loss.item())": Impact.LOW,
+    "if loss.item() < 1e-5:\n            break": Impact.LOW,
+    "losses.append(loss.item())\n        if x.cuda().sum().item() < 0:\n            break": Impact.LOW,
+    "losses.append(loss.item())\n        bar.set_postfix(loss=losses[-1])": Impact.LOW,
+    "if patience and losses_save_path:\n            losses.append(loss.item())": Impact.LOW,
+    "if not isinstance(loss, (list, tuple)):\n            loss = loss.tolist()": Impact.LOW,
+    "losses.append(loss.item())": Impact.HIGH,
+    "total += loss.item()": Impact.HIGH,
+    "if isinstance(loss, torch.Tensor):\n            losses.append(loss.item())": Impact.HIGH,
+    "print(loss.item())": Impact.HIGH,
+}
+
+
+@pytest.mark.parametrize("line", WAITS)
+def test_stake(line: str) -> None:
+    assert _stakes(LOOP.format(line))[0] is WAITS[line]
+
+
+def test_waits_for_tokens_count() -> None:
+    """Those who write decoding loops do remove such waits."""
+    assert _stakes(GENERATION) == [Impact.HIGH]
+
+
+def _stakes(program: str) -> list[Impact]:
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
+    module = model.build(SyntaxTree(program), cast(Settings, settings))
+    return [
+        finding.impact
+        for call in module.tree.nodes(cst.Call)
+        if module.source(call).endswith((".item()", ".tolist()"))
+        for finding in item_in_hot_loop.check(call, module)
+    ]

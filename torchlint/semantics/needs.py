@@ -1,0 +1,253 @@
+"""Whether the host needs a value from the device right away, or only keeps it to look at it later.
+
+A size, the bound of a slice, a key, the condition of a loop, the path of a file: a tensor cannot stand there,
+and nothing is gained by keeping it for later. Running totals, lists, logs and charts can wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from torchlint.semantics import places
+from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.usage import feeds_host_engine, reads_in_iteration
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+class Need(IdentityEnum):
+    """What the host needs a value for; the first that holds is what is said of it."""
+
+    SIZE = "the size of a tensor, a bound of a slice, how often a loop runs"
+    DECISION = "whether a loop or function goes on"
+    VALUE = "a key or index, or what only the host computes with"
+
+
+# What takes numbers as sizes or bounds, by its last name, and the keywords of others that do.
+_SIZED: Final = frozenset(
+    {"arange", "as_strided", "empty", "expand", "eye", "full", "linspace", "logspace", "narrow", "new_empty"}
+    | {"new_full", "new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint", "randn", "randperm"}
+    | {"range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "view", "zeros"}
+)
+_SIZES: Final = frozenset(
+    {"dim_size", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
+    | {"split_size_or_sections", "total_length"}
+)
+_FILLING: Final = frozenset({"fill_value", "value"})
+_SAME_NUMBER: Final = frozenset(
+    f"builtins.{name}"
+    for name in (
+        *("abs", "bool", "enumerate", "float", "int", "list", "max", "min", "reversed", "round", "set"),
+        *("sorted", "sum", "tuple", "zip"),
+    )
+)
+_SAME_METHODS: Final = frozenset(
+    {"all", "any", "astype", "copy", "detach", "float", "int", "item", "items", "max", "mean", "min", "numpy"}
+    | {"sum", "tolist", "values"}
+)
+_MODULES_OF_HOST: Final = frozenset({"bisect", "datetime", "fractions", "heapq", "os", "random", "time"})
+_FILES: Final = frozenset({"builtins.open", "torch.load", "pathlib.Path", "numpy.load"})
+_DECIDING: Final = (cst.Break, cst.Return, cst.Continue)
+_CONTAINERS: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT)
+
+
+def needed_on_host(module: Module, node: cst.BaseExpression) -> Need | None:
+    """What the host needs ``node``, a number, list or array read from the device, for in the same iteration.
+
+    None where all uses that are seen could wait until the loop is over, or take a tensor as well.
+    """
+    found = verdicts(module, node, _need)
+    return next((need for need in Need if need in found), None)
+
+
+def _need(module: Module, use: Use) -> Verdict[Need]:
+    """What a use needs a number or an array for, or where it goes on in the same iteration."""
+    match use.kind:
+        case UseKind.ARGUMENT:
+            return _of_argument(module, use)
+        case UseKind.INDEX:
+            return _of_index(module, use)
+        case UseKind.OTHER if isinstance(use.part, (cst.DictElement, cst.DictComp)):
+            return Need.VALUE
+        case UseKind.TESTED:
+            return _of_test(module, use)
+        case UseKind.ASSIGNED:
+            return reads_in_iteration(module, use.by)
+        case UseKind.OPERAND | UseKind.COMPARED | UseKind.CHOICE:
+            # What becomes a tensor again could have been one all along.
+            return () if module.value(_whole(use)).kind is Kind.TENSOR else Standing(_whole(use))
+        case UseKind.RETURNED:
+            return _of_return(module, use)
+        case UseKind.STORED:
+            return _read_behind(module, use.by)
+        case UseKind.FORMATTED | UseKind.UNPACKED | UseKind.ITEM | UseKind.ITERATED | UseKind.ELEMENT:
+            return ONWARD
+        case UseKind.METHOD if use.name in _SAME_METHODS:
+            return Standing(use.call)
+    return ()
+
+
+def _whole(use: Use) -> cst.BaseExpression:
+    assert isinstance(use.by, cst.BaseExpression)
+    return use.by
+
+
+def _of_argument(module: Module, use: Use) -> Verdict[Need]:
+    call, name = use.call, module.qualified(use.call.func)
+    if name in _SAME_NUMBER or (name or "").startswith("math."):
+        return Standing(call) if name not in ("builtins.enumerate", "builtins.zip") else ONWARD
+    keyword = use.argument.keyword.value if use.argument.keyword is not None else None
+    if keyword in _SIZES:
+        return Need.SIZE
+    if isinstance(module.callee(call), cst.FunctionDef):
+        return ONWARD
+    if last_name(call.func) in _SIZED and keyword not in _FILLING and _is_size(module, use):
+        return Need.SIZE
+    if last_name(call.func) in ("append", "insert") and isinstance(call.func, cst.Attribute):
+        return _read_back(module, call.func.value)
+    if (last_name(call.func) or "").startswith("load") or _is_list_for_others(module, use):
+        return Need.VALUE
+    package = (name or "").partition(".")[0]
+    if package in _MODULES_OF_HOST or name in _FILES or feeds_host_engine(module, call):
+        return Need.VALUE
+    return ()
+
+
+def _is_size(module: Module, use: Use) -> bool:
+    """Whether an argument of what takes sizes is one: not the tensor that is padded, nor what fills it."""
+    if last_name(use.call.func) in ("full", "new_full") and use.argument is not use.call.args[0]:
+        return False
+    return module.value(use.node).kind not in (Kind.TENSOR, Kind.NDARRAY)
+
+
+def _is_list_for_others(module: Module, use: Use) -> bool:
+    """Whether a list made by ``tolist`` is given to what the file does not show, which expects no tensor."""
+    if not isinstance(use.node, cst.BaseExpression) or module.value(use.node).kind is not Kind.LIST:
+        return False
+    name = module.qualified(use.call.func)
+    if name is None:
+        return module.value(use.call.func).kind is Kind.MODULE
+    return name.partition(".")[0] not in ("torch", "numpy", "builtins", "json", "logging")
+
+
+def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:
+    """The items of a list that are read in the iteration that appends to it."""
+    if not isinstance(owner, cst.Name):
+        return ()
+    loop = next(iter(module.flow.loops(owner)), None)
+    bindings = module.names.bindings_at(owner.value, owner)
+    reads = [read for binding in bindings for read in module.uses(binding)]
+    items = (module.tree.parent(read) for read in reads if loop is None or module.tree.contains(loop, read))
+    return tuple(Standing(item) for item in items if isinstance(item, cst.Subscript))
+
+
+def _of_index(module: Module, use: Use) -> Verdict[Need]:
+    if isinstance(use.part, cst.Slice):
+        return Need.SIZE
+    owner = use.by.value if isinstance(use.by, cst.Subscript) else None
+    return Need.VALUE if owner is not None and module.value(owner).kind in _CONTAINERS else ()
+
+
+def _read_behind(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
+    """Where a function reads the attribute or item that it has stored to before."""
+    function = module.function(target)
+    code, order = module.source(target), module.tree.order
+    if function is None or not isinstance(target, (cst.Attribute, cst.Subscript)):
+        return ()
+    return tuple(
+        Standing(read)
+        for read in module.tree.within(function, module.tree.nodes(type(target)))
+        if order[read] > order[target] and module.source(read) == code and not is_target(module, read)
+    )
+
+
+def _of_test(module: Module, use: Use) -> Verdict[Need]:
+    """A condition decides at once if a loop, a step or a function ends by it.
+
+    Other branches may do what can wait, and so can the check that raises.
+    """
+    match use.by:
+        case cst.While():
+            return Need.DECISION
+        case cst.If(body=body) if any(isinstance(part, _DECIDING) for part in module.tree.descendants(body)):
+            return Need.DECISION
+        case cst.UnaryOperation():
+            return Standing(use.by)
+    return ()
+
+
+def _of_return(module: Module, use: Use) -> Verdict[Need]:
+    """What the annotation promises to be a whole number or an answer is no loss that could be kept."""
+    function = module.function(use.node)
+    if not isinstance(function, cst.FunctionDef):
+        return ()
+    if module.value(use.node).kind is Kind.BOOL:
+        return (Need.DECISION, ONWARD)
+    if function.returns is not None and phase(module, use.node) is not Phase.EVALUATION:
+        named = module.tree.names_in(function.returns.annotation)
+        promised = "bool" in named or ("int" in named and "float" not in named)
+        if promised and not _unread(module, function, use):
+            return (Need.VALUE, ONWARD)
+    return ONWARD
+
+
+def _unread(module: Module, function: cst.FunctionDef, use: Use) -> bool:
+    """Whether all calls of a function drop the part of the result that a value is."""
+    calls = module.callers(function)
+    return bool(calls) and not any(any(sinks(module, Standing(c, use.path), _any_use)) for c in calls)
+
+
+def _any_use(module: Module, use: Use) -> Verdict[bool]:
+    return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED, UseKind.ITEM) else True
+
+
+def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a total, list or meter that ``node`` goes into is written out in the same iteration of a loop.
+
+    Then the device would be waited for there.
+    """
+    loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
+    if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
+        return False
+    code = module.source(holder)
+    return any(
+        not places.throttled_in(module, place, loop)
+        for read in module.tree.within(loop, module.tree.nodes(type(holder)))
+        if module.source(read) == code and module.tree.order[read] > module.tree.order[holder]
+        for place in sinks(module, read, _shown)
+        if module.tree.contains(loop, place)
+    )
+
+
+def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What the statement of a value adds it to: ``total += x``, ``losses.append(x)``, ``meter.update(x)``."""
+    match module.flow.statement(node):
+        case cst.AugAssign(target=target):
+            return target
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
+            return owner if name in ("add", "append", "update") else None
+    return None
+
+
+def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
+    """Where a value becomes text, or is given to a progress bar, log or chart."""
+    match use.kind:
+        case UseKind.FORMATTED:
+            return use.by
+        case UseKind.ARGUMENT:
+            if use.node in written_arguments(module, use.call):
+                return use.call
+            return () if isinstance(module.callee(use.call), cst.FunctionDef) else Standing(use.call)
+        case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM | UseKind.OPERAND | UseKind.ELEMENT:
+            return Standing(_whole(use))
+        case UseKind.ASSIGNED:
+            return reads_in_iteration(module, use.by)
+    return ()
