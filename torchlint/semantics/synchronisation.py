@@ -137,7 +137,7 @@ _GENERATOR = (Role.MODEL, Role.LANGUAGE_MODEL)
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` belongs to an optimizer that evaluates its closure again and again, as a line search does.
+    """Whether ``node`` belongs to an optimizer that evaluates its closure repeatedly, as a line search does.
 
     It does so in a loop, or in a function that it defines to be called by the search. Such an algorithm goes
     by the numbers that it gets.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -21,14 +22,14 @@ from torchlint.semantics.values import Kind
 from ..remedies import (
     as_spelt,
     counter_of,
-    decides,
     inline,
     now_and_then,
-    runs_as_function,
     tight,
 )
+from ..stakes import slight
 from .checks import Check, check_of
 from .numbers import gone_through, takes_number
+from .outcomes import Outcome, outcome
 
 
 @rule(
@@ -117,43 +118,58 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
         if hot is not None:
-            instead = "decide on the device (`torch.where`) or check later"
+            what = outcome(module, tensor)
+            instead = "" if what in _ACTED_UPON else "; decide on the device (`torch.where`) or check later"
             if gone_through(module, tensor) is not None:
-                instead = "copy all of it once, before the loop"
+                instead = "; copy all of it once, before the loop"
             often = when(module, hot)
-            message = f"Python needs this tensor to decide, and the host waits for it {often}; {instead}"
+            message = f"Python needs this tensor to decide, and the host waits for it {often}{instead}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            yield Finding(tensor, message, related=trail(hot), remedy=remedy)
+            impact = _impact(module, tensor, what)
+            yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
+
+
+_ACTED_UPON = (Outcome.ACTION, Outcome.CHECK)
+
+
+def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None) -> Impact:
+    """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
+    spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
+    return Impact.HIGH if spared else slight(module, tensor)
 
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
     """What to write in place of a decision, by its form and by what makes the place hot."""
-    counted = not runs_as_function(hot) and not hot.path
     items = gone_through(module, tensor)
     if items is not None:
         return f"Copy it to the host once, before the loop, and go by that: `{tight(module, items)}.tolist()`"
-    if isinstance(node, cst.Assert):
-        if counted:
+    return _of_decision(module, tensor, hot) or _joined(module, node)
+
+
+def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
+    """What to do with a decision, by what depends on it; None where nothing is decided."""
+    counted = next(iter(module.flow.loops(tensor)), None) is hot.loop
+    decision = module.flow.condition(tensor)
+    match outcome(module, tensor):
+        case Outcome.CHECK if counted:
             return f"Check it every 100 steps, {now_and_then(module, hot)}"
-        return "Remove the `assert` and check the batch where it is made, on the host"
-    if isinstance(node, cst.While):
-        return "Run a fixed number of rounds and choose on the device, with `torch.where(…)`"
-    if isinstance(node, cst.If) and not counted and _only_raises(node):
-        return "Remove the `raise` and check the batch where it is made, on the host"
-    if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
-        return "Choose on the device, with `torch.where(…)`"
-    if decides(module, tensor):
-        often = f"{counter_of(module, hot)} % 100 == 0 and …"
-        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
-    return _joined(module, node)
-
-
-def _only_raises(branch: cst.If) -> bool:
-    statements = branch.body.body
-    return all(
-        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
-        for line in statements
-    )
+        case Outcome.CHECK:
+            return "Take the check out of the hot path, or check on the device with `torch._assert_async(…)`"
+        case Outcome.GUARD:
+            return (
+                "Keep both values finite, as by `.clamp(…)`, and choose on the device, with `torch.where(…)`"
+            )
+        case Outcome.CHOICE:
+            return "Choose on the device, with `torch.where(…)`"
+        case Outcome.ACTION if isinstance(decision, cst.While):
+            return "Run a fixed number of iterations, or test the condition only in some of them"
+        case Outcome.ACTION if isinstance(decision, cst.CompIf):
+            return "Test all of them at once on the device, and copy the answers to the host before the loop"
+        case Outcome.ACTION if counted:
+            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
+        case Outcome.ACTION:
+            return "Decide by what is in host memory, or take the decision out of the hot path"
+    return None
 
 
 def _joined(module: Module, node: cst.CSTNode) -> str:
@@ -189,7 +205,9 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
+        impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None)
+        message = _of_call(module, call, name, often)
+        yield Finding(call, message, related=related, remedy=remedy, impact=impact)
         return
     # Who acts in an environment waits for the action anyway.
     acting = handed_to(module, call, steps_environment)
@@ -244,10 +262,9 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
             given = [call.func.value, *given]
         if function in _OF_PAIRS and len(given) > 1:
             code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
-            if not decides(module, call) or runs_as_function(hot):
-                return f"Leave the answer on the device: `{code}`"
-            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
-        return f"Check it every 100 steps, {now_and_then(module, hot)}"
+        else:
+            code = f"{tight(module, given[0])} != 0"
+        return _of_decision(module, call, hot) or f"Leave the answer on the device: `{code}`"
     if name == "builtins.sum":
         return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:
