@@ -16,7 +16,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
 from .factories import factory
-from .sending import goes_on, place_of_sending, sent_from_host
+from .sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from .sizes import exceeds_staging
 
 
@@ -72,7 +72,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
     The fix pins the memory, with `pin_memory=True` where the tensor is made, else with `.pin_memory()`.
     It is unsafe, since pinning raises where there is no accelerator, and since a small tensor gains
-    nothing by it. No fix is offered for slices with gaps.
+    nothing by it. No fix is offered for slices with gaps, and for what could be computed on the device.
 
     ## References
 
@@ -98,6 +98,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "the host waits for this `non_blocking` copy, since it is large and from pageable memory"
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps else _pinned(module, source)
+    if computed_from_kernels(module, source):
+        yield Finding(call, message, related=trail(hot), remedy=COMPUTED)
+        return
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 

@@ -63,7 +63,8 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
         x = x.clamp(0, 1)
     ```
 
-    A tensor that belongs to a module moves with it as a buffer: `self.register_buffer("mean", mean)`.
+    A tensor that belongs to a module moves with it as a buffer: `self.register_buffer("mean", mean,
+    persistent=False)`. Without `persistent=False` it is part of the state dict, which older checkpoints lack.
 
     A copy to the host that comes back is reported here, and not as a host copy (TL203) as well. What is made
     anew at each step is left alone, but for what a kernel can make (TL201), and so are copies made to save
@@ -116,7 +117,7 @@ def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     if isinstance(moved, cst.Attribute) and repeated.whole_module:
         return f"Remove `{inline(module, call)}`: a submodule moves along with the module that it is part of"
     if isinstance(moved, cst.Attribute):
-        buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
+        buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …, persistent=False)'
         return f"Make it a buffer, `{buffer}`, which moves along with the module, and leave the move out here"
     if repeated.whole_module:
         return f"Move it before the loop: `{inline(module, call)}`"

@@ -141,6 +141,10 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
     return None
 
 
+COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
+"""What to do with a tensor that is ``computed_from_kernels``."""
+
+
 def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
     """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
     match node:

@@ -14,10 +14,11 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
 from ..remedies import as_spelt, in_forward, inline
-from ..sending import computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from ..scalar_sent_every_step.scalars import sent_scalar
+from ..sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, listed_indices, sent_before, stored_tensor
+from .indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 
 
 @rule(
@@ -105,18 +106,19 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
+    if isinstance(source, cst.Call) and sent_scalar(module, source) is not None:
+        return  # a single number is another matter (TL210)
     hot = place_of_sending(module, node) if source is not None else None
     if source is not None and hot is not None:
         memory = module.value(source).memory
         pinned = ", although it is from pinned memory" if memory is Memory.PINNED else ""
         message = f"the host waits {often(hot)} for this copy to the device{pinned}"
         if computed_from_kernels(module, source):
-            yield Finding(node, message, related=trail(hot), remedy=_COMPUTED)
+            yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
         yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
 
 
-_COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if it is large, or keep it on the device"
 
 
@@ -126,6 +128,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     if stored is not None and hot is not None:
         message = f"the host waits {often(hot)} for this copy to the device"
         remedy = f"Copy ahead: `{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)`"
+        if is_constant(module, stored):
+            remedy = "Compute the constant with `math`, and assign the number itself"
         yield Finding(stored, message, related=trail(hot), remedy=remedy)
         return
     index = listed_indices(module, node)
@@ -138,12 +142,20 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     if index is None or hot is None or stored_number(module, node) is not None:
         return
     message = f"{what} is copied to the device, and the host waits {often(hot)}"
-    remedy = _made_once(module, index, hot) if listed else "Make the index on the device, with `device=…`"
+    remedy = _made_once(module, index, hot) if listed else _made_there(module, index)
     yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy))
+
+
+def _made_there(module: Module, index: cst.BaseExpression) -> str:
+    """What to do with an index in host memory; the host waits for what a mask on the device selects, too."""
+    if is_mask(module, index):
+        return "Keep the indices that it selects in a buffer: `self.register_buffer(…, persistent=False)`"
+    return "Make the index on the device, with `device=…`"
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     code = inline(module, indices)
     if in_forward(hot) and not hot.path:
-        return f"Make it a buffer of the module: `self.register_buffer(…, torch.tensor({code}))`"
+        made = f"torch.tensor({code}), persistent=False"
+        return f"Make it a buffer of the module: `self.register_buffer(…, {made})`"
     return f"Make it once, before the loop: `torch.tensor({code}, device=…)`"
