@@ -86,6 +86,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Of several waits one behind the other, with no model to run in between, only the first is reported: once
     the host has waited, the device has nothing left to do. Where the next statement reads a number or copies
     to the host, that is the wait that counts (see TL202, TL203, TL205).
+    Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
+    what is selected, or a quotient that is only finite there; in servers and decoding loops they count as
+    any other.
     Where a loop writes each result to a file, a slice is a note. In compiled code TL513 speaks instead.
 
     ## References

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import ELEMENTWISE
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
 from torchlint.semantics.spellings import last_name
@@ -58,7 +59,8 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
         case UseKind.INDEX if isinstance(use.by, cst.Subscript):
             return Fate.WRITTEN_BACK if is_target(module, use.by) else Standing(use.by)
         case UseKind.STORED if isinstance(use.by, cst.Subscript):
-            selects = any(isinstance(each.slice, cst.Index) for each in use.by.slice)
+            indices = [each.slice.value for each in use.by.slice if isinstance(each.slice, cst.Index)]
+            selects = any(on_device(module, index) for index in indices)
             return Fate.WRITTEN_BACK if selects else Fate.KEPT
         case UseKind.METHOD:
             return _called(use.call, use.name)

@@ -73,20 +73,21 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     ```python
     loss = criterion(model(x), y)
-    if torch.isnan(loss):
-        continue
+    if not torch.isfinite(loss):
+        raise RuntimeError("the loss is not finite")
+    if x.max() > limit:
+        x = x.clamp(max=limit)
     ```
 
     ## Use instead
 
-    Choose on the device:
+    Choose on the device, where a decision only chooses between values:
 
     ```python
-    loss = torch.nan_to_num(criterion(model(x), y))
     x = torch.where(x > limit, limit, x)
     ```
 
-    or look later:
+    Check later, or on the device (`torch._assert_async`):
 
     ```python
     bad |= ~torch.isfinite(loss)
@@ -99,6 +100,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
     `torch.linalg.inv_ex` and its like return the outcome instead of looking at it, which is a note. So is the
     check of a distribution where the sample is an action that an environment waits for.
+
+    Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
+    loop or the function, runs a model or keeps a division by zero from the gradients, which `torch.where`
+    would not. In servers and decoding loops these count as much as any other.
 
     ## Fix safety
 

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 
 
-def f(x, y, found):
+def f(x: torch.Tensor, y: torch.Tensor, found):
     x, y = x.cuda(), y.cuda()
     mask = x > 0
     {body}
@@ -47,6 +47,7 @@ def f(x, y, found):
         ("n = x[mask].mean()", SELECTION, {Fate.KEPT}),
         ("return x[mask]", SELECTION, {Fate.KEPT}),
         ("found.append(x[mask])", SELECTION, {Fate.KEPT}),
+        ("found['edges'] = x[mask]", SELECTION, {Fate.KEPT}),
         ("n = F.mse_loss(x[mask], y[mask])", SELECTION, {Fate.KEPT}),
         ("n = x[mask].mean() + x[mask].sum()", SELECTION, {Fate.KEPT}),
         ("p = mask.nonzero(); y[p] = 1", POSITIONS, {Fate.WRITTEN_BACK}),
