@@ -128,13 +128,18 @@ def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, .
     if any(_is_infinite(module, part) for part in parts):
         return True
     asked = {module.source(part) for part in parts if isinstance(part, cst.BaseExpression)}
-    return any(
-        isinstance(part, cst.BinaryOperation)
-        and isinstance(part.operator, cst.Divide)
-        and module.source(part.right) in asked
-        for arm in arms
-        for part in (arm, *module.tree.descendants(arm))
-    )
+    divisors = (_divisor(part) for arm in arms for part in (arm, *module.tree.descendants(arm)))
+    return any(divisor is not None and module.source(divisor) in asked for divisor in divisors)
+
+
+def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``n`` in ``x / n`` and ``x /= n``."""
+    match node:
+        case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
+            return divisor
+        case cst.AugAssign(operator=cst.DivideAssign(), value=divisor):
+            return divisor
+    return None
 
 
 def _is_infinite(module: Module, node: cst.CSTNode) -> bool:

@@ -73,6 +73,7 @@ def build(body: str) -> Module:
         ("assert n > 3", Outcome.CHECK),
         ("if n > 0:\n    x = x / n", Outcome.GUARD),
         ("x = x / n if n else x", Outcome.GUARD),
+        ("if n > 0:\n    x /= n", Outcome.GUARD),
         ("x = x / (n + 1) if n > 0 else x", Outcome.CHOICE),
         ("if n == float('Inf'):\n    x = x / 2", Outcome.GUARD),
         ("if torch.isnan(n):\n    x = x / 2", Outcome.GUARD),
