@@ -11,11 +11,18 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
 from ..remedies import as_spelt, in_forward, inline
-from ..scalar_sent_every_step.scalars import sent_scalar
-from ..sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from ..sending import (
+    COMPUTED,
+    computed_from_kernels,
+    goes_on,
+    place_of_sending,
+    sent_from_host,
+    single_number,
+)
 from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
 from .indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
@@ -106,7 +113,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
-    if isinstance(source, cst.Call) and sent_scalar(module, source) is not None:
+    makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
+    if isinstance(source, cst.Call) and makes and single_number(module, source.args[0].value) is not None:
         return  # a single number is another matter (TL210)
     hot = place_of_sending(module, node) if source is not None else None
     if source is not None and hot is not None:
