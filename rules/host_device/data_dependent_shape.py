@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import replace, unsafe
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
@@ -27,7 +27,9 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Device, Kind
 
-from .remedies import as_spelt, inline
+from .remedies import as_spelt, inline, tight
+from .selections import IGNORING, Fate, fates, guards
+from .stakes import slight
 
 
 @rule(
@@ -90,6 +92,10 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     aligned with the first dimensions in an assignment and with the last in `masked_fill_`. There is no fix
     for other operations.
 
+    Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
+    what is selected, or a quotient that is only finite there. In servers and decoding loops they count as
+    any other.
+
     ## References
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -107,8 +113,12 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = (
             f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
         )
-        remedy = as_spelt(module, node, _sized_beforehand(node))
-        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
+        remedy, impact = as_spelt(module, node, _sized_beforehand(node)), Impact.HIGH
+        if last_name(node.func) in _SELECTING:
+            found = fates(module, node)
+            remedy = _of_fates(found, _condition(module, node), module) or remedy
+            impact = _impact(module, node, found)
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
@@ -122,17 +132,47 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
         message = "boolean indexing synchronizes with the device to determine its output size"
-        remedy = as_spelt(module, node, _unselected(module, node))
-        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
+        found = fates(module, node)
+        remedy = as_spelt(module, node, _unselected(module, node, found))
+        impact = _impact(module, node, found)
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
-        yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"))
+        impact = slight(module, node) if guards(module, node, assigned) else Impact.HIGH
+        yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"), impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"
         message = f"assigning a number through a mask synchronizes with the device {often}"
         fix = _masked_fill(module, node, assigned)
         remedy = _chosen(module, node, inline(module, assigned))
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
+
+
+_SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
+
+
+def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:
+    """The most that is at stake in a selection: little where what is selected is the result."""
+    return slight(module, node) if Fate.KEPT in found else Impact.HIGH
+
+
+def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:
+    """What spares a selection that is only counted, or one that is the result; None for others."""
+    if Fate.KEPT in found:
+        return "Compute the indices once if the mask stays the same, or give excluded elements zero weight"
+    if found == {Fate.COUNTED} and mask is not None:
+        return f"Count on the device: `{tight(module, mask)}.sum()`"
+    return None
+
+
+def _condition(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The condition by which a call selects."""
+    if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
+        return (
+            call.args[0].value if last_name(call.func) == "masked_select" and call.args else call.func.value
+        )
+    position = 1 if last_name(call.func) == "masked_select" else 0
+    return call.args[position].value if len(call.args) > position else None
 
 
 _FROM_SHAPE = "Take the number from a shape, such as `x.shape[1]`, or compute it on the host"
@@ -165,14 +205,17 @@ def _looked_up(module: Module, node: cst.Subscript) -> str:
     return f"Index on the device: `{inline(module, node.value)}.index_select(…, ….view(1))`"
 
 
-def _unselected(module: Module, node: cst.Subscript) -> str:
+def _unselected(module: Module, node: cst.Subscript, found: frozenset[Fate]) -> str:
     """What does without a selection: all of the tensor, with what is not wanted told or put out."""
+    spared = _of_fates(found, mask_of(module, node), module)
+    if spared is not None:
+        return spared
     parent = module.tree.parent(node)
     if isinstance(parent, cst.AugAssign):
         sign = inline(module, parent.operator)[:-1]
         return _chosen(module, node, f"{inline(module, node.value)} {sign} {inline(module, parent.value)}")
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
-    if isinstance(call, cst.Call) and module.qualified(call.func) in _IGNORING:
+    if isinstance(call, cst.Call) and module.qualified(call.func) in IGNORING:
         return "Pass all elements, and pass the label to ignore as `ignore_index=…`"
     return "Keep the shape, and select with `torch.where(…)`"
 
@@ -183,9 +226,6 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     assert mask is not None
     chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
     return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
-
-
-_IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})
 
 
 def _assigned(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:

@@ -16,7 +16,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Memory
 
 from .factories import factory
-from .sending import goes_on, place_of_sending, sent_from_host
+from .sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from .sizes import exceeds_staging
 
 
@@ -34,7 +34,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     """## What it does
 
     Finds copies to the accelerator with `non_blocking=True`, in a hot loop or in every forward pass, from
-    tensors in pageable memory that are larger than 64 KB or of unknown size. Non-contiguous slices of a
+    tensors in pageable memory that are larger than 1 MB or of unknown size. Non-contiguous slices of a
     pinned tensor (`pinned[:, :n]`) are found as well, because they are first gathered in pageable memory.
 
     ## Why is this bad?
@@ -43,7 +43,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     buffer of the driver. The buffer is small, so a larger copy blocks the host despite `non_blocking=True`.
     Behind 6.4 ms of work, copying 16 MB blocked the host for 6.9 ms from pageable memory, for 0.04 ms from
     pinned memory, and for 0.4 ms with `.pin_memory().to(device, non_blocking=True)` (H200, torch 2.11). Up
-    to about 64 KB there is no difference.
+    to 1 MB there was no difference; CUDA itself only promises that up to 64 KB.
 
     ## Example
 
@@ -71,7 +71,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
     is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
-    nothing. There is no fix for non-contiguous slices.
+    nothing. There is no fix for non-contiguous slices, and for what can be computed on the device.
 
     ## References
 
@@ -90,11 +90,14 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     if hot is None:
         return
     if large is None:
-        message = "this `non_blocking` copy from pageable memory blocks the host if it exceeds 64 KB"
+        message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
-        message = "this `non_blocking` copy from pageable memory blocks the host because it exceeds 64 KB"
+        message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps else _pinned(module, source)
+    if computed_from_kernels(module, source):
+        yield Finding(call, message, related=trail(hot), remedy=COMPUTED)
+        return
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 

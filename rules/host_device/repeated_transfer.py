@@ -68,7 +68,8 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     ```
 
     A tensor that belongs to a module can be a buffer, which moves with the module:
-    `self.register_buffer("mean", mean)`.
+    `self.register_buffer("mean", mean, persistent=False)`. Without `persistent=False` it is part of the
+    state dict, which older checkpoints lack.
 
     ## Fix safety
 
@@ -117,7 +118,7 @@ def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     if isinstance(moved, cst.Attribute) and repeated.whole_module:
         return f"Remove `{inline(module, call)}`: moving the parent module also moves its submodules"
     if isinstance(moved, cst.Attribute):
-        buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
+        buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …, persistent=False)'
         return f"Register a buffer, `{buffer}`, which moves with the module, and remove this call"
     if repeated.whole_module:
         return f"Move the module before the loop: `{inline(module, call)}`"

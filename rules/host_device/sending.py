@@ -129,16 +129,30 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
             return False
         case cst.Subscript(value=owner):
             return onward(owner)
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            return onward(*(element.value for element in elements)) if elements else False
         case cst.Call(func=func):
             made = factory(module, node)
             if made is not None:
                 without: bool = takes_no_data(module, made)
                 return without
-            parts = [arg.value for arg in node.args if module.is_tensor(arg.value)]
+            given = (arg.value for arg in node.args)
+            parts = [value for value in given if module.is_tensor(value) or _gathers(module, value)]
             if isinstance(func, cst.Attribute) and module.is_tensor(func.value):
                 parts.append(func.value)
             return onward(*parts) if parts else False
     return None
+
+
+def _gathers(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a list of tensors, written out or made by a function of torch: a mesh grid."""
+    if isinstance(node, cst.Call):
+        return (module.qualified(node.func) or "").startswith("torch.")
+    return isinstance(node, (cst.List, cst.Tuple)) and any(module.is_tensor(e.value) for e in node.elements)
+
+
+COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
+"""What to do with a tensor that is ``computed_from_kernels``."""
 
 
 def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:

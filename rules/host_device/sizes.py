@@ -1,7 +1,7 @@
 """How large tensors in host memory are, as far as the program shows: what decides whether a copy waits.
 
-The driver stages small copies from pageable memory in a buffer of its own, without a wait. CUDA promises it up
-to 64 KB; on an H200 with CUDA 13 the host went on for 1 MB and waited for 4 MB (``benchmarks/waits.py``).
+The driver stages small copies from pageable memory in a buffer of its own, without a wait. CUDA promises it
+up to 64 KB; on an H200 with CUDA 13 the host went on for 1 MB and waited for 4 MB (``benchmarks/waits.py``).
 """
 
 from __future__ import annotations

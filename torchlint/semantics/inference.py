@@ -251,6 +251,8 @@ class Inference:
             return BOOL
         nodes = [node.left, *(c.comparator for c in node.comparisons)]
         operands = [self.value(n) for n in nodes]
+        if any(isinstance(n, cst.Name) and n.value == "None" for n in nodes):
+            return BOOL  # a tensor leaves the answer to Python, which compares identities
         if any(v.kind is Kind.TENSOR for v in operands):
             tensors = [v for v in operands if v.tensorlike]
             return Value(

@@ -96,7 +96,11 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     hot = places.hot(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
-    if _searches_lines(module, node) or _generates(module, node, hot) or _builds_module(module, node):
+    if (
+        any(_searches_lines(module, place) for place in (node, *hot.path))
+        or _generates(module, node, hot)
+        or _builds_module(module, node)
+    ):
         return None
     return None if _administers(module, (node, *hot.path)) else hot
 
@@ -133,18 +137,27 @@ _GENERATOR = (Role.MODEL, Role.LANGUAGE_MODEL)
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` belongs to an optimizer that evaluates its closure in a loop, as a line search does.
+    """Whether ``node`` belongs to an optimizer that evaluates its closure repeatedly, as a line search does.
 
-    Such an algorithm goes by the numbers that it gets.
+    It does so in a loop, or in a function that it defines to be called by the search. Such an algorithm goes
+    by the numbers that it gets.
     """
     function = module.function(node)
     owner = module.classes.owner(function) if function is not None else None
     if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
         return False
     return any(
-        isinstance(call, cst.Call) and last_name(call.func) == "closure" and module.flow.loops(call)
+        isinstance(call, cst.Call)
+        and last_name(call.func) == "closure"
+        and (module.flow.loops(call) or _is_defined_inside(module, call))
         for call in module.tree.descendants(owner)
     )
+
+
+def _is_defined_inside(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the function around ``node`` is defined in another function."""
+    function = module.function(node)
+    return function is not None and module.function(function) is not None
 
 
 def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -22,14 +23,14 @@ from ..remedies import (
     as_spelt,
     callee,
     counter_of,
-    decides,
     inline,
     now_and_then,
-    runs_as_function,
     tight,
 )
+from ..stakes import slight
 from .checks import check_of
 from .numbers import gone_through, takes_number
+from .outcomes import Outcome, outcome
 
 
 @rule(
@@ -79,20 +80,21 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     ```python
     loss = criterion(model(x), y)
-    if torch.isnan(loss):
-        continue
+    if not torch.isfinite(loss):
+        raise RuntimeError("the loss is not finite")
+    if x.max() > limit:
+        x = x.clamp(max=limit)
     ```
 
     ## Use instead
 
-    Select on the device:
+    Select on the device, where a decision only chooses between values:
 
     ```python
-    loss = torch.nan_to_num(criterion(model(x), y))
     x = torch.where(x > limit, limit, x)
     ```
 
-    or check later:
+    or check later, or on the device (`torch._assert_async`):
 
     ```python
     bad |= ~torch.isfinite(loss)
@@ -104,6 +106,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     `Normal(mean, scale, validate_args=False)` does not validate its parameters;
     `torch.distributions.Distribution.set_default_validate_args(False)` turns validation off for all
     distributions. `torch.linalg.inv_ex` and its counterparts return an error code instead of checking it.
+
+    Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
+    loop or the function, runs a model or keeps a division by zero from the gradients, which `torch.where`
+    would not. In servers and decoding loops these count as much as any other.
 
     ## Fix safety
 
@@ -123,10 +129,19 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
         if hot is not None:
-            what = "a tensor" if gone_through(module, tensor) is None else "an element of a tensor"
-            message = f"{_decision(module, node)} on {what} synchronizes with the device {when(module, hot)}"
+            what = outcome(module, tensor)
+            subject = "a tensor" if gone_through(module, tensor) is None else "an element of a tensor"
+            decision = _decision(module, node)
+            message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            yield Finding(tensor, message, related=trail(hot), remedy=remedy)
+            impact = _impact(module, tensor, what)
+            yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
+
+
+def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None) -> Impact:
+    """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
+    spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
+    return Impact.HIGH if spared else slight(module, tensor)
 
 
 _KEYWORDS: dict[type[cst.CSTNode], str] = {
@@ -155,32 +170,34 @@ def _decision(module: Module, node: cst.CSTNode) -> str:
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
     """What to write in place of a decision, by its form and by what makes the place hot."""
-    counted = not runs_as_function(hot) and not hot.path
     items = gone_through(module, tensor)
     if items is not None:
         return f"Copy the tensor once before the loop, and use the list: `{tight(module, items)}.tolist()`"
-    if isinstance(node, cst.Assert):
-        if counted:
+    return _of_decision(module, tensor, hot) or _joined(module, node)
+
+
+def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
+    """What to do with a decision, by what depends on it; None where nothing is decided."""
+    counted = next(iter(module.flow.loops(tensor)), None) is hot.loop
+    decision = module.flow.condition(tensor)
+    match outcome(module, tensor):
+        case Outcome.CHECK if counted:
             return f"Check it only every 100 steps, {now_and_then(module, hot)}"
-        return "Remove the `assert`, and check the data on the host, where the batch is created"
-    if isinstance(node, cst.While):
-        return "Run a fixed number of iterations, and select on the device with `torch.where(…)`"
-    if isinstance(node, cst.If) and not counted and _only_raises(node):
-        return "Remove the `raise`, and check the data on the host, where the batch is created"
-    if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
-        return "Select on the device with `torch.where(…)`"
-    if decides(module, tensor):
-        often = f"{counter_of(module, hot)} % 100 == 0 and …"
-        return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
-    return _joined(module, node)
-
-
-def _only_raises(branch: cst.If) -> bool:
-    statements = branch.body.body
-    return all(
-        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
-        for line in statements
-    )
+        case Outcome.CHECK:
+            return "Move the check off the hot path, or check on the device with `torch._assert_async(…)`"
+        case Outcome.GUARD:
+            return "Keep both values finite, for example with `.clamp(…)`, and select with `torch.where(…)`"
+        case Outcome.CHOICE:
+            return "Select on the device with `torch.where(…)`"
+        case Outcome.ACTION if isinstance(decision, cst.While):
+            return "Run a fixed number of iterations, or test the condition only in some of them"
+        case Outcome.ACTION if isinstance(decision, cst.CompIf):
+            return "Test all elements at once on the device, and copy the results to the host before the loop"
+        case Outcome.ACTION if counted:
+            return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
+        case Outcome.ACTION:
+            return "Decide by a value in host memory, or move the decision off the hot path"
+    return None
 
 
 def _joined(module: Module, node: cst.CSTNode) -> str:
@@ -216,7 +233,9 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
+        impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None)
+        message = _of_call(module, call, name, often)
+        yield Finding(call, message, related=related, remedy=remedy, impact=impact)
         return
     # Who acts in an environment waits for the action anyway.
     acting = handed_to(module, call, steps_environment)
@@ -262,10 +281,9 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
             given = [call.func.value, *given]
         if function in _OF_PAIRS and len(given) > 1:
             code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
-            if not decides(module, call) or runs_as_function(hot):
-                return f"Keep the result on the device: `{code}`"
-            return f"Test only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
-        return f"Check it only every 100 steps, {now_and_then(module, hot)}"
+        else:
+            code = f"{tight(module, given[0])} != 0"
+        return _of_decision(module, call, hot) or f"Keep the result on the device: `{code}`"
     if name == "builtins.sum":
         return f"Sum on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:

@@ -67,6 +67,28 @@ def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | N
     return statement.value if on_accelerator(module, node.value) else None
 
 
+def is_mask(module: Module, index: cst.BaseExpression) -> bool:
+    """Whether an index in host memory is a mask, or, kept as an attribute, may be one."""
+    value = module.value(index)
+    if value.dtype is None:
+        return isinstance(index, cst.Attribute)
+    return value.dtype in ("torch.bool", "bool")
+
+
+def is_constant(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether a tensor of at most one element is computed by functions from literal numbers alone."""
+    match tensor:
+        case cst.Integer() | cst.Float():
+            return True
+        case cst.List(elements=[cst.Element(value=only)]) | cst.UnaryOperation(expression=only):
+            return is_constant(module, only)
+        case cst.BinaryOperation(left=left, right=right):
+            return is_constant(module, left) and is_constant(module, right)
+        case cst.Call(func=func, args=[cst.Arg(keyword=None, value=only)]):
+            return (module.qualified(func) or "").startswith("torch.") and is_constant(module, only)
+    return False
+
+
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
     return (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
 

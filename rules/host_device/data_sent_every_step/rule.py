@@ -11,13 +11,21 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
 from ..remedies import as_spelt, in_forward, inline
-from ..sending import computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from ..sending import (
+    COMPUTED,
+    computed_from_kernels,
+    goes_on,
+    place_of_sending,
+    sent_from_host,
+    single_number,
+)
 from ..stores import stored_number
 from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, listed_indices, sent_before, stored_tensor
+from .indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 
 
 @rule(
@@ -104,18 +112,20 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
+    makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
+    if isinstance(source, cst.Call) and makes and single_number(module, source.args[0].value) is not None:
+        return  # a single number is another matter (TL210)
     hot = place_of_sending(module, node) if source is not None else None
     if source is not None and hot is not None:
         memory = module.value(source).memory
         pinned = " from pinned memory" if memory is Memory.PINNED else ""
         message = f"this host-to-device copy{pinned} blocks the host {often(hot)}"
         if computed_from_kernels(module, source):
-            yield Finding(node, message, related=trail(hot), remedy=_COMPUTED)
+            yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
         yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
 
 
-_COMPUTED = "Compute it on the device: pass `device=` to the functions that create its inputs"
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
 
 
@@ -126,6 +136,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         message = f"this host-to-device copy blocks the host {often(hot)}"
         copy = f"{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)"
         remedy = f"Copy without blocking: `{copy}`"
+        if is_constant(module, stored):
+            remedy = "Compute the constant with `math`, and assign the number itself"
         yield Finding(stored, message, related=trail(hot), remedy=remedy)
         return
     index = listed_indices(module, node)
@@ -138,12 +150,20 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     if index is None or hot is None or stored_number(module, node) is not None:
         return
     message = f"{what} requires a blocking host-to-device copy {often(hot)}"
-    remedy = _made_once(module, index, hot) if listed else "Create the index on the device with `device=…`"
+    remedy = _made_once(module, index, hot) if listed else _made_there(module, index)
     yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy))
+
+
+def _made_there(module: Module, index: cst.BaseExpression) -> str:
+    """What to do with an index in host memory; the host waits for what a mask on the device selects, too."""
+    if is_mask(module, index):
+        return "Keep the indices that it selects in a buffer: `self.register_buffer(…, persistent=False)`"
+    return "Make the index on the device, with `device=…`"
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     code = inline(module, indices)
     if in_forward(hot) and not hot.path:
-        return f"Register the index as a buffer: `self.register_buffer(…, torch.tensor({code}))`"
+        made = f"torch.tensor({code}), persistent=False"
+        return f"Register the index as a buffer: `self.register_buffer(…, {made})`"
     return f"Create the index once before the loop: `torch.tensor({code}, device=…)`"

@@ -1,0 +1,154 @@
+"""What depends on a decision: values alone, which the device could choose between, or what Python does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics import places
+from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_ASSERTING = frozenset({"torch._assert", "torch.testing.assert_close"})
+_VALUES = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.BATCH})
+_INFINITE_NAMES = frozenset(
+    f"{package}.{name}" for package in ("math", "numpy", "torch") for name in ("inf", "nan")
+)
+_INFINITE_TEXTS = frozenset({"inf", "infinity", "nan"})
+_INFINITE = frozenset({"isfinite", "isinf", "isnan"})
+
+
+class Outcome(IdentityEnum):
+    """What a decision is for."""
+
+    CHOICE = "one of two values: tensors are assigned, or computed in place, and nothing else is done"
+    CHECK = "an error, if what is expected does not hold"
+    GUARD = "a value that would be infinite, or not a number, in the other case"
+    ACTION = "what Python does: it leaves the loop or the function, prints, runs a model, makes lists"
+
+
+def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
+    """What the decision is for that asks ``tensor``; None if its truth is a value of the program."""
+    match module.flow.condition(tensor):
+        case cst.Assert():
+            return Outcome.CHECK
+        case cst.While() | cst.CompIf():
+            return Outcome.ACTION
+        case cst.IfExp(body=body, orelse=orelse) as choice:
+            if not (_is_value(module, body) and _is_value(module, orelse)):
+                return Outcome.ACTION
+            return Outcome.GUARD if _guards(module, choice.test, (body, orelse)) else Outcome.CHOICE
+        case cst.If() as branch:
+            if _only_raises(branch.body):
+                return Outcome.CHECK
+            if not _only_computes(module, branch):
+                return Outcome.ACTION
+            return Outcome.GUARD if _guards(module, branch.test, (branch,)) else Outcome.CHOICE
+    parent = module.tree.parent(tensor)
+    call = tensor if isinstance(tensor, cst.Call) else parent
+    asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
+    return Outcome.CHECK if asserts else None
+
+
+def _only_raises(block: cst.BaseSuite) -> bool:
+    if isinstance(block, cst.SimpleStatementSuite):
+        return isinstance(block.body[-1], cst.Raise)
+    return all(
+        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
+        for line in block.body
+    )
+
+
+def _only_computes(module: Module, node: cst.If | cst.Else) -> bool:
+    """Whether a branch, and what is done otherwise, only computes tensors or numbers, without a model."""
+    otherwise = node.orelse if isinstance(node, cst.If) else None
+    if otherwise is not None and not _only_computes(module, otherwise):
+        return False
+    if places.computes(module, node.body):
+        return False
+    for line in node.body.body:
+        if isinstance(line, cst.If):
+            if not _only_computes(module, line):
+                return False
+            continue
+        small = line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
+        if not all(_computes(module, part) for part in small):
+            return False
+    return True
+
+
+def _computes(module: Module, statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.Pass() | cst.Expr(value=cst.SimpleString()):
+            return True
+        case cst.Assign(targets=targets, value=value):
+            return not any(_is_state(each.target) for each in targets) and _is_value(module, value)
+        case cst.AugAssign(target=target, value=value):
+            return not _is_state(target) and _is_value(module, value)
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
+            return name.endswith("_") and module.value(owner).tensorlike
+    return False
+
+
+def _is_state(target: cst.BaseExpression) -> bool:
+    """Whether something is assigned to an attribute of ``self``, which is there in the next step too."""
+    return (
+        isinstance(target, cst.Attribute)
+        and isinstance(target.value, cst.Name)
+        and target.value.value == "self"
+    )
+
+
+def _is_value(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tensor or a number that may be computed in any case, of unchanged shape."""
+    if isinstance(node, cst.Tuple):
+        return all(_is_value(module, element.value) for element in node.elements)
+    if isinstance(node, cst.Subscript) and any(isinstance(each.slice, cst.Slice) for each in node.slice):
+        return False
+    kind = module.value(node).kind
+    if kind is Kind.UNKNOWN:
+        return not any(isinstance(part, cst.Call) for part in (node, *module.tree.descendants(node)))
+    return kind in _VALUES and not places.computes(module, node)
+
+
+def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]) -> bool:
+    """Whether a test keeps what is infinite from the gradients: a quotient by what is tested, an overflow.
+
+    ``torch.where`` computes both arms, and the gradient of the one that is not chosen is 0 times infinity.
+    """
+    if grad(module, test) is Grad.OFF:
+        return False
+    parts = (test, *module.tree.descendants(test))
+    if any(_is_infinite(module, part) for part in parts):
+        return True
+    asked = {module.source(part) for part in parts if isinstance(part, cst.BaseExpression)}
+    divisors = (_divisor(part) for arm in arms for part in (arm, *module.tree.descendants(arm)))
+    return any(divisor is not None and module.source(divisor) in asked for divisor in divisors)
+
+
+def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``n`` in ``x / n`` and ``x /= n``."""
+    match node:
+        case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
+            return divisor
+        case cst.AugAssign(operator=cst.DivideAssign(), value=divisor):
+            return divisor
+    return None
+
+
+def _is_infinite(module: Module, node: cst.CSTNode) -> bool:
+    """``float("inf")``, ``math.inf``, ``torch.isnan(x)``."""
+    match node:
+        case cst.Call(func=func) if last_name(func) in _INFINITE:
+            return True
+        case cst.Call(func=cst.Name(value="float"), args=[cst.Arg(value=cst.SimpleString() as text)]):
+            return text.raw_value.strip("+-").lower() in _INFINITE_TEXTS
+        case cst.Attribute():
+            return module.qualified(node) in _INFINITE_NAMES
+    return False

@@ -1,0 +1,111 @@
+"""What becomes of a selection, by a mask or of the positions where a condition holds.
+
+A sum, a count, and what is written back to where it was selected are the same without a selection. A mean, a
+shape, indices and what is collected are not: there the selection is the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import ELEMENTWISE
+from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.evidence import on_device
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})
+"""Losses that can be told which labels to leave out."""
+
+
+class Fate(IdentityEnum):
+    """What one use of a selection makes of it."""
+
+    COUNTED = "how many there are"
+    SUMMED = "a sum, to which what is not selected may add nothing; a loss that can leave it out"
+    WRITTEN_BACK = "what is assigned by the same mask or positions"
+    KEPT = "anything else"
+
+
+def fates(module: Module, selection: cst.BaseExpression) -> frozenset[Fate]:
+    """What all uses make of a selection; of one that is itself assigned to, it is written back."""
+    if is_target(module, selection):
+        return frozenset({Fate.WRITTEN_BACK})
+    return verdicts(module, selection, _fate)
+
+
+_COUNTING = frozenset({"numel", "nelement", "size", "shape", "builtins.len", "torch.numel"})
+_SUMMING = frozenset({"sum", "nansum", "any", "count_nonzero"})
+_GOING_ON = ELEMENTWISE | {
+    *("bool", "contiguous", "detach", "double", "flatten", "float", "half", "int", "long", "reshape"),
+    *("squeeze", "to", "type", "unbind", "unsqueeze", "view"),
+}
+
+
+def _fate(module: Module, use: Use) -> Verdict[Fate]:
+    match use.kind:
+        case UseKind.ASSIGNED | UseKind.UNPACKED:
+            return ONWARD
+        case UseKind.ATTRIBUTE if use.name in _COUNTING:
+            return Fate.COUNTED
+        case UseKind.ATTRIBUTE | UseKind.ITEM | UseKind.OPERAND | UseKind.COMPARED:
+            return Standing(use.by) if isinstance(use.by, cst.BaseExpression) else Fate.KEPT
+        case UseKind.INDEX if isinstance(use.by, cst.Subscript):
+            return Fate.WRITTEN_BACK if is_target(module, use.by) else Standing(use.by)
+        case UseKind.STORED if isinstance(use.by, cst.Subscript):
+            indices = [each.slice.value for each in use.by.slice if isinstance(each.slice, cst.Index)]
+            selects = any(on_device(module, index) for index in indices)
+            return Fate.WRITTEN_BACK if selects else Fate.KEPT
+        case UseKind.METHOD:
+            return _called(use.call, use.name)
+        case UseKind.ARGUMENT:
+            qualified = module.qualified(use.call.func) or ""
+            if qualified in IGNORING:
+                return Fate.SUMMED
+            if qualified in _COUNTING:
+                return Fate.COUNTED
+            return _called(use.call, last_name(use.call.func) if qualified.startswith("torch.") else None)
+        case UseKind.DISCARDED:
+            return ()
+    return Fate.KEPT
+
+
+def _called(call: cst.Call, name: str | None) -> Verdict[Fate]:
+    if name in _COUNTING:
+        return Fate.COUNTED
+    if name in _SUMMING:
+        return Fate.SUMMED
+    return Standing(call) if name in _GOING_ON else Fate.KEPT
+
+
+def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
+    """Whether an assignment by a mask divides by what the mask selects, or takes its logarithm or root.
+
+    ``torch.where`` would do so everywhere, and the gradient of what is infinite there is not a number.
+    """
+    if grad(module, assigned) is Grad.OFF:
+        return False
+    masks = {module.source(each) for each in target.slice}
+
+    def selected(node: cst.CSTNode) -> bool:
+        return any(
+            isinstance(part, cst.Subscript) and masks & {module.source(each) for each in part.slice}
+            for part in (node, *module.tree.descendants(node))
+        )
+
+    for part in (assigned, *module.tree.descendants(assigned)):
+        match part:
+            case cst.BinaryOperation(operator=cst.Divide(), right=divisor) if selected(divisor):
+                return True
+            case cst.Call(func=func) if last_name(func) in _SINGULAR and selected(part):
+                return True
+    return False
+
+
+_SINGULAR = frozenset({"acos", "asin", "div", "log", "log10", "log2", "pow", "reciprocal", "rsqrt", "sqrt"})

@@ -1,0 +1,85 @@
+"""What becomes of a selection by a mask, or of positions."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import libcst as cst
+import pytest
+
+from torchlint.rules.host_device.selections import Fate, fates, guards
+from torchlint.semantics import model
+from torchlint.semantics.module import Module, Settings
+from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
+
+SELECTION, POSITIONS = "x[mask]", "mask.nonzero()"
+
+
+def build(body: str) -> Module:
+    program = f"""
+import torch
+import torch.nn.functional as F
+
+
+def f(x: torch.Tensor, y: torch.Tensor, found):
+    x, y = x.cuda(), y.cuda()
+    mask = x > 0
+    {body}
+"""
+    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
+    return model.build(SyntaxTree(program), cast(Settings, settings))
+
+
+@pytest.mark.parametrize(
+    ("body", "selection", "expected"),
+    [
+        ("n = x[mask].numel() + 1", SELECTION, {Fate.COUNTED}),
+        ("n = len(x[mask])", SELECTION, {Fate.COUNTED}),
+        ("n = x[mask].shape[0]", SELECTION, {Fate.COUNTED}),
+        ("n = x[mask].sum()", SELECTION, {Fate.SUMMED}),
+        ("n = torch.sum(x[mask] == y[mask])", SELECTION, {Fate.SUMMED}),
+        ("z = x[mask]; n = z.abs().sum() / z.numel()", SELECTION, {Fate.SUMMED, Fate.COUNTED}),
+        ("n = F.cross_entropy(x[mask], y[mask])", SELECTION, {Fate.SUMMED}),
+        ("y[mask] = x[mask] * 2", SELECTION, {Fate.WRITTEN_BACK}),
+        ("x[mask] -= 1", SELECTION, {Fate.WRITTEN_BACK}),
+        ("n = x[mask].mean()", SELECTION, {Fate.KEPT}),
+        ("return x[mask]", SELECTION, {Fate.KEPT}),
+        ("found.append(x[mask])", SELECTION, {Fate.KEPT}),
+        ("found['edges'] = x[mask]", SELECTION, {Fate.KEPT}),
+        ("n = F.mse_loss(x[mask], y[mask])", SELECTION, {Fate.KEPT}),
+        ("n = x[mask].mean() + x[mask].sum()", SELECTION, {Fate.KEPT}),
+        ("p = mask.nonzero(); y[p] = 1", POSITIONS, {Fate.WRITTEN_BACK}),
+        ("n = x[mask.nonzero()].sum()", POSITIONS, {Fate.SUMMED}),
+        ("n = mask.nonzero().numel()", POSITIONS, {Fate.COUNTED}),
+        ("return mask.nonzero().squeeze(1)", POSITIONS, {Fate.KEPT}),
+        ("edges = torch.cat([mask.nonzero(), y])", POSITIONS, {Fate.KEPT}),
+    ],
+)
+def test_fates(body: str, selection: str, expected: set[Fate]) -> None:
+    """Sums, counts and what is written back are the same without a selection, and nothing else is."""
+    module = build(body)
+    kinds = module.tree.nodes(cst.Subscript) if selection == SELECTION else module.tree.nodes(cst.Call)
+    node = next(node for node in kinds if module.source(node) == selection)
+    assert fates(module, node) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x[mask] = x[mask] / y[mask]", True),
+        ("x[mask] = torch.log(x[mask])", True),
+        ("x[mask] = x[mask] / 2", False),
+        ("x[mask] = (x[mask] - y.min()) / y.max()", False),
+        ("with torch.no_grad(): x[mask] = x[mask] / y[mask]", False),
+    ],
+)
+def test_guards(body: str, expected: bool) -> None:
+    """A mask guards a quotient whose divisor it selects, and functions that are infinite somewhere."""
+    module = build(body)
+    target = module.tree.nodes(cst.AssignTarget)[-1]
+    statement = module.tree.parent(target)
+    assert isinstance(target.target, cst.Subscript)
+    assert isinstance(statement, cst.Assign)
+    assert guards(module, target.target, statement.value) is expected
