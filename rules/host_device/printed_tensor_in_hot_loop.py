@@ -11,7 +11,6 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import stake, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
-from torchlint.semantics.needs import needed_on_host
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
@@ -22,6 +21,7 @@ from torchlint.semantics.synchronisation import (
     written_out,
 )
 
+from .needs import needed_on_host
 from .remedies import callee, inline, now_and_then, runs_as_function, without_graph
 
 _SHORT = 24

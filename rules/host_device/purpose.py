@@ -17,7 +17,6 @@ from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.needs import Need, needed_on_host
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import serves
@@ -26,6 +25,8 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, writes_out
 from torchlint.semantics.values import Kind
+
+from .needs import Need, needed_on_host
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop

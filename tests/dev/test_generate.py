@@ -63,7 +63,7 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     guide = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert "│ semantic model     │ semantics  " in guide and guide.endswith("```\n<!-- end -->\nb\n")
     weighed = (checkout / "docs" / "impact.md").read_text(encoding="utf-8")
-    assert "\n| much | low | low | low | medium | medium | high | high | high |\n" in weighed
+    assert "\n| much | low | low | low | low | medium | medium | high | high | high |\n" in weighed
     assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 
     capsys.readouterr()

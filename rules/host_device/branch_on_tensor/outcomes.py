@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -49,7 +50,8 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
                 return Outcome.CHECK
             if not _only_computes(module, branch):
                 return Outcome.ACTION
-            return Outcome.GUARD if _guards(module, branch.test, (branch,)) else Outcome.CHOICE
+            arms = (branch.body,) if branch.orelse is None else (branch.body, branch.orelse.body)
+            return Outcome.GUARD if _guards(module, branch.test, arms) else Outcome.CHOICE
     parent = module.tree.parent(tensor)
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
@@ -65,6 +67,7 @@ def _only_raises(block: cst.BaseSuite) -> bool:
     )
 
 
+@remembered
 def _only_computes(module: Module, node: cst.If | cst.Else) -> bool:
     """Whether a branch, and what is done otherwise, only computes tensors or numbers, without a model."""
     otherwise = node.orelse if isinstance(node, cst.If) else None

@@ -12,13 +12,14 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
+from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
 
+from ..numbers import gone_through, takes_number
 from ..remedies import (
     as_spelt,
     callee,
@@ -29,7 +30,6 @@ from ..remedies import (
 )
 from ..stakes import slight
 from .checks import check_of
-from .numbers import gone_through, takes_number
 from .outcomes import Outcome, outcome
 
 
@@ -134,14 +134,21 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             decision = _decision(module, node)
             message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            impact = _impact(module, tensor, what)
+            impact = _impact(module, tensor, what, hot)
             yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
 
 
-def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None) -> Impact:
+def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
     """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
-    return Impact.HIGH if spared else slight(module, tensor)
+    # A check of the loss is as good every hundred steps.
+    trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
+    return Impact.HIGH if spared or trains else slight(module, tensor)
+
+
+def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
+    return next(iter(module.flow.loops(node)), None) is hot.loop
 
 
 _KEYWORDS: dict[type[cst.CSTNode], str] = {
@@ -178,7 +185,7 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
 
 def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
     """What to do with a decision, by what depends on it; None where nothing is decided."""
-    counted = next(iter(module.flow.loops(tensor)), None) is hot.loop
+    counted = _is_counted(module, tensor, hot)
     decision = module.flow.condition(tensor)
     match outcome(module, tensor):
         case Outcome.CHECK if counted:
@@ -233,7 +240,7 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None)
+        impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
         message = _of_call(module, call, name, often)
         yield Finding(call, message, related=related, remedy=remedy, impact=impact)
         return

@@ -21,7 +21,6 @@ from torchlint.rules.host_device.purpose import (
     writes_results,
 )
 from torchlint.semantics.module import Module
-from torchlint.semantics.needs import needed_on_host, shown_at_once
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
@@ -43,6 +42,7 @@ from torchlint.semantics.usage import (
     writes_out,
 )
 
+from ..needs import needed_on_host, shown_at_once
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,

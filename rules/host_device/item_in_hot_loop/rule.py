@@ -18,7 +18,6 @@ from torchlint.rules.host_device.purpose import (
 )
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
-from torchlint.semantics.needs import Need, needed_on_host, shown_at_once
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -28,7 +27,8 @@ from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, c
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
-from ..branch_on_tensor.numbers import gone_through
+from ..needs import Need, needed_on_host, shown_at_once
+from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,

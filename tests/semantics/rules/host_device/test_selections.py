@@ -8,7 +8,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.rules.host_device.selections import Fate, fates, guards
+from torchlint.rules.host_device.data_dependent_shape.selections import Fate, fates, guards
 from torchlint.semantics import model
 from torchlint.semantics.module import Module, Settings
 from torchlint.syntax import SyntaxTree

@@ -14,7 +14,7 @@ from torchlint.semantics.api.results import ELEMENTWISE
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -34,10 +34,15 @@ class Fate(IdentityEnum):
 
 
 def fates(module: Module, selection: cst.BaseExpression) -> frozenset[Fate]:
-    """What all uses make of a selection; of one that is itself assigned to, it is written back."""
+    """What uses make of a selection, up to the first that is `KEPT`; a target of stores is written back."""
     if is_target(module, selection):
         return frozenset({Fate.WRITTEN_BACK})
-    return verdicts(module, selection, _fate)
+    found = set()
+    for fate in sinks(module, selection, _fate):
+        found.add(fate)
+        if fate is Fate.KEPT:
+            break
+    return frozenset(found)
 
 
 _COUNTING = frozenset({"numel", "nelement", "size", "shape", "builtins.len", "torch.numel"})
@@ -91,11 +96,11 @@ def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) 
     """
     if grad(module, assigned) is Grad.OFF:
         return False
-    masks = {module.source(each) for each in target.slice}
+    masks = _indices(module, target)
 
     def selected(node: cst.CSTNode) -> bool:
         return any(
-            isinstance(part, cst.Subscript) and masks & {module.source(each) for each in part.slice}
+            isinstance(part, cst.Subscript) and masks & _indices(module, part)
             for part in (node, *module.tree.descendants(node))
         )
 
@@ -106,6 +111,10 @@ def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) 
             case cst.Call(func=func) if last_name(func) in _SINGULAR and selected(part):
                 return True
     return False
+
+
+def _indices(module: Module, node: cst.Subscript) -> set[str]:
+    return {module.source(each.slice.value) for each in node.slice if isinstance(each.slice, cst.Index)}
 
 
 _SINGULAR = frozenset({"acos", "asin", "div", "log", "log10", "log2", "pow", "reciprocal", "rsqrt", "sqrt"})

@@ -27,9 +27,9 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Device, Kind
 
-from .remedies import as_spelt, inline, tight
+from ..remedies import as_spelt, inline, tight
+from ..stakes import slight
 from .selections import IGNORING, Fate, fates, guards
-from .stakes import slight
 
 
 @rule(

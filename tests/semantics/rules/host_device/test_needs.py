@@ -7,8 +7,8 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from torchlint.rules.host_device.needs import Need, needed_on_host, shown_at_once
 from torchlint.semantics.module import Module
-from torchlint.semantics.needs import Need, needed_on_host, shown_at_once
 
 PROGRAM = """
 import datetime

@@ -12,7 +12,9 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.flow.graph import Loop
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
@@ -217,14 +219,23 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
     loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
     if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
         return False
-    code = module.source(holder)
-    return any(
-        not places.throttled_in(module, place, loop)
-        for read in module.tree.within(loop, module.tree.nodes(type(holder)))
-        if module.source(read) == code and module.tree.order[read] > module.tree.order[holder]
-        for place in sinks(module, read, _shown)
-        if module.tree.contains(loop, place)
+    return _last_shown(module, loop, type(holder), module.source(holder)) > module.tree.order[holder]
+
+
+@remembered
+def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code: str) -> int:
+    """Where a loop last reads a total, list or meter that is written out there; -1 if it does not."""
+    order = module.tree.order
+    shown = (
+        order[read]
+        for read in module.tree.within(loop, module.tree.nodes(kind))
+        if module.source(read) == code
+        and any(
+            module.tree.contains(loop, place) and not places.throttled_in(module, place, loop)
+            for place in sinks(module, read, _shown)
+        )
     )
+    return max(shown, default=-1)
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -248,6 +259,6 @@ def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
             return () if isinstance(module.callee(use.call), cst.FunctionDef) else Standing(use.call)
         case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM | UseKind.OPERAND | UseKind.ELEMENT:
             return Standing(_whole(use))
-        case UseKind.ASSIGNED:
+        case UseKind.ASSIGNED if not isinstance(module.tree.parent(use.by), cst.AugAssign):
             return reads_in_iteration(module, use.by)
     return ()
