@@ -235,7 +235,7 @@ def test_a_baseline_holds_findings_of_any_impact() -> None:
     assert codes("--baseline", "b.json", "--impact", "low") == []
     # What a run does not report is no reason to take it out.
     told = lint("--baseline", "b.json", "--update-baseline", "--impact", "high").stdout
-    assert told == "Wrote 6 findings (0 new, 0 taken out) to b.json.\n"
+    assert told == "Wrote 6 findings (0 added, 0 removed) to b.json.\n"
     write(f"{ALL}low()\nplain()\n")
     told = concise("--baseline", "b.json").stdout
     assert told.startswith("a.py:8:1: ZR102 [*] `plain` is called\nFound 1 warning.\n")
