@@ -108,7 +108,7 @@ _WHOLE = "Copy whole rows of the pinned tensor, or pin a separate tensor for the
 def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
     """The fix that pins the memory of a tensor: where it is made, or before it is copied."""
     # Pinning raises on a machine without an accelerator, which such a program may run on.
-    if not Loaders.of(module).pinning_helps or module.tree.mentions("else \"cpu\""):
+    if not Loaders.of(module).pinning_helps or module.tree.mentions('else "cpu"'):
         return None
     message = "Copy from pinned memory"
     made = factory(module, source)
