@@ -102,7 +102,8 @@ def _shard(sender: Connection, library: str, shard: tuple[int, int], device: str
             seen["subjects"].append(subject.name)
             seen["ran"] = lines.found
             for line in waits.lines(1):
-                seen["waited"].setdefault(line["file"], []).append(line["row"])
+                if line["file"] in lines.found:  # not where a subject is prepared or called
+                    seen["waited"].setdefault(line["file"], []).append(line["row"])
         except Exception as error:
             seen["failed"].append(f"{subject.name}: {type(error).__name__}")
         sender.send(seen)
