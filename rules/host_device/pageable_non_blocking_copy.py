@@ -13,6 +13,8 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sources import Field, Path, Source, Through, onward, some, traced
+from torchlint.semantics.synchronisation import names_host
 from torchlint.semantics.values import Memory
 
 from .factories import factory
@@ -71,7 +73,8 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
     is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
-    nothing. There is no fix for non-contiguous slices, and for what can be computed on the device.
+    nothing. There is no fix for non-contiguous slices, for what can be computed on the device,
+    and where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`).
 
     ## References
 
@@ -93,11 +96,11 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
-    gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
-    fix = None if gaps else _pinned(module, source)
     if computed_from_kernels(module, source):
         yield Finding(call, message, related=trail(hot), remedy=COMPUTED)
         return
+    gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
+    fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 
@@ -105,10 +108,30 @@ _STAGING = "Copy to a pinned buffer first, `torch.empty(…, pin_memory=True)`"
 _WHOLE = "Copy whole rows of the pinned tensor, or pin a separate tensor for these columns"
 
 
+def _may_stay_on_host(module: Module, call: cst.Call) -> bool:
+    """Whether the device that a call names is the CPU where there is no accelerator: pinning raises there."""
+    return any(some(_host(module, arg.value)) for arg in call.args)
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _host(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    if path:
+        return None
+    match node:
+        case cst.Call(args=[first, *_]) if module.qualified(node.func) == "torch.device":
+            return onward(first.value)
+        case cst.Attribute(value=owner, attr=cst.Name(name)):
+            # The ways lead into the attributes of ``self`` by themselves, not into those of ``agent``.
+            made = module.value(owner).definition
+            return [Source(made, (Field(name),))] if isinstance(made, cst.ClassDef) else None
+        case cst.BaseString():
+            return names_host(module, node)
+    return None
+
+
 def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
     """The fix that pins the memory of a tensor: where it is made, or before it is copied."""
-    # Pinning raises on a machine without an accelerator, which such a program may run on.
-    if not Loaders.of(module).pinning_helps or module.tree.mentions('else "cpu"'):
+    if not Loaders.of(module).pinning_helps:
         return None
     message = "Copy from pinned memory"
     made = factory(module, source)

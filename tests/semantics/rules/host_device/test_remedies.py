@@ -56,7 +56,7 @@ def test_counter(target: str, iterable: str, before: str, counter: str) -> None:
     module, call = of("print(loss.item())", target, iterable, before)
     hot = places.hot(module, call)
     assert hot is not None
-    assert remedies.now_and_then(module, hot) == f"where `{counter} % 100 == 0`"
+    assert remedies.now_and_then(module, hot) == f"if `{counter} % 100 == 0`"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_counter(target: str, iterable: str, before: str, counter: str) -> None:
         ("(loss * 2).item()", "`(loss * 2).detach()`", "`(loss * 2).detach().clone()`"),
         (
             f"(loss * {'1' * 80}).item()",
-            "the tensor, with `.detach()`,",
-            "the tensor, with `.detach().clone()`,",
+            "the detached tensor (`.detach()`)",
+            "the detached tensor (`.detach().clone()`)",
         ),
     ],
 )
