@@ -211,7 +211,7 @@ def baseline(work: Path) -> Path:
     result = lint("--update-baseline")
     assert (result.exit_code, result.stdout) == (
         0,
-        "Wrote 3 findings (3 new, 0 taken out) to known.json.\n",
+        "Wrote 3 findings (3 added, 0 removed) to known.json.\n",
     ), result.stdout
     return work / "known.json"
 
@@ -251,9 +251,9 @@ def test_what_is_fixed_leaves_and_what_was_not_looked_at_stays(git: Any, baselin
     )
     lint("--update-baseline", "--select", "ZZ102", "old.py")
     assert baseline.read_text().count("old.py") == 2
-    assert "Wrote 2 findings (0 new, 1 taken out)" in lint("--update-baseline", "old.py").stdout
+    assert "Wrote 2 findings (0 added, 1 removed)" in lint("--update-baseline", "old.py").stdout
     (git.top / "other.py").unlink()
-    assert "Wrote 1 finding (0 new, 1 taken out)" in lint("--update-baseline", "old.py").stdout
+    assert "Wrote 1 finding (0 added, 1 removed)" in lint("--update-baseline", "old.py").stdout
     git.write("old.py", "x = (\n")
     result = lint("--update-baseline")
     assert result.exit_code == 1

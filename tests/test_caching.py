@@ -73,10 +73,7 @@ def forget() -> None:
     """What this process knows of the rules: as if a new one started."""
     for name in [name for name in sys.modules if name.startswith("zz_remembered")]:
         del sys.modules[name]
-    registry._known = None
-    installation.recalled.clear()
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
 
 
 def lint(*args: str, stdin: str | None = None) -> Result:

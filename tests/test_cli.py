@@ -123,11 +123,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
     root.mkdir()
     (root / "torchlint.toml").write_text('select = ["ZZ"]\n')
     monkeypatch.chdir(root)
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
     yield root
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
 
 
 def write(**files: str) -> None:

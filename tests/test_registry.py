@@ -57,13 +57,11 @@ def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-rules\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_rules\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
     yield package
     for name in [name for name in sys.modules if name.partition(".")[0] == "zz_rules"]:
         del sys.modules[name]
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
 
 
 def test_the_catalogue_says_what_the_imported_rules_say() -> None:

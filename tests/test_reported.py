@@ -90,11 +90,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
     (root / "torchlint.toml").write_text('select = ["ZR", "TL002"]\n')
     (root / "a.py").write_text(ALL)
     monkeypatch.chdir(root)
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
     yield root
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
 
 
 def lint(*args: str, stdin: str | None = None) -> Result:

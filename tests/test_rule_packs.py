@@ -68,8 +68,7 @@ def work(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def _forget() -> None:
-    registry.rules.cache_clear()
-    registry.catalogue.cache_clear()
+    registry.forget()
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchlint_lab"]:
         del sys.modules[name]
 

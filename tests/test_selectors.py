@@ -60,7 +60,7 @@ def test_a_selector_stands_for_rules(selector: str, codes: set[str]) -> None:
         ("ZZZ9", "`torchlint rule --all` lists the rules"),
         ("T", "`torchlint rule --all` lists the rules"),
         ("TL9", "unknown rule selector `TL9`"),
-        ("TL2077777", "there are `TL201` to `TL202`"),
+        ("TL2077777", "the rules are `TL201` to `TL202`"),
         ("TL311x", "did you mean `TL311`?"),
         ("", "unknown rule selector ``"),
     ],

@@ -106,6 +106,16 @@ class Known:
 _known: Known | None = None
 
 
+def forget() -> None:
+    """Forget which rules there are, as if this process had just started."""
+    global _known
+    _known = None
+    installation.recalled.clear()
+    rules.cache_clear()
+    catalogue.cache_clear()
+    _loaded.cache_clear()
+
+
 def known(store: Store) -> Known:
     """The catalogue as an earlier run left it in ``store``, read anew if what is installed has changed.
 
@@ -115,9 +125,7 @@ def known(store: Store) -> Known:
         RegistryError: see ``rules``.
     """
     global _known
-    _known = None
-    installation.recalled.clear()
-    catalogue.cache_clear()
+    forget()
     places = installation.places()
     name = f"catalogue-{sha256(repr((sys.path, sys.version)).encode()).hexdigest()[:16]}"
     found = _remembered(store.load(name), places)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-
 from benchmarks.runtime import arguments
 from benchmarks.runtime.compare import compare
 

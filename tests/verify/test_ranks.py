@@ -187,7 +187,7 @@ def test_a_rank_that_hangs_is_shown_with_its_line(job: Job, nurseries: Nurseries
     with started(replace(job, size="hanging"), nurseries) as group:
         group.run()
         group.ready(60)
-        with pytest.raises(Failure, match=r"within 1 s: .*rank 1 at case\.py:\d+, in wait\(\)"):
+        with pytest.raises(Failure, match=r"within 1 s; .*rank 1 at case\.py:\d+, in wait\(\)"):
             group.block(0, 4, 1.0)
         processes = group.groups
     assert not any(alive(number) for number in processes)

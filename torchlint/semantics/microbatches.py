@@ -16,6 +16,7 @@ from torchlint.semantics.lexicon import Role, has, names_criterion, names_loss
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -258,7 +259,11 @@ class _Search:
     def _is_throttled(self, event: Event) -> bool:
         loop = self.iteration.loop
         assert not isinstance(loop, cst.FunctionDef)
-        return places.throttled_in(self.module, event.outermost, loop)
+        if places.throttled_in(self.module, event.outermost, loop):
+            return True
+        periodic = Throttling.of(self.module).is_periodic
+        decisions = self.module.flow.decisions(event.outermost, within=loop)
+        return any(periodic(decision.test, decision.holds) for decision in decisions)
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""

@@ -86,6 +86,10 @@ class Throttling(Part):
         """Whether a condition holds in few iterations."""
         return self._rare(test, True) is not None
 
+    def is_periodic(self, test: cst.BaseExpression, holds: bool) -> bool:
+        """Whether a test comes out so in every n-th iteration, also for an n so small that this is often."""
+        return concluded(self.module, test, holds, self._counted_off) is True
+
     # ------------------------------------------------------------------ places
 
     def _chain(self, node: cst.CSTNode) -> _Chain:
@@ -625,8 +629,22 @@ class Throttling(Part):
 
     # ------------------------------------------------------------------ parts of conditions
 
-    def _dividend(self, node: cst.CSTNode) -> cst.BaseExpression | None:
-        """What is counted off in ``step % k`` or ``step & mask``; None if it is no such thing."""
+    def _counted_off(self, guard: Guard) -> bool | None:
+        """True for ``step % k == 0`` and ``not step % k``; None for what says nothing of a period."""
+        match guard.test:
+            case cst.Comparison(
+                comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual() as same)]
+            ):
+                counted, picked = guard.test.left, isinstance(same, cst.Equal) is guard.holds
+            case test:
+                counted, picked = test, not guard.holds
+        return True if picked and self._dividend(counted, short=True) is not None else None
+
+    def _dividend(self, node: cst.CSTNode, *, short: bool = False) -> cst.BaseExpression | None:
+        """What is counted off in ``step % k`` or ``step & mask``; None if it is no such thing.
+
+        A period that is known to be short counts only if ``short``.
+        """
         match node:
             case cst.Subscript(value=cst.Call(func=func, args=[counted, *_])) if last_name(func) == "divmod":
                 return counted.value
@@ -637,7 +655,7 @@ class Throttling(Part):
             case cst.BinaryOperation(left=left, operator=cst.Modulo(), right=right):
                 if isinstance(left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
                     return None
-                if self._is_short(right):
+                if not short and self._is_short(right):
                     return None
                 # Padding to a multiple looks the same; a size is the same in every iteration.
                 sized = any(ends(word, Role.SIZE) for word in self._words(left))
