@@ -27,6 +27,7 @@ from torchlint.syntax import SyntaxTree, record
 
 # What stands in front of the name of a function or class.
 _SIGN = re.compile(r"[\s\\]*([^\w\s\\]+=)")
+_FROM = re.compile(r"from[\s\\.]*")
 _DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
 
 
@@ -135,9 +136,46 @@ class Outline(SyntaxTree):
                 return Span(self._converter.cases[node], self.span(node.body).end)
             case cst.Module():
                 return Span(0, len(self.text))
+            case cst.Name() | cst.Attribute() if (holder := self._importing(node)) is not None:
+                return self._of_imported(node, holder)
             case cst.Name():
                 return self._of_name(node)
         return self._read_places(node)[node]
+
+    def _importing(self, node: cst.CSTNode) -> cst.ImportFrom | cst.ImportAlias | None:
+        """What imports the name, dotted or not, that a node is or is part of; None for any other node."""
+        whole, holder = node, self.parents.get(node)
+        while isinstance(holder, cst.Attribute) and holder not in self._origins:
+            whole, holder = holder, self.parents.get(holder)
+        match holder:
+            case cst.ImportFrom(module=named) | cst.ImportAlias(name=named) if named is whole:
+                return holder
+            case _:
+                return None
+
+    def _of_imported(self, node: cst.Name | cst.Attribute, holder: cst.ImportFrom | cst.ImportAlias) -> Span:
+        """The place of the name behind ``from`` or ``import``, or of a part of it."""
+        whole = holder.module if isinstance(holder, cst.ImportFrom) else holder.name
+        at = self.span(holder).start
+        if isinstance(holder, cst.ImportFrom):
+            found = _FROM.match(self.text, at)
+            at = found.end() if found is not None else at
+        places: dict[cst.CSTNode, Span] = {}
+        parts = [whole]
+        while isinstance(part := parts[-1], cst.Attribute):
+            parts.append(part.value)
+        start = at
+        for part in reversed(parts):
+            if isinstance(part, cst.Attribute):
+                at = behind_gap(self.text, behind_gap(self.text, at) + 1)
+            name = part.attr if isinstance(part, cst.Attribute) else part
+            if not isinstance(name, cst.Name) or not self.text.startswith(name.value, at):
+                # The interpreter normalises names.
+                raise NotOutlinedError("the place of a name")
+            places[name] = Span(at, at + len(name.value))
+            at += len(name.value)
+            places[part] = Span(start, at)
+        return places[node]
 
     def _of_name(self, node: cst.Name) -> Span:
         """The place of a name that is part of something longer: an attribute, an argument, a definition."""
@@ -231,6 +269,8 @@ class Outline(SyntaxTree):
             self.parents.get(node), (cst.Attribute, cst.Arg, cst.FunctionDef, cst.ClassDef)
         ):
             return []
+        if self._importing(node) is not None:
+            return []
         places = self._read_places(node)
         return [
             Span(places[left].start, places[right].end)
@@ -287,9 +327,8 @@ class Outline(SyntaxTree):
         if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):
             first, last = self.outer_span(node.body[0]), self.outer_span(node.body[-1])
             return self.text[first.start : last.end]
-        if isinstance(node, cst.BaseExpression) and node not in self._origins:
-            if isinstance(node, cst.Attribute):  # the name of a module
-                return f"{self.source(node.value)}.{node.attr.value}"
+        named = isinstance(node, cst.Attribute)  # a module, in an import
+        if isinstance(node, cst.BaseExpression) and node not in self._origins and not named:
             try:
                 # The parts of f-strings and of joined ones, which LibCST has read.
                 return self.root.code_for_node(node)
