@@ -41,6 +41,8 @@ _MULTI_TENSOR = frozenset(
 _OTHER_ENGINES = ("torch_xla", "torch_npu", "torch_directml", "higher", "deepspeed", "colossalai")
 # What puts models and batches on devices.
 _PLACING = ("accelerate", "lightning", "pytorch_lightning", "torch.distributed")
+# One of these is in the text of a file that does, or that names a device.
+_SPEAKING = ("accelerat", "cuda", "device", "lightning", "torch.distributed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,9 @@ class MadeOptimizer:
         places = {value.device, value.item.device if value.item is not None else Device.UNKNOWN}
         if value.kind is Kind.TENSOR or Device.CPU in places:
             return False
-        if Device.ACCELERATOR not in places and not _names_device(self.module):
+        if Device.ACCELERATOR not in places and not any(
+            map(_names_device, (self.module, *self.module.companions(*_SPEAKING)))
+        ):
             return False
         return not isinstance(given, (cst.List, cst.Tuple)) or any(
             isinstance(element, cst.StarredElement)
@@ -137,7 +141,7 @@ def _speaks_of_scaling(name: str) -> bool:
 
 @remembered
 def _names_device(module: Module) -> bool:
-    """Whether the file speaks of devices otherwise than to put one thing where another is."""
+    """Whether a file speaks of devices otherwise than to put one thing where another is."""
     if named_accelerators(module) or imports(module, _PLACING):
         return True
     # What asks tensors where they are, to put others there, goes wherever they go.
