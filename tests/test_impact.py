@@ -139,10 +139,18 @@ def test_a_measurement_without_memory_counts_by_its_time() -> None:
         (Gain(23.3, 18.0), "up to 23 times as fast"),
         (Gain(memory=0.5), "up to 50 % less memory"),
         (Gain(2.02, 1.9, 0.5), "up to 2.0 times as fast, 50 % less memory"),
+        (Gain(2.02, 1.9, relief="up to 29 % fewer kernel launches"), "up to 2.0 times as fast"),
+        (Gain(relief="up to 29 % fewer kernel launches"), "up to 29 % fewer kernel launches"),
     ],
 )
 def test_gains_in_words(gain: Gain, told: str) -> None:
     assert gain.told == told
+
+
+def test_what_a_step_is_relieved_of_is_told_by_the_most_that_was_measured() -> None:
+    found = [effect("SAME", syncs=9.0), effect("SAME", syncs=2.5, kernels=1.0)]
+    assert impact.gained(found).told == "up to 75 % fewer synchronizations with the device"
+    assert impact.gained([effect("SAME", kernels=7.0)]).told == "up to 30 % fewer kernel launches"
 
 
 def test_gains_are_ordered_by_the_larger_one() -> None:

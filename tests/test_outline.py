@@ -33,7 +33,8 @@ STATEMENTS = {
     "decorators": "@a.b\n@c(d, e=1)\nclass F(G, *H, metaclass=I, **J):\n"
     "    @staticmethod\n    def k(): pass\n",
     "imports": "import a, b.c.d as e\nfrom . import f\nfrom ..g.h import i as j, k\nfrom l import *\n",
-    "imports in many lines": "import a . b\\\n.c as d\nfrom .. \\\n e . f import (g,\n  h as i)\nfrom...j import k\n",
+    "imports in many lines": "import a . b\\\n.c as d\nfrom .. \\\n e . f import (g,\n  h as i)\n"
+    "from...j import k\n",
     "deletions": "del a\ndel b.c, d[0]\ndel (e, f)\n",
     "raises": "raise\nraise A\nraise A(b) from c\nassert d, e\nglobal_ = 1\n",
     "scopes": "def f():\n    global a, b\n    def g():\n        nonlocal c\n",

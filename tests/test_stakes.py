@@ -22,6 +22,29 @@ def case(code: str, name: str, low: bool, text: str) -> None:
 
 
 case(
+    "TL505",
+    "a moving average, which belongs to every step whoever takes it",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def update(average, model, decay):
+        for mean, weight in zip(average.parameters(), model.parameters()):
+            mean.mul_(decay).add_(weight, alpha=1 - decay)
+    """,
+)
+case(
+    "TL302",
+    "gradients that are zeroed by whoever calls",
+    False,
+    """\
+    def clear(model):
+        for parameter in model.parameters():
+            parameter.grad.zero_()
+    """,
+)
+case(
     "TL902",
     "a format that other programs load",
     True,

@@ -633,8 +633,9 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     with stopwatch.of("impact"):
         try:
             if worth in (Worth.SOME, Worth.MUCH) and not rule.lasting and severity is not Severity.ERROR:
-                often = Frequency.UNKNOWN
-                often = frequency(module, finding.node)
+                often = finding.frequency
+                seen = frequency(module, finding.node)
+                often = often if seen is Frequency.UNKNOWN else seen
             stake = impact.impact(worth, severity, often, None)
             if min(stake, finding.impact) is not Impact.LOW:
                 around = context(module, finding.node)

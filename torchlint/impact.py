@@ -120,6 +120,8 @@ class Gain:
     speed: float = 1.0
     surely: float = 1.0
     memory: float = 1.0
+    relief: str = ""
+    """What a step asks less of the host or the network, in words."""
 
     @property
     def best(self) -> float:
@@ -128,11 +130,11 @@ class Gain:
 
     @property
     def told(self) -> str:
-        """The gains in words, "up to 2.0 times as fast, 50 % less memory"; empty if there are none."""
+        """The gains in words, "up to 2.0 times as fast, 50 % less memory", else the relief, or nothing."""
         digits = 2 if self.speed < 2 else 1 if self.speed < 10 else 0
         faster = [f"{self.speed:.{digits}f} times as fast"] if self.surely > 1 else []
         less = [f"{100 * (1 - self.memory):.0f} % less memory"] if self.memory < 1 else []
-        return f"up to {', '.join((*faster, *less))}" if faster or less else ""
+        return f"up to {', '.join((*faster, *less))}" if faster or less else self.relief
 
 
 @cache
@@ -159,17 +161,27 @@ def judged(found: Sequence[Effect]) -> Worth:
     costs = any(effect["verdict"] == "SLOWER" for effect in found)
     if most.surely >= MUCH_FASTER or (most.memory <= MUCH_LESS and not costs):
         return Worth.MUCH
-    gains = most.surely > 1 or most.memory < 1 or any(map(_relieves, found))
-    return Worth.SOME if gains else Worth.NOTHING
+    return Worth.SOME if most.surely > 1 or most.memory < 1 or most.relief else Worth.NOTHING
 
 
-def _relieves(effect: Effect) -> bool:
-    """Whether a step asks less of the host or the network: fewer waits, collectives or kernel launches."""
-    for key, most in (("syncs", 1.0), ("collectives", 1.0), ("kernels", FEWER)):
-        counts = effect[key]
-        if counts and counts["after"] < most * counts["before"]:
-            return True
-    return False
+def _relief(found: Sequence[Effect]) -> str:
+    """By how much a step asks less of the host or the network where it does so most; empty if nowhere.
+
+    What counts is the first of fewer synchronizations, fewer collectives and fewer kernel launches.
+    """
+    for key, most, what in (
+        ("syncs", 1.0, "synchronizations with the device"),
+        ("collectives", 1.0, "collectives"),
+        ("kernels", FEWER, "kernel launches"),
+    ):
+        left = [
+            float(counts["after"]) / float(counts["before"])
+            for effect in found
+            if (counts := effect[key]) and counts["before"]
+        ]
+        if left and min(left) < most:
+            return f"up to {100 * (1 - min(left)):.0f} % fewer {what}"
+    return ""
 
 
 def explained(rule: Rule, found: Sequence[Effect]) -> str:
@@ -216,4 +228,4 @@ def gained(found: Sequence[Effect]) -> Gain:
         effect["peak_memory"] for effect in found if effect["peak_memory"] and effect["peak_memory"]["before"]
     ]
     left = min((float(peak["after"]) / float(peak["before"]) for peak in peaks), default=1.0)
-    return Gain(float(best["ratio"]), float(best["low"]), left if left <= LESS else 1.0)
+    return Gain(float(best["ratio"]), float(best["low"]), left if left <= LESS else 1.0, _relief(found))

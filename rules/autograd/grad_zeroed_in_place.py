@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Frequency
 from torchlint.fixes import replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
@@ -98,6 +98,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
         f"zeroing the gradient of `{name}` writes its memory, and the next backward pass reads it back",
         fix=_clear(module, node, owner),
         remedy="Set the gradient to `None`",
+        frequency=Frequency.STEP,
     )
 
 
@@ -132,6 +133,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         fix=make(module, "Pass `set_to_none=True`", edits),
         severity=WARNING if asked else NOTE,
         remedy="Pass `set_to_none=True`",
+        frequency=Frequency.STEP,
     )
 
 

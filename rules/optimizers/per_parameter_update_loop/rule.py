@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
@@ -86,6 +87,7 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
         f"{found.change.value} launches kernels per parameter; use {_instead(module, found)}",
         fix=as_one_call(module, found),
         remedy=_remedy(module, found),
+        frequency=Frequency.STEP,
     )
 
 
