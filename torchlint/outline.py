@@ -136,8 +136,8 @@ class Outline(SyntaxTree):
                 return Span(self._converter.cases[node], self.span(node.body).end)
             case cst.Module():
                 return Span(0, len(self.text))
-            case cst.Name() | cst.Attribute() if (holder := self._importing(node)) is not None:
-                return self._of_imported(node, holder)
+            case cst.Name() | cst.Attribute() if (importing := self._importing(node)) is not None:
+                return self._of_imported(node, importing)
             case cst.Name():
                 return self._of_name(node)
         return self._read_places(node)[node]
@@ -155,16 +155,15 @@ class Outline(SyntaxTree):
 
     def _of_imported(self, node: cst.Name | cst.Attribute, holder: cst.ImportFrom | cst.ImportAlias) -> Span:
         """The place of the name behind ``from`` or ``import``, or of a part of it."""
-        whole = holder.module if isinstance(holder, cst.ImportFrom) else holder.name
-        at = self.span(holder).start
-        if isinstance(holder, cst.ImportFrom):
-            found = _FROM.match(self.text, at)
-            at = found.end() if found is not None else at
+        start = at = self.span(holder).start
+        if isinstance(holder, cst.ImportFrom) and (found := _FROM.match(self.text, at)) is not None:
+            start = at = found.end()
         places: dict[cst.CSTNode, Span] = {}
-        parts = [whole]
-        while isinstance(part := parts[-1], cst.Attribute):
-            parts.append(part.value)
-        start = at
+        parts: list[cst.CSTNode] = []
+        part: cst.CSTNode | None = holder.module if isinstance(holder, cst.ImportFrom) else holder.name
+        while part is not None:
+            parts.append(part)
+            part = part.value if isinstance(part, cst.Attribute) else None
         for part in reversed(parts):
             if isinstance(part, cst.Attribute):
                 at = behind_gap(self.text, behind_gap(self.text, at) + 1)
