@@ -283,6 +283,16 @@ def test_help_of_check_has_headings_and_every_flag() -> None:
         assert flag in told
 
 
+def test_the_families_of_rules_are_listed() -> None:
+    lines = lint("linter").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["TL0", "TL1", "TL2"]
+    assert lines[-1].split() == ["ZZ", "Rule", "pack", "zz_cli_pack", "5", "rules"]
+    families = json.loads(lint("linter", "--output-format", "json").stdout)
+    listed = [code for family in families for code in family["rules"]]
+    assert listed == list(registry.catalogue())
+    assert {"prefix": "TL1", "name": "Input pipeline"}.items() <= families[1].items()
+
+
 @pytest.mark.parametrize("command", ["rule", "explain"])
 @pytest.mark.parametrize("name", ["ZZ101", "zz101", "bad-called"])
 def test_a_rule_is_explained(command: str, name: str) -> None:
@@ -489,6 +499,21 @@ def test_what_a_shell_reads_to_complete(shell: str) -> None:
     assert f"_TORCHLINT_COMPLETE={shell}_complete" in told
     assert ('string split --max 1 "," $completion' in told) is (shell == "fish")
     assert told.rstrip().endswith({"bash": "_setup;", "zsh": "fi", "fish": '_completion)";'}[shell])
+
+
+def test_the_login_shell_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/usr/local/bin/zsh")
+    assert lint("generate-shell-completion").stdout == lint("generate-shell-completion", "zsh").stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "reason"), [("/bin/tcsh", "no script for `tcsh`"), ("", "SHELL is not set")]
+)
+def test_another_login_shell_is_told_of(shell: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", shell)
+    told = lint("generate-shell-completion")
+    assert told.exit_code == 2
+    assert reason in told.stderr and "bash, zsh, fish" in told.stderr
 
 
 def test_bash_completes() -> None:
