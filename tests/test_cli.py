@@ -21,8 +21,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import torchlint
-from torchlint import cli, options, registry, runner, schema, toml
-from torchlint.commands import build, check, progress
+from torchlint import cli, links, options, registry, runner, schema, toml
+from torchlint.commands import build, check, progress, terminal
 
 PACK = '''
 import libcst as cst
@@ -861,6 +861,7 @@ def test_fix_writes_safe_fixes_only_unless_asked() -> None:
         "a.py:3:1: ZZ201 `hint` is called\n"
         "Found 3 problems (1 fixed, 2 remaining).\n"
         "1 unsafe fix available with `--fix --unsafe-fixes`.\n"
+        "For more information about a rule, run `torchlint rule ZZ102`.\n"
     )
     assert lint("--fix", "--unsafe-fixes", "-q").stdout.startswith("ZZ201 ")
     assert Path("a.py").read_text() == "good()\nbetter()\nhint()\nrare()\n"
@@ -1042,6 +1043,7 @@ def test_the_full_report() -> None:
         "\n"
         "Found 1 warning.\n"
         "[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZZ101`.\n"
     )
 
 
@@ -1051,6 +1053,41 @@ def test_quiet_prints_findings_only_and_silent_nothing() -> None:
     assert (quiet.stdout, quiet.stderr) == ("a.py:1:1: ZZ101 [*] `bad` is called\n", "")
     silent = lint("-s")
     assert (silent.stdout, silent.stderr, silent.exit_code) == ("", "", 1)
+
+
+def test_codes_are_links_in_a_terminal_that_follows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        train="import torch\n\nfor batch in loader:\n    loss = model(batch.cuda())\n    loss.backward()\n"
+        "    optimizer.step()\n    optimizer.zero_grad()\n    torch.cuda.empty_cache()\n"
+    )
+    monkeypatch.setattr(links, "_urls", lambda: {"documentation": "https://example.org/docs"})
+    page = "https://example.org/docs/rules/TL601/"
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    for name in ("full", "concise", "grouped"):
+        told = lint("--isolated", "--select", "TL601", "--output-format", name).stdout
+        assert f"\x1b]8;;{page}\x1b\\TL601\x1b]8;;\x1b\\" in told
+        assert "For more information" not in told
+    monkeypatch.delenv("FORCE_HYPERLINK")
+    told = lint("--isolated", "--select", "TL601", "--output-format", "concise").stdout
+    assert "\x1b" not in told and page not in told
+
+
+@pytest.mark.parametrize(
+    ("environ", "followed"),
+    [
+        ({"TERM": "xterm-kitty"}, True),
+        ({"VTE_VERSION": "7800"}, True),
+        ({"TERM_PROGRAM": "vscode"}, True),
+        ({"WT_SESSION": "1"}, True),
+        ({"VTE_VERSION": "3405"}, False),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "dumb", "VTE_VERSION": "7800"}, False),
+        ({"TERM": "screen-256color", "TERM_PROGRAM": "iTerm.app"}, False),
+        ({"CI": "true", "TERM_PROGRAM": "vscode"}, False),
+    ],
+)
+def test_which_terminals_follow_links(environ: dict[str, str], followed: bool) -> None:
+    assert terminal._follows_links(environ) is followed
 
 
 def test_machine_formats_end_without_a_summary() -> None:
@@ -1192,6 +1229,7 @@ def test_the_report_goes_to_a_file() -> None:
     assert (result.stdout, result.exit_code) == ("", 1)
     assert Path("report.txt").read_text() == (
         "a.py:1:1: ZZ101 [*] `bad` is called\nFound 1 warning.\n[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZZ101`.\n"
     )
 
 

@@ -208,5 +208,5 @@ def test_links_are_given_once_there_is_an_address(desk: Any, monkeypatch: pytest
     monkeypatch.setattr(links, "_urls", lambda: urls)
     driver = run_of(report)["tool"]["driver"]
     assert driver["informationUri"] == "https://example.org/"
-    assert driver["rules"][0]["helpUri"] == "https://example.org/docs/rules/TL202.md"
-    assert "(https://example.org/docs/rules/TL202.md)" in driver["rules"][0]["help"]["markdown"]
+    assert driver["rules"][0]["helpUri"] == "https://example.org/docs/rules/TL202/"
+    assert "(https://example.org/docs/rules/TL202/)" in driver["rules"][0]["help"]["markdown"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
 
 from torchlint.diagnostics import Applicability, Diagnostic, Impact, Position, Severity
 
@@ -19,6 +20,9 @@ STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
 
 Color = str
+# OSC 8, the escape sequence that begins a link, and with an empty address ends it.
+_LINK, _END = "\x1b]8;;", "\x1b\\"
+_IN_URLS = "/:?#[]@!$&'()*+,;=%~"
 _ANSI: Mapping[str, int] = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 
@@ -48,6 +52,7 @@ class Report:
     ``source`` gives the text of a file that has findings, None if it cannot be read. ``enabled`` are the
     codes that were looked for. Paths are shown relative to ``root``; trackers of findings know files
     relative to ``project``, ``root`` if that is None. A finding less severe than ``fail_on`` fails no run.
+    With ``hyperlinks`` the codes are links, for a terminal that follows them.
     ``width`` is the number of columns that a snippet may take. ``advice`` is told beside the findings, or is
     all that is wanted (``alone``). Another ``hidden`` findings are of less impact than the ``least`` one that
     is reported.
@@ -63,6 +68,7 @@ class Report:
     project: Path | None = None
     fail_on: Severity = Severity.WARNING
     color: bool = False
+    hyperlinks: bool = False
     width: int = 160
     later: int = 0
     settled: int = 0
@@ -111,11 +117,15 @@ class Report:
 
     def url(self, diagnostic: Diagnostic) -> str | None:
         """Where the rule is documented; None as long as that has no known address."""
-        if diagnostic.url is not None or diagnostic.code not in self.rules:
-            return diagnostic.url
         from torchlint import links
 
-        return links.page(self.rules[diagnostic.code])
+        return links.explaining(diagnostic, self.rules)
+
+    def code(self, diagnostic: Diagnostic) -> str:
+        """The code of a finding as terminals show it: coloured, and a link where they follow links."""
+        text = self.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
+        url = self.url(diagnostic) if self.hyperlinks else None
+        return text if url is None else f"{_LINK}{quote(url, safe=_IN_URLS)}{_END}{text}{_LINK}{_END}"
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
         """``text`` in a colour, if this report is coloured."""
@@ -179,9 +189,8 @@ def spot(diagnostic: Diagnostic) -> str:
 
 def headline(report: Report, diagnostic: Diagnostic, message: str | None = None) -> str:
     """``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
-    code = report.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
-    return f"{code} {mark}{visible(diagnostic.message if message is None else message)}"
+    return f"{report.code(diagnostic)} {mark}{visible(diagnostic.message if message is None else message)}"
 
 
 def reason(diagnostic: Diagnostic) -> str:
