@@ -18,7 +18,8 @@ from torchlint.diagnostics import Span
 # Below these the rest of the cell is Python that runs in the notebook. `%%python` and its like run it in a
 # process of its own.
 _TRANSPARENT = (
-    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit wandb"
+    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit torchlint "
+    "wandb"
 )
 # The magics that are called without a percent sign where the line is no Python.
 _AUTOMAGIC = (

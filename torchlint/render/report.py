@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
-from torchlint.diagnostics import Applicability, Diagnostic, Impact, Position, Severity
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Impact, Position, Severity
+from torchlint.source import line_starts
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -41,6 +42,16 @@ class Text(Protocol):
 
     def part(self, cell: int | None) -> Part | None:
         """The text of a cell of a notebook; of any other file the whole, for None."""
+
+    @property
+    def stored(self) -> str:
+        """The text that the file holds: the JSON of a notebook, ``text`` of any other file."""
+
+    def in_file(self, offset: int) -> Position:
+        """The row and column of a character offset in what the file holds."""
+
+    def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """What these edits of ``text`` change in what the file holds."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,37 @@ class Report:
         """The text of a file that has findings, None if it cannot be read."""
         source = self.source(path)
         return None if source is None else source.text
+
+    def stored(self, path: Path) -> str | None:
+        """What a file holds, in which `in_file` counts; None if it cannot be read."""
+        source = self.source(path)
+        return None if source is None else source.stored
+
+    def in_file(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A finding as formats without cells show it: where the JSON of a notebook has the line.
+
+        The message names the cell, and the line in it. What an editor holds stands at the start.
+        """
+        if diagnostic.cell is None:
+            return diagnostic
+        source, span = self.source(diagnostic.path), diagnostic.span
+        start = end = Position(1, 1)
+        if source is not None:
+            start, end = source.in_file(span.start), source.in_file(span.end)
+        related = tuple((self._in_file(diagnostic.path, place), told) for place, told in diagnostic.related)
+        message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
+        return replace(diagnostic, start=start, end=end, noqa_row=start.row, message=message, related=related)
+
+    def _in_file(self, path: Path, place: Position) -> Position:
+        """A place in a cell as one of the file; any other place as it is."""
+        source = self.source(place.path or path)
+        part = None if source is None or place.cell is None else source.part(place.cell)
+        if source is None or part is None:
+            return place
+        rows = line_starts(part.text)
+        offset = rows[min(place.row, len(rows)) - 1] + place.column - 1
+        found = source.in_file(part.start + min(offset, len(part.text)))
+        return replace(found, cell=place.cell, path=place.path)
 
     def tracked(self, path: Path) -> str:
         """The path as trackers of findings know it: relative to the project, with slashes."""
@@ -230,16 +272,3 @@ _IN_ANY_ADVICE = frozenset(
     }
     | {"put", "set", "that", "the", "them", "to", "try", "use", "which", "with", "write"}
 )
-
-
-def without_cell(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding as formats without cells can show it.
-
-    In a notebook that is at the start of the file, since rows count inside a cell, with the cell in the
-    message. Such formats cannot say what a fix changes in a notebook either.
-    """
-    if diagnostic.cell is None:
-        return diagnostic
-    start = Position(1, 1)
-    message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
-    return replace(diagnostic, start=start, end=start, noqa_row=1, message=message, related=())
