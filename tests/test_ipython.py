@@ -29,7 +29,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A shell of its own, with the extension loaded; `inputs` has what is put into the next prompt."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    made = InteractiveShell()
+    made: Any = InteractiveShell()  # type: ignore[no-untyped-call]
     made.inputs = []
     made.set_next_input = lambda text, replace=False: made.inputs.append((text, replace))
     made.run_cell("%load_ext torchlint", store_history=True)

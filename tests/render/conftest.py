@@ -49,7 +49,7 @@ class Memory:
 def _notebook(text: str) -> Notebook:
     """A notebook whose third cell is the only one with code."""
     prose = {"cell_type": "markdown", "metadata": {}, "source": ["Some wörds"]}
-    code = {
+    code: dict[str, object] = {
         "cell_type": "code",
         "execution_count": None,
         "metadata": {},
