@@ -1060,7 +1060,7 @@ def test_codes_are_links_in_a_terminal_that_follows_them(monkeypatch: pytest.Mon
         train="import torch\n\nfor batch in loader:\n    loss = model(batch.cuda())\n    loss.backward()\n"
         "    optimizer.step()\n    optimizer.zero_grad()\n    torch.cuda.empty_cache()\n"
     )
-    monkeypatch.setattr(links, "_urls", lambda: {"documentation": "https://example.org/docs"})
+    monkeypatch.setattr(links, "declared", lambda: {"documentation": "https://example.org/docs"})
     page = "https://example.org/docs/rules/TL601/"
     monkeypatch.setenv("FORCE_HYPERLINK", "1")
     for name in ("full", "concise", "grouped"):
@@ -1156,7 +1156,7 @@ def test_trackers_know_files_by_their_place_in_the_checkout(
     assert issue["location"]["path"] == "work/a.py"
     run = json.loads(lint("--output-format", "sarif").stdout)["runs"][0]
     assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "work/a.py"
-    assert run["results"][0]["partialFingerprints"] == {"torchlint/v1": issue["fingerprint"]}
+    assert run["results"][0]["partialFingerprints"] == {"torchlint/v2": issue["fingerprint"]}
 
 
 def test_json_lines_are_written_as_each_file_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

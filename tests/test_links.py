@@ -17,9 +17,9 @@ from torchlint.toml import loads
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    links._urls.cache_clear()
+    links.declared.cache_clear()
     yield
-    links._urls.cache_clear()
+    links.declared.cache_clear()
 
 
 def _check(node: object, module: object) -> Iterator[object]:
@@ -28,7 +28,7 @@ def _check(node: object, module: object) -> Iterator[object]:
 
 def test_what_the_project_declares_is_what_is_linked() -> None:
     declared = loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
-    assert {name.lower(): url for name, url in declared.items()} == links._urls()
+    assert {name.lower(): url for name, url in declared.items()} == links.declared()
 
 
 def test_pages_lie_below_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:

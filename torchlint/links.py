@@ -14,7 +14,7 @@ from torchlint.rule import Rule
 
 def home() -> str | None:
     """The address of the project."""
-    urls = _urls()
+    urls = declared()
     return urls.get("homepage") or urls.get("repository")
 
 
@@ -25,7 +25,7 @@ def page(rule: Rule) -> str | None:
     """
     if not rule.check.__module__.startswith("torchlint."):
         return None
-    urls = _urls()
+    urls = declared()
     if "documentation" in urls:
         return f"{urls['documentation'].rstrip('/')}/rules/{rule.code}/"
     if "repository" in urls:
@@ -42,7 +42,7 @@ def explaining(diagnostic: Diagnostic, rules: Mapping[str, Rule]) -> str | None:
 
 
 @cache
-def _urls() -> Mapping[str, str]:
+def declared() -> Mapping[str, str]:
     """The project's addresses by their names in lower case, as the installed metadata has them."""
     from importlib.metadata import PackageNotFoundError, metadata
 

@@ -68,7 +68,7 @@ def test_a_notebook_has_places_and_suggestions_in_its_json(every: Report) -> Non
 
 def test_links_are_given_once_there_is_an_address(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = desk.report(desk.finding("a()\n", "a"))
-    monkeypatch.setattr(links, "_urls", lambda: {"repository": "https://example.org"})
+    monkeypatch.setattr(links, "declared", lambda: {"repository": "https://example.org"})
     told = json.loads(rdjson.render(report))
     assert told["source"] == {"name": "torchlint", "url": "https://example.org"}
     assert told["diagnostics"][0]["code"] == {"value": "TL202", "url": "https://example.org/TL202"}

@@ -44,9 +44,9 @@ def test_a_code_leads_to_the_page_of_its_rule(monkeypatch: pytest.MonkeyPatch) -
     place = Position(1, 1)
     found = Diagnostic("TL202", "a", "b", Severity.WARNING, source.path, Span(0, 1), place, place)
     program = Program(URI, source, {None: Text(URI, None)}, source.path)
-    monkeypatch.setattr(links, "_urls", lambda: {"documentation": "https://example.org/docs"})
+    monkeypatch.setattr(links, "declared", lambda: {"documentation": "https://example.org/docs"})
     _, told = report(found, Places(program, PositionCodec()))
     assert told.code_description == types.CodeDescription("https://example.org/docs/rules/TL202/")
-    monkeypatch.setattr(links, "_urls", dict)
+    monkeypatch.setattr(links, "declared", dict)
     _, told = report(found, Places(program, PositionCodec()))
     assert told.code_description is None

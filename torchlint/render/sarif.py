@@ -28,7 +28,7 @@ MOST_RESULTS = 25_000
 """GitHub takes no more results of a run."""
 MOST_BYTES = 10_000_000
 """GitHub takes no larger file, compressed by gzip."""
-FINGERPRINT = "torchlint/v1"
+FINGERPRINT = "torchlint/v2"
 """The key of our fingerprints; the version changes if they are ever made in another way."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
