@@ -6,7 +6,7 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 TORCHLINT = $(VENV)/bin/torchlint
 
-.PHONY: help dev demo test lint tests generate clean
+.PHONY: help dev demo test lint tests generate release docs clean
 
 help:
 	@echo "make demo      lint the example programs and show the fixes (base install, no torch)"
@@ -14,6 +14,8 @@ help:
 	@echo "make test      the whole suite (development install, with torch)"
 	@echo "make lint      the static half of it: ruff, mypy, torchlint on itself"
 	@echo "make tests     the other half: pytest"
+	@echo "make release VERSION=0.2.0  prepare, build, check and try out a release; nothing is published"
+	@echo "make docs      build the documentation site into site/"
 	@echo "make generate  generate the documentation again"
 	@echo "make clean     remove the environment and all caches"
 
@@ -38,8 +40,14 @@ tests: $(VENV)/dev
 generate: $(VENV)/dev
 	$(VENV)/bin/python -m torchlint.dev generate
 
+release: $(VENV)/release
+	$(VENV)/bin/python -m torchlint.dev release $(if $(VERSION),$(VERSION),$(error set VERSION, as in make release VERSION=0.2.0))
+
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -54,3 +62,11 @@ $(VENV)/base: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/base
+
+$(VENV)/release: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --editable '.[release]'
+	@touch $@
+
+$(VENV)/docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --editable '.[docs]'
+	@touch $@

@@ -23,7 +23,7 @@ def test_one_line_a_finding_and_sorted(tmp_path: Path) -> None:
     assert baseline.write() is True
     assert baseline.path.read_bytes().decode() == (
         "{\n"
-        '  "version": 1,\n'
+        '  "version": 2,\n'
         '  "findings": [\n'
         '    {"code": "TL101", "path": "a.py", "line": "x.item()", "fingerprint": "f"},\n'
         '    {"code": "TL202", "path": "a.py", "line": "größe = 1", "fingerprint": "f"},\n'
@@ -40,7 +40,7 @@ def test_an_empty_one(tmp_path: Path) -> None:
     baseline = Baseline(tmp_path / "baseline.json")
     baseline.write()
 
-    assert json.loads(baseline.path.read_text()) == {"version": 1, "findings": []}
+    assert json.loads(baseline.path.read_text()) == {"version": 2, "findings": []}
     assert Baseline.read(baseline.path).entries == frozenset()
 
 
@@ -49,12 +49,12 @@ def test_an_empty_one(tmp_path: Path) -> None:
     [
         (b"", "not valid JSON: .*line 1"),
         (b"[", "not valid JSON: .*line 1"),
-        (b'{"version": 1,\n<<<<<<< ours\n', "merge conflict.*--update-baseline"),
-        (b"[]", "version should be 1, not null"),
-        (b'{"version": 2, "findings": []}', "version should be 1, not 2"),
-        (b'{"version": 1}', "`findings` should be a list"),
-        (b'{"version": 1, "findings": ["a.py"]}', "finding 1 should be an object"),
-        (b'{"version": 1, "findings": [{"code": "TL202", "path": 3}]}', "finding 1 .* string `path`"),
+        (b'{"version": 2,\n<<<<<<< ours\n', "merge conflict.*--update-baseline"),
+        (b"[]", "version should be 2, not null"),
+        (b'{"version": 1, "findings": []}', "version should be 2, not 1; delete it"),
+        (b'{"version": 2}', "`findings` should be a list"),
+        (b'{"version": 2, "findings": ["a.py"]}', "finding 1 should be an object"),
+        (b'{"version": 2, "findings": [{"code": "TL202", "path": 3}]}', "finding 1 .* string `path`"),
         (b"\xff", "not UTF-8"),
         (b"[" * 100_000, "not valid JSON"),
     ],

@@ -21,8 +21,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import torchlint
-from torchlint import cli, options, registry, runner, schema, toml
-from torchlint.commands import build, check, progress
+from torchlint import cli, links, options, registry, runner, schema, toml
+from torchlint.commands import build, check, progress, terminal
 
 PACK = '''
 import libcst as cst
@@ -283,6 +283,16 @@ def test_help_of_check_has_headings_and_every_flag() -> None:
         assert flag in told
 
 
+def test_the_families_of_rules_are_listed() -> None:
+    lines = lint("linter").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["TL0", "TL1", "TL2"]
+    assert lines[-1].split() == ["ZZ", "Rule", "pack", "zz_cli_pack", "5", "rules"]
+    families = json.loads(lint("linter", "--output-format", "json").stdout)
+    listed = [code for family in families for code in family["rules"]]
+    assert listed == list(registry.catalogue())
+    assert {"prefix": "TL1", "name": "Input pipeline"}.items() <= families[1].items()
+
+
 @pytest.mark.parametrize("command", ["rule", "explain"])
 @pytest.mark.parametrize("name", ["ZZ101", "zz101", "bad-called"])
 def test_a_rule_is_explained(command: str, name: str) -> None:
@@ -489,6 +499,21 @@ def test_what_a_shell_reads_to_complete(shell: str) -> None:
     assert f"_TORCHLINT_COMPLETE={shell}_complete" in told
     assert ('string split --max 1 "," $completion' in told) is (shell == "fish")
     assert told.rstrip().endswith({"bash": "_setup;", "zsh": "fi", "fish": '_completion)";'}[shell])
+
+
+def test_the_login_shell_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/usr/local/bin/zsh")
+    assert lint("generate-shell-completion").stdout == lint("generate-shell-completion", "zsh").stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "reason"), [("/bin/tcsh", "no script for `tcsh`"), ("", "SHELL is not set")]
+)
+def test_another_login_shell_is_told_of(shell: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", shell)
+    told = lint("generate-shell-completion")
+    assert told.exit_code == 2
+    assert reason in told.stderr and "bash, zsh, fish" in told.stderr
 
 
 def test_bash_completes() -> None:
@@ -836,6 +861,7 @@ def test_fix_writes_safe_fixes_only_unless_asked() -> None:
         "a.py:3:1: ZZ201 `hint` is called\n"
         "Found 3 problems (1 fixed, 2 remaining).\n"
         "1 unsafe fix available with `--fix --unsafe-fixes`.\n"
+        "For more information about a rule, run `torchlint rule ZZ102`.\n"
     )
     assert lint("--fix", "--unsafe-fixes", "-q").stdout.startswith("ZZ201 ")
     assert Path("a.py").read_text() == "good()\nbetter()\nhint()\nrare()\n"
@@ -1017,6 +1043,7 @@ def test_the_full_report() -> None:
         "\n"
         "Found 1 warning.\n"
         "[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZZ101`.\n"
     )
 
 
@@ -1026,6 +1053,41 @@ def test_quiet_prints_findings_only_and_silent_nothing() -> None:
     assert (quiet.stdout, quiet.stderr) == ("a.py:1:1: ZZ101 [*] `bad` is called\n", "")
     silent = lint("-s")
     assert (silent.stdout, silent.stderr, silent.exit_code) == ("", "", 1)
+
+
+def test_codes_are_links_in_a_terminal_that_follows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        train="import torch\n\nfor batch in loader:\n    loss = model(batch.cuda())\n    loss.backward()\n"
+        "    optimizer.step()\n    optimizer.zero_grad()\n    torch.cuda.empty_cache()\n"
+    )
+    monkeypatch.setattr(links, "declared", lambda: {"documentation": "https://example.org/docs"})
+    page = "https://example.org/docs/rules/TL601/"
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    for name in ("full", "concise", "grouped"):
+        told = lint("--isolated", "--select", "TL601", "--output-format", name).stdout
+        assert f"\x1b]8;;{page}\x1b\\TL601\x1b]8;;\x1b\\" in told
+        assert "For more information" not in told
+    monkeypatch.delenv("FORCE_HYPERLINK")
+    told = lint("--isolated", "--select", "TL601", "--output-format", "concise").stdout
+    assert "\x1b" not in told and page not in told
+
+
+@pytest.mark.parametrize(
+    ("environ", "followed"),
+    [
+        ({"TERM": "xterm-kitty"}, True),
+        ({"VTE_VERSION": "7800"}, True),
+        ({"TERM_PROGRAM": "vscode"}, True),
+        ({"WT_SESSION": "1"}, True),
+        ({"VTE_VERSION": "3405"}, False),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "dumb", "VTE_VERSION": "7800"}, False),
+        ({"TERM": "screen-256color", "TERM_PROGRAM": "iTerm.app"}, False),
+        ({"CI": "true", "TERM_PROGRAM": "vscode"}, False),
+    ],
+)
+def test_which_terminals_follow_links(environ: dict[str, str], followed: bool) -> None:
+    assert terminal._follows_links(environ) is followed
 
 
 def test_machine_formats_end_without_a_summary() -> None:
@@ -1094,7 +1156,7 @@ def test_trackers_know_files_by_their_place_in_the_checkout(
     assert issue["location"]["path"] == "work/a.py"
     run = json.loads(lint("--output-format", "sarif").stdout)["runs"][0]
     assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "work/a.py"
-    assert run["results"][0]["partialFingerprints"] == {"torchlint/v1": issue["fingerprint"]}
+    assert run["results"][0]["partialFingerprints"] == {"torchlint/v2": issue["fingerprint"]}
 
 
 def test_json_lines_are_written_as_each_file_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1167,6 +1229,7 @@ def test_the_report_goes_to_a_file() -> None:
     assert (result.stdout, result.exit_code) == ("", 1)
     assert Path("report.txt").read_text() == (
         "a.py:1:1: ZZ101 [*] `bad` is called\nFound 1 warning.\n[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZZ101`.\n"
     )
 
 

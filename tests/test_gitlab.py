@@ -24,7 +24,8 @@ def ran(folder: Path, **variables: str) -> list[str]:
         program.chmod(0o755)
     noted = folder / "noted"
     environment = {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NOTED": str(noted)}
-    environment |= {name: str(value) for name, value in JOB["variables"].items()} | variables
+    environment |= {name: str(value) for name, value in JOB["variables"].items()}
+    environment |= {"TORCHLINT_PACKAGE": "git+https://example.org/torchlint@v1"} | variables
     script = "\n".join(JOB["script"])
     subprocess.run(["sh", "-eu", "-c", script], cwd=folder, env=environment, check=True, capture_output=True)
     return noted.read_text().splitlines()
@@ -35,7 +36,7 @@ REPORT = "torchlint check --exit-zero --output-format gitlab --output-file gl-co
 
 def test_a_merge_request_reports_everything_and_fails_on_what_it_changes(tmp_path: Path) -> None:
     assert ran(tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA="abc") == [
-        "python -m pip install --quiet torchlint ",
+        "python -m pip install --quiet git+https://example.org/torchlint@v1 ",
         REPORT,
         "torchlint check --no-fix --changed-since abc -- . ",
     ]
@@ -44,6 +45,13 @@ def test_a_merge_request_reports_everything_and_fails_on_what_it_changes(tmp_pat
 @pytest.mark.parametrize("variables", [{}, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": ""}])
 def test_the_default_branch_only_reports(tmp_path: Path, variables: dict[str, str]) -> None:
     assert ran(tmp_path, **variables)[1:] == [REPORT]
+
+
+def test_no_package_of_that_name_is_installed_from_an_index(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        ran(tmp_path, TORCHLINT_PACKAGE="")
+    assert b"set it to git+URL@TAG" in failed.value.stderr
+    assert not (tmp_path / "noted").exists()
 
 
 def test_variables_are_never_run(tmp_path: Path) -> None:

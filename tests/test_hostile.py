@@ -488,7 +488,7 @@ def test_a_baseline_that_is_a_bomb_is_told(project: Path) -> None:
         "fingerprint": "\ud800",
     }
     odd = [entry, {**entry, "path": "\0"}, {**entry, "path": "../" * 2_000}]
-    Path("b.json").write_text(json.dumps({"version": 1, "findings": odd}))
+    Path("b.json").write_text(json.dumps({"version": 2, "findings": odd}))
     result = lint("--baseline", "b.json", "--update-baseline", ".")
     assert result.exit_code == 0, result.stderr
     assert_tame(result.stdout + result.stderr)

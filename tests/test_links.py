@@ -17,9 +17,9 @@ from torchlint.toml import loads
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    links._urls.cache_clear()
+    links.declared.cache_clear()
     yield
-    links._urls.cache_clear()
+    links.declared.cache_clear()
 
 
 def _check(node: object, module: object) -> Iterator[object]:
@@ -28,7 +28,7 @@ def _check(node: object, module: object) -> Iterator[object]:
 
 def test_what_the_project_declares_is_what_is_linked() -> None:
     declared = loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
-    assert {name.lower(): url for name, url in declared.items()} == links._urls()
+    assert {name.lower(): url for name, url in declared.items()} == links.declared()
 
 
 def test_pages_lie_below_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +38,17 @@ def test_pages_lie_below_the_documentation(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("importlib.metadata.metadata", lambda name: metadata)
     assert links.home() == "https://example.org/torchlint"
     rule = catalogue()["TL202"]
-    assert links.page(rule) == "https://example.org/torchlint/docs/rules/TL202.md"
+    assert links.page(rule) == "https://example.org/torchlint/docs/rules/TL202/"
     theirs = Rule("ZZ1", "their-rule", Severity.NOTE, "none", (), (), False, _check)  # type: ignore[arg-type]
     assert links.page(theirs) is None
+
+
+def test_the_repository_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = Message()
+    metadata["Project-URL"] = "Repository, https://example.org/torchlint"
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: metadata)
+    assert links.home() == "https://example.org/torchlint"
+    assert links.page(catalogue()["TL202"]) == "https://example.org/torchlint/blob/HEAD/docs/rules/TL202.md"
 
 
 def test_without_an_address_there_is_no_link(monkeypatch: pytest.MonkeyPatch) -> None:

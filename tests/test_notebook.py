@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from torchlint.options import LintSettings
 from torchlint.rule import WARNING, Finding, Rule, rule
 from torchlint.runner import Mode, run, run_text
 from torchlint.semantics.module import Module
-from torchlint.source import Source, SourceError
+from torchlint.source import NEWLINE, Source, SourceError
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "fixtures" / "notebooks"
 FIXED = sorted(NOTEBOOKS.glob("*.fixed.ipynb"))
@@ -617,3 +618,44 @@ def test_a_diff_shows_cells(use_rules: UseRules) -> None:
         "--- nb.ipynb:cell 3\n+++ nb.ipynb:cell 3\n@@ -1,3 +1,3 @@\n !ls\n-bad\n+good\n y\n"
         "--- nb.ipynb:cell 4\n+++ nb.ipynb:cell 4\n@@ -1 +1 @@\n-bad\n+good\n"
     )
+
+
+# --- places and edits in the file --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_every_character_is_found_in_the_json(path: Path) -> None:
+    source = reading.read(path)
+    lines = NEWLINE.split(source.stored)
+    for part in source.parts:
+        for at, character in enumerate(part.text):
+            if character.isascii() and character.isalnum():
+                place = source.in_file(part.start + at)
+                assert lines[place.row - 1][place.column - 1] == character, (part.cell, at)
+
+
+def test_a_place_behind_escapes_and_at_the_end_of_a_cell() -> None:
+    source = notebook('x = "ä\\t\\U0001f600"\n', ["y = 1\n", "z = '\"'"], indent=1)
+    text, lines = source.text, source.stored.split("\n")
+    quote = source.in_file(text.index('"', text.index("ä")))
+    assert lines[quote.row - 1][quote.column - 1 :].startswith('\\"\\n"')
+    end = source.in_file(text.index("'\"'") + 3)
+    assert lines[end.row - 1][end.column - 1 :] == '"'
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_fix_of_a_cell_is_an_edit_of_the_file(path: Path) -> None:
+    source, tried = reading.read(path), 0
+    for item in check(source, usual()):
+        if item.fix is not None and item.fix.own:
+            tried += 1
+            fixed = source.with_text(apply(source.text, item.fix.own), item.fix.own)
+            made = apply(source.stored, source.edits_in_file(item.fix.own))
+            assert made.encode() == fixed.to_bytes().removeprefix(codecs.BOM_UTF8)
+            assert fixed.stored == made
+    assert tried or path.stem.endswith((".fixed", "_cells", "_kernel"))
+
+
+def test_what_an_editor_holds_has_no_places_in_a_file() -> None:
+    cells = Notebook.from_cells([(2, "x = 1")], PATH)
+    assert (cells.in_file(3), cells.edits_in_file([Edit(Span(0, 1), "y")])) == (Position(1, 1), ())

@@ -29,7 +29,7 @@ for package in (torchlint, torchlint.rules):
         if module.name.endswith("__main__") or module.name.startswith("torchlint.dev"):
             continue
         # Bench cases import torch, and some parts need an extra; it is enough that they are there.
-        apart = module.name.startswith(("torchlint.verify.", "torchlint.server."))
+        apart = module.name.startswith(("torchlint.verify.", "torchlint.server.", "torchlint.ipython"))
         if not apart and ".cases." not in module.name:
             importlib.import_module(module.name)
         modules.append(module.name)

@@ -56,6 +56,15 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         Target.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"), [("24", "; did you mean `2.4`?"), ("213", "; did you mean `2.13`?"), ("99.1", "")]
+)
+def test_a_release_that_cannot_be_is_refused(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=r"there is no torch") as raised:
+        Target.parse(text)
+    assert str(raised.value).endswith(meant or "2.15.0")
+
+
 def test_questions_about_a_known_target() -> None:
     known = Target.parse(">=1.13,<2.3")
     assert known.admits_below("2.0")

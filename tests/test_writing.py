@@ -59,7 +59,7 @@ def _write_document(path: Path, old: bytes | None, new: bytes) -> None:
 ENTRY = Entry("a.py", "TL202", "x = 1", "0" * 16)
 _LISTED = b'{"code": "TL202", "path": "a.py", "line": "x = 1", "fingerprint": "0000000000000000"}'
 BASELINES = tuple(
-    b'{\n  "version": 1,\n  "findings": [%s]\n}\n' % entries for entries in (b"", b"\n    %s\n  " % _LISTED)
+    b'{\n  "version": 2,\n  "findings": [%s]\n}\n' % entries for entries in (b"", b"\n    %s\n  " % _LISTED)
 )
 DOCUMENTS = tuple(b"%s\n%s" % (sha256(body).hexdigest().encode(), body) for body in (b'"old"', b'"new"'))
 

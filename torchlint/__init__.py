@@ -1,3 +1,10 @@
 """A static linter that finds the lines that make PyTorch programs slow, and fixes them."""
 
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell: object) -> None:
+    """Called by ``%load_ext torchlint``: adds the magics ``%torchlint`` and ``%%torchlint``."""
+    from torchlint.ipython import load
+
+    load(shell)

@@ -1,7 +1,7 @@
 """The findings that a project lives with for now: a file of them, so that only new ones are reported.
 
 {
-  "version": 1,
+  "version": 2,
   "findings": [
     {"code": "TL202", "path": "src/train.py", "line": "total += loss.item()", "fingerprint": "9f2c…"}
   ]
@@ -24,7 +24,7 @@ from torchlint.diagnostics import UNTREATED, Diagnostic
 from torchlint.fingerprints import fingerprints, relative
 from torchlint.source import Source, SourceError, exists, read_bytes, write_atomically
 
-VERSION = 1
+VERSION = 2
 _LINE_WIDTH = 100
 # A hundred thousand findings; what is too large to be read takes seconds to be found out.
 _LARGEST = 32_000_000
@@ -163,7 +163,8 @@ def _entries(text: str) -> Iterable[Entry]:
         raise ValueError(f"it is not valid JSON: {error}") from None
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION:
-        raise ValueError(f"its version should be {VERSION}, not {json.dumps(version)}")
+        told = f"its version should be {VERSION}, not {json.dumps(version)}"
+        raise ValueError(f"{told}; delete it, and write it anew with `--update-baseline`")
     findings = document.get("findings")
     if not isinstance(findings, list):
         raise ValueError("`findings` should be a list")

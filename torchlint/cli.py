@@ -26,6 +26,7 @@ _COMMANDS = {
     "server": ("torchlint.commands.server", "Run the language server for editors"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Alias of `rule`"),
+    "linter": ("torchlint.commands.linter", "List the families of rules"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),
     "schema": ("torchlint.commands.schema", "Print the JSON schema of the configuration"),
     "generate-shell-completion": (

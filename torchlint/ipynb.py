@@ -14,8 +14,8 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
-from torchlint.diagnostics import Position
-from torchlint.source import NEWLINE, SourceError
+from torchlint.diagnostics import Edit, Position, Span
+from torchlint.source import NEWLINE, SourceError, apply
 
 FORMATS = (3, 4)
 # Where a string is split into lines: by every program, and by `str.splitlines`.
@@ -73,6 +73,36 @@ class CodeCell:
         """The source as one text."""
         return "".join(literal.text for literal in self.literals)
 
+    def place(self, offset: int) -> int:
+        """Where the JSON has a character of the source; behind the last one for its end."""
+        at = self.start
+        for number, literal in enumerate(self.literals):
+            at += (len(self.gaps[number]) if self.gaps else 0) + 1
+            if offset < len(literal.text) or number == len(self.literals) - 1:
+                return at + _spelt(literal, offset)
+            offset -= len(literal.text)
+            at += len(literal.raw) + 1
+        return at
+
+
+def _alike(one: str, other: str) -> int:
+    """With how many equal characters two texts begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _spelt(literal: Piece, offset: int) -> int:
+    """How many characters JSON takes for the first ``offset`` ones of a literal."""
+    if literal.text == literal.raw:
+        return offset
+    taken = 0
+    for unit in _CHARACTER.findall(literal.raw):
+        if offset <= 0:
+            break
+        offset -= len(_decoded(unit))
+        taken += len(unit)
+    return taken
+
 
 @dataclass(frozen=True)
 class Document:
@@ -83,13 +113,20 @@ class Document:
 
     def with_sources(self, sources: Mapping[int, str]) -> str:
         """The JSON with other sources for the cells of these numbers."""
-        parts, at = [], 0
+        return apply(self.json, self.changes(sources))
+
+    def changes(self, sources: Mapping[int, str]) -> list[Edit]:
+        """What other sources for the cells of these numbers change in the JSON: an edit for each cell."""
+        edits = []
         for cell in self.cells:
             source = sources.get(cell.number, cell.text)
             if source != cell.text:
-                parts += [self.json[at : cell.start], self._value(cell, source)]
-                at = cell.end
-        return "".join([*parts, self.json[at:]])
+                old, new = self.json[cell.start : cell.end], self._value(cell, source)
+                head = _alike(old, new)
+                tail = _alike(old[head:][::-1], new[head:][::-1])
+                span = Span(cell.start + head, cell.end - tail)
+                edits.append(Edit(span, new[head : len(new) - tail]))
+        return edits
 
     def _value(self, cell: CodeCell, source: str) -> str:
         spelling = _Spelling(self._escapes(cell))

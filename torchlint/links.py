@@ -8,28 +8,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from torchlint.diagnostics import Diagnostic
 from torchlint.rule import Rule
 
 
 def home() -> str | None:
     """The address of the project."""
-    urls = _urls()
+    urls = declared()
     return urls.get("homepage") or urls.get("repository")
 
 
 def page(rule: Rule) -> str | None:
-    """The address of a rule's page: the one called Documentation is that of the folder ``docs``.
+    """The address of a rule's page: on the site called Documentation, else in the folder of the repository.
 
     The rules of a pack are documented elsewhere.
     """
-    documentation = _urls().get("documentation")
-    if documentation is None or not rule.check.__module__.startswith("torchlint."):
+    if not rule.check.__module__.startswith("torchlint."):
         return None
-    return f"{documentation.rstrip('/')}/rules/{rule.code}.md"
+    urls = declared()
+    if "documentation" in urls:
+        return f"{urls['documentation'].rstrip('/')}/rules/{rule.code}/"
+    if "repository" in urls:
+        # GitHub and GitLab both take HEAD for the branch that is shown first.
+        return f"{urls['repository'].rstrip('/')}/blob/HEAD/docs/rules/{rule.code}.md"
+    return None
+
+
+def explaining(diagnostic: Diagnostic, rules: Mapping[str, Rule]) -> str | None:
+    """The address that explains a finding: its own, or the page of its rule."""
+    if diagnostic.url is not None or diagnostic.code not in rules:
+        return diagnostic.url
+    return page(rules[diagnostic.code])
 
 
 @cache
-def _urls() -> Mapping[str, str]:
+def declared() -> Mapping[str, str]:
     """The project's addresses by their names in lower case, as the installed metadata has them."""
     from importlib.metadata import PackageNotFoundError, metadata
 

@@ -18,7 +18,8 @@ from torchlint.diagnostics import Span
 # Below these the rest of the cell is Python that runs in the notebook. `%%python` and its like run it in a
 # process of its own.
 _TRANSPARENT = (
-    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit wandb"
+    "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit torchlint "
+    "wandb"
 )
 # The magics that are called without a percent sign where the line is no Python.
 _AUTOMAGIC = (
@@ -43,7 +44,7 @@ _ASSIGNED = re.compile(r"(?<![=!<>+\-*/%&|^@:])=[ \t]*(?=!(?!=)|%[A-Za-z_])")
 # The rest of the line, with the lines that a backslash joins to it.
 _REST = re.compile(r"(?:\\(?:\r\n|\r|\n)|[^\r\n])*")
 _LINE = re.compile(r"[^\r\n]+")
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<space>[ \t\f]+|\\(?:\r\n|\r|\n))
     |(?P<comment>\#[^\r\n]*)
     |(?P<newline>\r\n|\r|\n)
@@ -58,6 +59,7 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+"""A token of Python, of one kind: any text is a row of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _magics(cell: str, at: int) -> Iterator[Span]:
             start = span.start if span.end < len(cell) and cell[span.end] not in "\r\n" else -1
             at, last, assigned = span.end, "", False
             continue
-        token = _TOKEN.match(cell, at)
+        token = TOKEN.match(cell, at)
         assert token is not None
         kind, end = token.lastgroup, token.end()
         if kind == "newline" and depth == 0:

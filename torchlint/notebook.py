@@ -19,7 +19,7 @@ from pathlib import Path
 
 from torchlint import ipynb, magics
 from torchlint.diagnostics import Edit, Fix, Position, Span
-from torchlint.source import Part, Source, apply, dominant_newline, undecodable
+from torchlint.source import Part, Source, apply, dominant_newline, line_starts, undecodable
 
 # IPython takes the indentation off a cell that begins with one; here a statement goes in front of it.
 _LEAD = "if True:\n"
@@ -133,6 +133,41 @@ class Notebook(Source):
             return self.position(offset)
         place, first = self.position(min(max(offset, cell.start), cell.end)), self.position(cell.start)
         return Position(place.row - first.row + 1, place.column, cell.number)
+
+    @cached_property
+    def _written(self) -> ipynb.Document | None:
+        """The JSON with the cells as they are now; None for cells that an editor holds."""
+        if self.document is None:
+            return None
+        sources = {part.cell: part.text for part in self.parts if part.cell is not None}
+        changed = any(cell.text != sources.get(cell.number, cell.text) for cell in self.document.cells)
+        return ipynb.read(self.document.with_sources(sources)) if changed else self.document
+
+    @property
+    def stored(self) -> str:
+        """The JSON; the program for cells that an editor holds."""
+        return self.text if self._written is None else self._written.json
+
+    def in_file(self, offset: int) -> Position:
+        """The row and column of a character in the JSON: where its line of the source stands there."""
+        cell = self.cell_at(offset)
+        if self._written is None or cell is None:
+            return Position(1, 1)
+        (coded,) = (each for each in self._written.cells if each.number == cell.number)
+        place = coded.place(min(max(offset, cell.start), cell.end) - cell.start)
+        row = bisect_right(self._rows, place)
+        return Position(row, place - self._rows[row - 1] + 1)
+
+    @cached_property
+    def _rows(self) -> Sequence[int]:
+        return line_starts(self.stored)
+
+    def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """What edits of the program change in the JSON; nothing for cells that an editor holds."""
+        if self._written is None:
+            return ()
+        made = self.with_text(apply(self.text, edits), edits)
+        return self._written.changes({part.cell: part.text for part in made.parts if part.cell is not None})
 
     def part(self, cell: int | None) -> Part | None:
         """The cell of this number."""

@@ -37,6 +37,21 @@ _CASES = "cases"
 _RULE = "rule"
 
 
+FAMILIES: Mapping[str, str] = {
+    "TL0": "The linter itself",
+    "TL1": "Input pipeline",
+    "TL2": "Host and device",
+    "TL3": "Autograd and the training step",
+    "TL4": "The model",
+    "TL5": "Precision, kernels, compiler",
+    "TL6": "Memory",
+    "TL7": "Several GPUs",
+    "TL8": "Left on",
+    "TL9": "API upgrades",
+}
+"""The titles of our own families, by what the codes of their rules begin with."""
+
+
 class RegistryError(Exception):
     """The rules cannot be listed: a rule pack does not load, or two rules share a code or a name."""
 
@@ -65,6 +80,30 @@ def catalogue() -> Mapping[str, Rule]:
     if _known is not None:
         return _known.catalogue
     return _collect(rule for module in _modules(_packs()) for rule in _declared(module))
+
+
+@dataclass(frozen=True)
+class Family:
+    """Rules whose codes begin with ``prefix``: a family of ours, or all that a rule pack has under it."""
+
+    prefix: str
+    title: str
+    rules: tuple[Rule, ...]
+
+
+def families() -> tuple[Family, ...]:
+    """All families that have rules, in the order of their codes; a pack is named after its package.
+
+    Raises:
+        RegistryError: see ``rules``.
+    """
+    found: dict[tuple[str, str], list[Rule]] = {}
+    for each in catalogue().values():
+        letters, home = each.code.rstrip("0123456789"), each.check.__module__
+        prefix = each.code[: len(letters) + 1] if home.startswith(f"{_BUILT_IN}.") else letters
+        title = FAMILIES.get(prefix) or f"Rule pack {home.partition('.')[0]}"
+        found.setdefault((prefix, title), []).append(each)
+    return tuple(Family(prefix, title, tuple(members)) for (prefix, title), members in found.items())
 
 
 def rule_name(code: str) -> str:

@@ -182,6 +182,19 @@ class Source:
         return self.position(offset)
 
     @property
+    def stored(self) -> str:
+        """The text that the file holds: the JSON of a notebook, ``text`` of any other file."""
+        return self.text
+
+    def in_file(self, offset: int) -> Position:
+        """The row and column, in what the file holds, of a character of ``text``."""
+        return self.position(offset)
+
+    def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """What these edits of ``text`` change in what the file holds."""
+        return edits
+
+    @property
     def in_cells(self) -> bool:
         """Whether this is a notebook, in which places are counted by cell."""
         return False

@@ -70,9 +70,12 @@ class Target:
         if text == "unknown":
             return cls.unknown(origin)
         try:
-            return cls(_final(Version(text)), None, origin)
+            version = _final(Version(text))
         except InvalidVersion:
             pass
+        else:
+            _check_exists(version, text, package)
+            return cls(version, None, origin)
         try:
             specifiers = SpecifierSet(text)
         except InvalidSpecifier:
@@ -118,6 +121,19 @@ def beside(torch: Target, package: str) -> Target:
     else:
         text = f"0.{minor + 15}" if major == 2 else f"0.{minor + 1}" if minor >= 7 else None
     return Target(Version(text), None, f"torch {torch.lower}") if text is not None else Target.unknown()
+
+
+def _check_exists(version: Version, text: str, package: str) -> None:
+    """Refuse what is a typing error: ``24`` for ``2.4``.
+
+    Raises:
+        ValueError: the next release with another first number than the newest known one is still older.
+    """
+    newest = Version(RELEASES[package][-1])
+    if version.major > newest.major + 1:
+        meant = f"{text[0]}.{text[1:]}" if re.fullmatch(r"[1-9][0-9]{1,2}", text) else ""
+        hint = f"; did you mean `{meant}`?" if meant and Version(meant).major <= newest.major else ""
+        raise ValueError(f"there is no {package} {text}; the newest known release is {newest}{hint}")
 
 
 @lru_cache(maxsize=256)

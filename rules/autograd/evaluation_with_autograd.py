@@ -26,8 +26,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     Finds forward passes that autograd records although no backward pass uses their results: in functions that
     evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test loader,
     and beside the steps of a training loop (samples drawn now and then, data that nothing is trained on).
-    Calls of a helper that training also uses count, and so do loops over `["train", "val"]`. There is one
-    finding per function or loop.
+    Calls of a helper that training also uses count, and so do loops over `["train", "val"]`, and methods of a
+    model that decode tokens one by one. There is one finding per function or loop.
 
     It also finds forward passes, in training itself, of a model that is never trained: a teacher, a target
     network, a frozen feature extractor. The file has to show that it creates the model, that no optimizer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.api.results import FACTORIES
@@ -15,6 +16,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.iterations import Iterations
@@ -63,6 +65,8 @@ def _acts(name: str | None) -> bool:
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "torch.stack"})
+_TOKENS = "torch.int64"
 _SCORES = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
 _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
@@ -856,14 +860,15 @@ class NoGradRegions(Part):
     def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
-        A method of a module runs in the mode of its caller, and a function that returns what one forward
-        pass gives may be part of a training step of another file.
+        A method of a module runs in the mode of its caller, unless it decodes: of the tokens that it hands
+        out nobody can have gradients. A function that returns what one forward pass gives may be part of a
+        training step of another file.
         """
         if self._switches_mode(function):
             return True
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
-            return False
+            return self._decodes(node, function)
         if self._over_data(node):
             return True
         # One pass for its effects alone warms up, counts operations or fills lazy modules.
@@ -871,6 +876,34 @@ class NoGradRegions(Part):
         if not alone and not self._returns_graph(function) and not self._escapes(function, function.body):
             return True
         return self._is_evident_of_callers(function)
+
+    def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Whether a forward pass is run for one token after the other, and tokens are all that is kept."""
+        if frequency(self.module, node) is not Frequency.TOKEN or Backpropagation.of(self.module).asked_for:
+            return False
+        returned = [
+            inner.value
+            for inner in self.tree.descendants(function.body)
+            if isinstance(inner, cst.Return) and inner.value is not None
+        ]
+        return all(map(self._is_of_tokens, returned)) and not self._stores_graph(function.body)
+
+    def _is_of_tokens(self, node: cst.BaseExpression) -> bool:
+        """Whether a tensor has no graph, or is the prompt with what was drawn from it: whole numbers."""
+        if not Backpropagation.of(self.module).carries_graph(node):
+            return True
+        bindings = self.module.bindings(node) if isinstance(node, cst.Name) else ()
+        made = [binding.value for binding in bindings if binding.value is not None]
+        return bool(made) and all(map(self._joins_tokens, made))
+
+    def _joins_tokens(self, node: cst.BaseExpression) -> bool:
+        """``torch.cat((tokens, drawn), dim=1)``"""
+        match node:
+            case cst.Call(args=[cst.Arg(value=cst.Tuple() | cst.List() as parts), *_]):
+                kinds = {self.module.value(part.value).dtype for part in parts.elements}
+                return self.module.qualified(node.func) in _JOINING and _TOKENS in kinds <= {None, _TOKENS}
+            case _:
+                return False
 
     @solved(False)
     def _is_evident_of_callers(self, function: cst.FunctionDef) -> bool:
@@ -989,8 +1022,11 @@ class NoGradRegions(Part):
         gradients = Backpropagation.of(self.module)
         if gradients.asked_for:
             return True
-        if self._hands_out_graph(function):
-            return True
+        return self._hands_out_graph(function) or self._stores_graph(node)
+
+    def _stores_graph(self, node: cst.CSTNode) -> bool:
+        """Whether a tensor with its graph is put where code outside of the function may find it."""
+        gradients = Backpropagation.of(self.module)
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
                 if any(self._leaves(target.target) for target in inner.targets):

@@ -15,6 +15,7 @@ from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.values import Graph
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -124,12 +125,26 @@ def counter_of(module: Module, hot: Hot) -> str:
     return "round_number" if any(binding.kind in _NO_COUNTERS for binding in bound) else "step"
 
 
+def has_no_graph(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether a tensor can be kept as it is: it is spelt as detached, or made while autograd is off."""
+    match tensor:
+        case (
+            cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
+            | cst.Attribute(attr=cst.Name(value="data"))
+        ):
+            return True
+    return module.value(tensor).graph is Graph.DETACHED
+
+
 def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
     """What keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to later."""
     code = tight(module, tensor)
+    bare = has_no_graph(module, tensor)
     if code == "…":
-        return "the detached tensor (`.detach().clone()`)" if copied else "the detached tensor (`.detach()`)"
-    if not code.endswith((".detach()", ".data")):
+        steps = ("" if bare else ".detach()") + (".clone()" if copied else "")
+        kind = "the tensor" if bare else "the detached tensor"
+        return f"{kind} (`{steps}`)" if steps else kind
+    if not bare:
         code += ".detach()"
     return f"`{code}.clone()`" if copied else f"`{code}`"
 

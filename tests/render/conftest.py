@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
-from torchlint.render.report import Report
+from torchlint.notebook import Notebook
+from torchlint.render.report import Report, Text
 from torchlint.rule import Rule
 from torchlint.source import Part
 
@@ -32,6 +34,30 @@ class Memory:
 
     def part(self, cell: int | None) -> Part:
         return Part(cell, 0, self.text, self.text)
+
+    @property
+    def stored(self) -> str:
+        return self.text
+
+    def in_file(self, offset: int) -> Position:
+        return self.position(offset)
+
+    def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        return edits
+
+
+def _notebook(text: str) -> Notebook:
+    """A notebook whose third cell is the only one with code."""
+    prose = {"cell_type": "markdown", "metadata": {}, "source": ["Some wörds"]}
+    code: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": text.splitlines(keepends=True),
+    }
+    book = {"cells": [prose, prose, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return Notebook.from_bytes(json.dumps(book, indent=1).encode(), ROOT / "n.ipynb")
 
 
 @dataclass
@@ -83,10 +109,16 @@ class Desk:
         """A report of the findings."""
         return Report(
             diagnostics=tuple(sorted(diagnostics, key=lambda item: item.sort_key)),
-            source=lambda path: Memory(self.texts[path]) if path in self.texts else None,
+            source=self._source,
             root=ROOT,
             **how,  # type: ignore[arg-type]
         )
+
+    def _source(self, path: Path) -> Text | None:
+        if path not in self.texts:
+            return None
+        text = self.texts[path]
+        return _notebook(text) if path.suffix == ".ipynb" else Memory(text)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ FORMATS: dict[str, Callable[[Report], str]] = {
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """What releases change stays the same here."""
-    monkeypatch.setattr(links, "_urls", dict)
+    monkeypatch.setattr(links, "declared", dict)
     monkeypatch.setattr(sarif, "__version__", "1.2.3")
 
 

@@ -30,7 +30,8 @@ def test_a_row_a_finding_under_the_totals() -> None:
     assert head == [
         "### torchlint",
         "",
-        "Found 1 warning.",
+        "Found 1 warning.  ",
+        "For more information about a rule, run `torchlint rule TL202`.",
         "",
         "| Rule | Place | Finding |",
         "| --- | --- | --- |",
@@ -71,5 +72,5 @@ def test_of_very_many_only_the_first_are_listed() -> None:
     many = table(*[finding()] * 501)
     long = table(*[finding("x" * 150_000)] * 3)
 
-    assert (len(many), many[-1]) == (6 + 500 + 2, "… and 1 finding more.")
-    assert (len(long), long[-1]) == (6 + 1 + 2, "… and 2 findings more.")
+    assert (len(many), many[-1]) == (7 + 500 + 2, "… and 1 finding more.")
+    assert (len(long), long[-1]) == (7 + 1 + 2, "… and 2 findings more.")

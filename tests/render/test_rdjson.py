@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,17 +48,27 @@ def test_edits_far_apart_are_no_suggestion(desk: Any) -> None:
     assert shown["message"].endswith("\nhelp: Use the other thing")
 
 
-def test_a_notebook_gets_no_suggestion(every: Report) -> None:
+def test_a_notebook_has_places_and_suggestions_in_its_json(every: Report) -> None:
     found = json.loads(rdjson.render(every))["diagnostics"]
     (shown,) = [item for item in found if item["location"]["path"] == "n.ipynb"]
-    assert "suggestions" not in shown
-    assert shown["location"]["range"]["start"] == {"line": 1, "column": 1}
+    stored = every.stored(Path("/repo/n.ipynb"))
+    assert stored is not None
+    (row,) = (row for row, line in enumerate(stored.split("\n"), 1) if "bad(x)" in line)
+    line = stored.split("\n")[row - 1]
+    at = line.index("bad(x)") + 1
+    assert shown["location"]["range"]["start"] == {"line": row, "column": at}
+    assert shown["location"]["range"]["end"] == {"line": row, "column": at + len("bad(x)")}
+    (suggestion,) = shown["suggestions"]
+    start, end = suggestion["range"]["start"], suggestion["range"]["end"]
+    assert start["line"] == end["line"] == row
+    fixed = line[: start["column"] - 1] + suggestion["text"] + line[end["column"] - 1 :]
+    assert fixed == line.replace("bad(x)", "good(x)")
     assert shown["message"].startswith("cell 3, line 2: ")
 
 
 def test_links_are_given_once_there_is_an_address(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = desk.report(desk.finding("a()\n", "a"))
-    monkeypatch.setattr(links, "_urls", lambda: {"repository": "https://example.org"})
+    monkeypatch.setattr(links, "declared", lambda: {"repository": "https://example.org"})
     told = json.loads(rdjson.render(report))
     assert told["source"] == {"name": "torchlint", "url": "https://example.org"}
     assert told["diagnostics"][0]["code"] == {"value": "TL202", "url": "https://example.org/TL202"}

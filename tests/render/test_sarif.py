@@ -139,7 +139,7 @@ def test_fingerprints_are_those_of_every_tracker(every: Report) -> None:
     expected = fingerprints(every.diagnostics, every.text, ROOT)
     names = [item["partialFingerprints"] for item in run_of(every)["results"]]
     assert names == [
-        {"torchlint/v1": name}
+        {"torchlint/v2": name}
         for name, item in zip(expected, every.diagnostics, strict=True)
         if item.code != "TL000"
     ]
@@ -201,12 +201,12 @@ def test_a_log_fits_into_an_upload(desk: Any, monkeypatch: pytest.MonkeyPatch) -
 
 def test_links_are_given_once_there_is_an_address(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = desk.report(rules=catalogue(), enabled=frozenset({"TL202"}))
-    monkeypatch.setattr(links, "_urls", dict)
+    monkeypatch.setattr(links, "declared", dict)
     driver = run_of(report)["tool"]["driver"]
     assert "informationUri" not in driver and "helpUri" not in driver["rules"][0]
     urls = {"homepage": "https://example.org/", "documentation": "https://example.org/docs/"}
-    monkeypatch.setattr(links, "_urls", lambda: urls)
+    monkeypatch.setattr(links, "declared", lambda: urls)
     driver = run_of(report)["tool"]["driver"]
     assert driver["informationUri"] == "https://example.org/"
-    assert driver["rules"][0]["helpUri"] == "https://example.org/docs/rules/TL202.md"
-    assert "(https://example.org/docs/rules/TL202.md)" in driver["rules"][0]["help"]["markdown"]
+    assert driver["rules"][0]["helpUri"] == "https://example.org/docs/rules/TL202/"
+    assert "(https://example.org/docs/rules/TL202/)" in driver["rules"][0]["help"]["markdown"]

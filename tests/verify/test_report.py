@@ -295,6 +295,14 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert "2 blocks are excluded from the statistics, marked with a cross" in html
 
 
+def test_a_single_replicate_is_not_called_several(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    assert "rounds of 1 replicate<" not in report.render(results)
+    once = replace(found, blocks=tuple(block for block in found.blocks if block.replicate == 0))
+    assert "rounds of 1 replicate<" in report.render(replace(results, measurements=(once,)))
+
+
 def test_the_same_results_give_the_same_page(synthetic: ModuleType) -> None:
     assert report.render(synthetic.verify_results()) == rendered(synthetic, "verify")
 

@@ -541,7 +541,10 @@ def _tell(
     stream = sys.stderr if aside else sys.stdout
     colored = terminal.color == "always" if chosen.output_file else terminal.colored(stream)
     report = replace(
-        _report(chosen, rules, outcome, outcome.diagnostics, directory), color=colored, width=terminal.width
+        _report(chosen, rules, outcome, outcome.diagnostics, directory),
+        color=colored,
+        hyperlinks=not chosen.output_file and terminal.hyperlinks(stream),
+        width=terminal.width,
     )
     untreated = tuple(item for item in outcome.diagnostics if item.code in UNTREATED)
     text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal, concluding)
@@ -563,7 +566,7 @@ def _tell(
         terminal.out(text + remarks)
     for path, name in reports.items():
         further = replace(chosen, output_format=name, statistics=False)
-        terminal.save(path, _rendered(further, replace(report, color=False)))
+        terminal.save(path, _rendered(further, replace(report, color=False, hyperlinks=False)))
 
 
 def _report(

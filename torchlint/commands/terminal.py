@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +92,26 @@ class OutputError(Exception):
     """What a run has to say cannot be written where it is wanted."""
 
 
+def _follows_links(environ: Mapping[str, str]) -> bool:
+    """Whether the environment is that of a terminal that is known to follow links (OSC 8).
+
+    The others print the sequence as it is, or part of it.
+    """
+    if "CI" in environ or environ.get("TERM") == "dumb" or environ.get("TERM", "").startswith("screen"):
+        return False
+    version = environ.get("VTE_VERSION", "")
+    return (
+        (version.isdecimal() and int(version) >= 5000)
+        or environ.get("TERM_PROGRAM") in _LINKING_PROGRAMS
+        or environ.get("TERM") in _LINKING_TERMS
+        or any(name in environ for name in ("DOMTERM", "KONSOLE_VERSION", "WT_SESSION"))
+    )
+
+
+_LINKING_PROGRAMS = frozenset({"Hyper", "WezTerm", "ghostty", "iTerm.app", "terminology", "vscode"})
+_LINKING_TERMS = frozenset({"alacritty", "foot", "xterm-ghostty", "xterm-kitty"})
+
+
 @dataclass
 class Terminal:
     """Standard output and standard error of one run, and how much may be said on them.
@@ -112,6 +132,13 @@ class Terminal:
         if os.environ.get("NO_COLOR"):
             return False
         return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and _understands_escapes())
+
+    def hyperlinks(self, stream: TextIO) -> bool:
+        """Whether the terminal behind ``stream`` follows links: FORCE_HYPERLINK decides, then what it is."""
+        forced = os.environ.get("FORCE_HYPERLINK")
+        if forced:
+            return forced != "0"
+        return self.color != "never" and is_terminal(stream) and _follows_links(os.environ)
 
     @property
     def width(self) -> int:

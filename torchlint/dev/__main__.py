@@ -8,7 +8,19 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, codes, layers, measured, pages, peers, readme, scaffold, schema, weights
+from torchlint.dev import (
+    ROOT,
+    codes,
+    layers,
+    measured,
+    pages,
+    peers,
+    readme,
+    release,
+    scaffold,
+    schema,
+    weights,
+)
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     codes.generate,
@@ -43,7 +55,13 @@ def main(arguments: list[str] | None = None) -> int:
     new_rule.add_argument("--family", required=True, help="the folder under rules/: host_device")
     new_rule.add_argument("--folder", action="store_true", help="make it a folder, for more than one module")
 
+    making = commands.add_parser("release", help="prepare, build, check and try out a release")
+    making.add_argument("version", help="such as 0.2.0")
+    making.add_argument("--check", action="store_true", help="build what is checked out; change no file")
+
     given = parser.parse_args(arguments)
+    if given.command == "release":
+        return release.main(given.version, check=given.check)
     if given.command == "generate":
         try:
             return _generate(check=given.check)

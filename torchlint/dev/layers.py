@@ -20,6 +20,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.cli",),
         ("torchlint.commands",),
         ("torchlint.server",),
+        ("torchlint.ipython",),
         ("torchlint.testing",),
         ("torchlint.render",),
         ("torchlint.environment",),

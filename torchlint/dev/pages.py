@@ -8,25 +8,11 @@ from pathlib import Path
 from torchlint import impact
 from torchlint.dev import ROOT, measured
 from torchlint.effects import Effect
-from torchlint.registry import catalogue
+from torchlint.registry import catalogue, families
 from torchlint.render.page import ADVICE
 from torchlint.rule import Rule
 
 DIRECTORY = ROOT / "docs" / "rules"
-
-FAMILIES = {
-    "TL0": "The linter itself",
-    "TL1": "Input pipeline",
-    "TL2": "Host and device",
-    "TL3": "Autograd and the training step",
-    "TL4": "The model",
-    "TL5": "Precision, kernels, compiler",
-    "TL6": "Memory",
-    "TL7": "Several GPUs",
-    "TL8": "Left on",
-    "TL9": "API upgrades",
-}
-"""The headings of the catalogue by the first digit of the codes."""
 
 _FIXES = {
     "safe": "A safe fix exists: `--fix` applies it.",
@@ -59,17 +45,14 @@ def path_of(rule: Rule) -> Path:
 def table(prefix: str) -> str:
     """All rules, one table a family; the links to the pages start with ``prefix``."""
     parts = []
-    for family, title in FAMILIES.items():
-        rules = [rule for rule in catalogue().values() if rule.code.startswith(family)]
-        if not rules:
-            continue
+    for family in families():
         rows = "".join(
             f"| [{rule.code}]({prefix}{rule.code}.md) | {rule.name} | {_severity(rule)} | {rule.fix} "
             f"| {_cell(rule.summary)} |\n"
-            for rule in rules
+            for rule in family.rules
         )
         parts.append(
-            f"**{title}**\n\n| code | name | severity | fix | finds |\n|---|---|---|---|---|\n{rows}"
+            f"**{family.title}**\n\n| code | name | severity | fix | finds |\n|---|---|---|---|---|\n{rows}"
         )
     return "\n".join(parts)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from torchlint.diagnostics import Applicability, Diagnostic
 from torchlint.impact import gain
 from torchlint.render import full
-from torchlint.render.report import Report, severity_color, spot, visible
+from torchlint.render.report import Report, spot, visible
 
 
 def render(report: Report, *, detailed: bool = False) -> str:
@@ -35,11 +35,10 @@ def render(report: Report, *, detailed: bool = False) -> str:
 def _line(report: Report, found: list[Diagnostic]) -> str:
     """What one rule advises in a file, at its first place."""
     first = found[0]
-    code = report.paint(visible(first.code), severity_color(first.severity), bold=True)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     gained = gain(first.code).told
     measured = f" ({gained} in the rule's benchmark)" if gained else ""
-    return f"  {spot(first)} {code} {visible(first.message)}{more}{measured}\n"
+    return f"  {spot(first)} {report.code(first)} {visible(first.message)}{more}{measured}\n"
 
 
 def _commands(report: Report, path: Path, found: list[Diagnostic]) -> Iterator[str]:

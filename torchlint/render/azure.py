@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report, visible, without_cell
+from torchlint.render.report import Report, visible
 
 
 def render(report: Report) -> str:
     """One ``##vso[task.logissue …]…`` line a finding."""
-    return "".join(_command(report, without_cell(diagnostic)) for diagnostic in report.diagnostics)
+    return "".join(_command(report, report.in_file(diagnostic)) for diagnostic in report.diagnostics)
 
 
 def _command(report: Report, diagnostic: Diagnostic) -> str:

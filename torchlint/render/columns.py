@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from functools import lru_cache
 
 from torchlint.diagnostics import Position
 from torchlint.render.snippet import layout
+from torchlint.source import line_starts
+
+
+def position(text: str, offset: int) -> Position:
+    """The row and column of a character offset in ``text``."""
+    starts = _rows(text)
+    row = bisect_right(starts, offset)
+    return Position(row, offset - starts[row - 1] + 1)
+
+
+# The findings of a file come one after the other.
+@lru_cache(maxsize=2)
+def _rows(text: str) -> list[int]:
+    return line_starts(text)
 
 
 def in_utf16(text: str, position: Position) -> Position:

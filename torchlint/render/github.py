@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report, reason, spot, visible, without_cell
+from torchlint.render.report import Report, reason, spot, visible
 
 _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
@@ -15,7 +15,7 @@ def render(report: Report) -> str:
 
 def _command(report: Report, diagnostic: Diagnostic) -> str:
     # GitHub knows no cells; whoever reads the text does.
-    marked = without_cell(diagnostic)
+    marked = report.in_file(diagnostic)
     start, end = marked.start, marked.end
     properties = {"title": f"torchlint ({diagnostic.code})", "file": report.absolute(diagnostic.path)}
     properties["line"] = str(start.row)

@@ -7,7 +7,7 @@ from typing import Any
 from torchlint.diagnostics import Diagnostic, Impact, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.render.json import dumps
-from torchlint.render.report import Report, without_cell
+from torchlint.render.report import Report
 
 _WARNINGS = {Impact.LOW: "info", Impact.MEDIUM: "minor", Impact.HIGH: "major"}
 """The severities of warnings. Notes are `info`, errors `critical`."""
@@ -17,7 +17,7 @@ def render(report: Report) -> str:
     """An array of objects, indented."""
     names = fingerprints(report.diagnostics, report.text, report.project or report.root)
     found = [
-        _issue(report, without_cell(diagnostic), name)
+        _issue(report, report.in_file(diagnostic), name)
         for diagnostic, name in zip(report.diagnostics, names, strict=True)
     ]
     return dumps(found, indent=2, sort_keys=False) + "\n"

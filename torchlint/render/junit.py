@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from xml.etree import ElementTree as ET
 
 from torchlint.diagnostics import UNTREATED, Diagnostic
-from torchlint.render.report import Report, reason, visible, without_cell
+from torchlint.render.report import Report, reason, visible
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _OUTCOMES = ("failure", "error", "skipped")
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
 
 
 def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
-    marked, place = without_cell(diagnostic), diagnostic.start
+    marked, place = report.in_file(diagnostic), diagnostic.start
     case = ET.SubElement(
         suite,
         "testcase",

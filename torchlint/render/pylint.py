@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torchlint.render.report import Report, visible, without_cell
+from torchlint.render.report import Report, visible
 
 
 def render(report: Report) -> str:
     """``path:row: [CODE] message`` lines."""
     return "".join(
         f"{report.shown(item.path)}:{item.start.row}: [{visible(item.code)}] {visible(item.message)}\n"
-        for item in map(without_cell, report.diagnostics)
+        for item in map(report.in_file, report.diagnostics)
     )

@@ -7,9 +7,9 @@ from typing import Any
 from torchlint.diagnostics import Diagnostic, Position, Severity
 from torchlint.fingerprints import relative
 from torchlint.links import home
-from torchlint.render.columns import in_utf8
+from torchlint.render.columns import in_utf8, position
 from torchlint.render.json import dumps
-from torchlint.render.report import Report, Text, reason, without_cell
+from torchlint.render.report import Report, Text, reason
 
 _SEVERITIES = {Severity.NOTE: "INFO", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR"}
 _LONGEST = 30
@@ -22,14 +22,14 @@ def render(report: Report) -> str:
     document = {
         "source": {"name": "torchlint", **({"url": address} if address else {})},
         "severity": "WARNING",
-        "diagnostics": [_diagnostic(report, without_cell(diagnostic)) for diagnostic in report.diagnostics],
+        "diagnostics": [_diagnostic(report, report.in_file(diagnostic)) for diagnostic in report.diagnostics],
     }
     return dumps(document, indent=2, sort_keys=False) + "\n"
 
 
 def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     source, advice, url = report.source(diagnostic.path), diagnostic.help, report.url(diagnostic)
-    text = source.text if source is not None and diagnostic.cell is None else None
+    text = source.stored if source is not None else None
     told: dict[str, Any] = {
         "message": reason(diagnostic) + (f"\nhelp: {advice}" if advice else ""),
         "location": {
@@ -45,13 +45,13 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
 
 def _suggestion(diagnostic: Diagnostic, source: Text) -> dict[str, Any] | None:
     """The fix as one replacement: several suggestions would be applied apart from each other."""
-    if diagnostic.fix is None or not diagnostic.fix.edits or diagnostic.cell is not None:
+    if diagnostic.fix is None or diagnostic.fix.elsewhere:
         return None
-    if diagnostic.fix.elsewhere:
+    edits, text = source.edits_in_file(diagnostic.fix.edits), source.stored
+    if not edits:
         return None
-    edits, text = diagnostic.fix.edits, source.text
     first, last = edits[0].span.start, max(edit.span.end for edit in edits)
-    start, end = source.position(first), source.position(last)
+    start, end = position(text, first), position(text, last)
     if end.row - start.row >= _LONGEST:
         return None
     parts, at = [], first

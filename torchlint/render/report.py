@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
 
-from torchlint.diagnostics import Applicability, Diagnostic, Impact, Position, Severity
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Impact, Position, Severity
+from torchlint.source import line_starts
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -19,6 +21,9 @@ STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
 
 Color = str
+# OSC 8, the escape sequence that begins a link, and with an empty address ends it.
+_LINK, _END = "\x1b]8;;", "\x1b\\"
+_IN_URLS = "/:?#[]@!$&'()*+,;=%~"
 _ANSI: Mapping[str, int] = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 
@@ -38,6 +43,16 @@ class Text(Protocol):
     def part(self, cell: int | None) -> Part | None:
         """The text of a cell of a notebook; of any other file the whole, for None."""
 
+    @property
+    def stored(self) -> str:
+        """The text that the file holds: the JSON of a notebook, ``text`` of any other file."""
+
+    def in_file(self, offset: int) -> Position:
+        """The row and column of a character offset in what the file holds."""
+
+    def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """What these edits of ``text`` change in what the file holds."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -48,6 +63,7 @@ class Report:
     ``source`` gives the text of a file that has findings, None if it cannot be read. ``enabled`` are the
     codes that were looked for. Paths are shown relative to ``root``; trackers of findings know files
     relative to ``project``, ``root`` if that is None. A finding less severe than ``fail_on`` fails no run.
+    With ``hyperlinks`` the codes are links, for a terminal that follows them.
     ``width`` is the number of columns that a snippet may take. ``advice`` is told beside the findings, or is
     all that is wanted (``alone``). Another ``hidden`` findings are of less impact than the ``least`` one that
     is reported.
@@ -63,6 +79,7 @@ class Report:
     project: Path | None = None
     fail_on: Severity = Severity.WARNING
     color: bool = False
+    hyperlinks: bool = False
     width: int = 160
     later: int = 0
     settled: int = 0
@@ -103,6 +120,37 @@ class Report:
         source = self.source(path)
         return None if source is None else source.text
 
+    def stored(self, path: Path) -> str | None:
+        """What a file holds, in which `in_file` counts; None if it cannot be read."""
+        source = self.source(path)
+        return None if source is None else source.stored
+
+    def in_file(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A finding as formats without cells show it: where the JSON of a notebook has the line.
+
+        The message names the cell, and the line in it. What an editor holds stands at the start.
+        """
+        if diagnostic.cell is None:
+            return diagnostic
+        source, span = self.source(diagnostic.path), diagnostic.span
+        start = end = Position(1, 1)
+        if source is not None:
+            start, end = source.in_file(span.start), source.in_file(span.end)
+        related = tuple((self._in_file(diagnostic.path, place), told) for place, told in diagnostic.related)
+        message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
+        return replace(diagnostic, start=start, end=end, noqa_row=start.row, message=message, related=related)
+
+    def _in_file(self, path: Path, place: Position) -> Position:
+        """A place in a cell as one of the file; any other place as it is."""
+        source = self.source(place.path or path)
+        part = None if source is None or place.cell is None else source.part(place.cell)
+        if source is None or part is None:
+            return place
+        rows = line_starts(part.text)
+        offset = rows[min(place.row, len(rows)) - 1] + place.column - 1
+        found = source.in_file(part.start + min(offset, len(part.text)))
+        return replace(found, cell=place.cell, path=place.path)
+
     def tracked(self, path: Path) -> str:
         """The path as trackers of findings know it: relative to the project, with slashes."""
         from torchlint.fingerprints import relative
@@ -111,11 +159,15 @@ class Report:
 
     def url(self, diagnostic: Diagnostic) -> str | None:
         """Where the rule is documented; None as long as that has no known address."""
-        if diagnostic.url is not None or diagnostic.code not in self.rules:
-            return diagnostic.url
         from torchlint import links
 
-        return links.page(self.rules[diagnostic.code])
+        return links.explaining(diagnostic, self.rules)
+
+    def code(self, diagnostic: Diagnostic) -> str:
+        """The code of a finding as terminals show it: coloured, and a link where they follow links."""
+        text = self.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
+        url = self.url(diagnostic) if self.hyperlinks else None
+        return text if url is None else f"{_LINK}{quote(url, safe=_IN_URLS)}{_END}{text}{_LINK}{_END}"
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
         """``text`` in a colour, if this report is coloured."""
@@ -179,9 +231,8 @@ def spot(diagnostic: Diagnostic) -> str:
 
 def headline(report: Report, diagnostic: Diagnostic, message: str | None = None) -> str:
     """``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
-    code = report.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
-    return f"{code} {mark}{visible(diagnostic.message if message is None else message)}"
+    return f"{report.code(diagnostic)} {mark}{visible(diagnostic.message if message is None else message)}"
 
 
 def reason(diagnostic: Diagnostic) -> str:
@@ -221,16 +272,3 @@ _IN_ANY_ADVICE = frozenset(
     }
     | {"put", "set", "that", "the", "them", "to", "try", "use", "which", "with", "write"}
 )
-
-
-def without_cell(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding as formats without cells can show it.
-
-    In a notebook that is at the start of the file, since rows count inside a cell, with the cell in the
-    message. Such formats cannot say what a fix changes in a notebook either.
-    """
-    if diagnostic.cell is None:
-        return diagnostic
-    start = Position(1, 1)
-    message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
-    return replace(diagnostic, start=start, end=start, noqa_row=1, message=message, related=())

@@ -19,16 +19,16 @@ from torchlint.checker import CRASH, SYNTAX_ERROR
 from torchlint.diagnostics import UNTREATED, Diagnostic, Edit, Fix, Impact, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
-from torchlint.render.columns import in_utf16
+from torchlint.render.columns import in_utf16, position
 from torchlint.render.json import dumps
-from torchlint.render.report import STDIN, Report, reason, without_cell
+from torchlint.render.report import STDIN, Report, reason
 from torchlint.rule import Rule
 
 MOST_RESULTS = 25_000
 """GitHub takes no more results of a run."""
 MOST_BYTES = 10_000_000
 """GitHub takes no larger file, compressed by gzip."""
-FINGERPRINT = "torchlint/v1"
+FINGERPRINT = "torchlint/v2"
 """The key of our fingerprints; the version changes if they are ever made in another way."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -101,7 +101,7 @@ def _log(report: Report, found: Sequence[_Named], left_out: int) -> str:
         "originalUriBaseIds": {_BASE: {"uri": _directory(report.project or report.root)}},
         "columnKind": "utf16CodeUnits",
         "newlineSequences": ["\r\n", "\n", "\r"],
-        "results": [_result(report, without_cell(diagnostic), indices, name) for diagnostic, name in found],
+        "results": [_result(report, report.in_file(diagnostic), indices, name) for diagnostic, name in found],
     }
     return dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, sort_keys=False) + "\n"
 
@@ -179,7 +179,7 @@ def _invocation(report: Report, indices: dict[str, int], left_out: int) -> dict[
 
 
 def _notification(report: Report, diagnostic: Diagnostic, indices: dict[str, int]) -> dict[str, Any]:
-    shown = without_cell(diagnostic)
+    shown = report.in_file(diagnostic)
     return {
         "level": "error",
         "message": {"text": _sentence(shown.message)},
@@ -203,7 +203,7 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
         **({"ruleIndex": indices[diagnostic.code]} if diagnostic.code in indices else {}),
         "level": diagnostic.severity.value,
         "message": {"text": _message(diagnostic)},
-        "locations": [_location(report, path, diagnostic.start, diagnostic.end, cell=diagnostic.cell)],
+        "locations": [_location(report, path, diagnostic.start, diagnostic.end)],
         "partialFingerprints": {FINGERPRINT: name},
         "rank": _RANKS[diagnostic.impact],
         "properties": _properties(diagnostic),
@@ -213,7 +213,7 @@ def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], nam
             {"id": number, **_remark(report, place.path or path, place, remark)}
             for number, (place, remark) in enumerate(diagnostic.related, start=1)
         ]
-    if fix is not None and fix.edits and source is not None and diagnostic.cell is None:
+    if fix is not None and source is not None and source.edits_in_file(fix.own):
         result["fixes"] = [_fix(report, path, fix)]
     return result
 
@@ -228,12 +228,8 @@ def _properties(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _remark(report: Report, path: Path, place: Position, remark: str) -> dict[str, Any]:
-    """A related place and what is said of it; as of findings, a cell is named in the text."""
-    if place.cell is not None:
-        remark = f"cell {place.cell}, line {place.row}: {remark}"
-        place = Position(1, 1, place.cell)
-    located = _location(report, path, place, place, cell=place.cell)
-    return {**located, "message": {"text": _literal(remark)}}
+    """A related place and what is said of it."""
+    return {**_location(report, path, place, place), "message": {"text": _literal(remark)}}
 
 
 def _message(diagnostic: Diagnostic) -> str:
@@ -273,22 +269,19 @@ def _fix(report: Report, path: Path, fix: Fix) -> dict[str, Any]:
 def _change(report: Report, path: Path, edits: Sequence[Edit]) -> dict[str, Any]:
     source = report.source(path)
     replacements: list[dict[str, Any]] = []
-    for edit in edits:
-        if source is None:
-            break
-        start, end = source.position(edit.span.start), source.position(edit.span.end)
-        replacement: dict[str, Any] = {"deletedRegion": _region(source.text, start, end)}
+    for edit in source.edits_in_file(edits) if source is not None else ():
+        assert source is not None
+        text = source.stored
+        start, end = position(text, edit.span.start), position(text, edit.span.end)
+        replacement: dict[str, Any] = {"deletedRegion": _region(text, start, end)}
         if edit.content:
             replacement["insertedContent"] = {"text": edit.content}
         replacements.append(replacement)
     return {"artifactLocation": _artifact(report, path), "replacements": replacements}
 
 
-def _location(
-    report: Report, path: Path, start: Position, end: Position, *, cell: int | None = None
-) -> dict[str, Any]:
-    # The start of a notebook is the same in every unit, and its text here is that of its cells.
-    text = report.text(path) if cell is None else None
+def _location(report: Report, path: Path, start: Position, end: Position) -> dict[str, Any]:
+    text = report.stored(path)
     return {
         "physicalLocation": {
             "artifactLocation": _artifact(report, path),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchlint.diagnostics import UNTREATED, Applicability, Impact, Severity
 from torchlint.render import concise
-from torchlint.render.report import Report, plural
+from torchlint.render.report import Report, plural, visible
 
 MANY = 10
 """With more findings than this, the summary names those that matter most."""
@@ -80,7 +80,15 @@ def _of_findings(report: Report) -> str:
         out += f"[{star}] {fixable} fixable with `--fix`" + (f" ({hidden})" if unsafe else "") + ".\n"
     elif unsafe:
         out += f"{hidden}.\n"
-    return out
+    return out + _explained(report)
+
+
+def _explained(report: Report) -> str:
+    """Where the rules are explained, for as long as findings carry no address that says so."""
+    codes = [item.code for item in report.diagnostics if item.code not in UNTREATED]
+    if not codes or any(report.url(item) for item in report.diagnostics):
+        return ""
+    return f"For more information about a rule, run `torchlint rule {visible(codes[0])}`.\n"
 
 
 def _available(report: Report) -> tuple[int, int]:

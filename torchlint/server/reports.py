@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lsprotocol import types
 
-from torchlint import registry
+from torchlint import links, registry
 from torchlint.diagnostics import Diagnostic, Impact, Severity
 from torchlint.render import page
 from torchlint.rule import Rule
@@ -24,6 +24,7 @@ _SEVERITIES = {
 def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnostic]:
     """The URI of the text that a diagnostic is of, and how the editor shows it."""
     fix = diagnostic.fix
+    url = links.explaining(diagnostic, registry.catalogue())
     location = places.location(diagnostic.span)
     related = [
         types.DiagnosticRelatedInformation(places.at(place), remark) for place, remark in diagnostic.related
@@ -33,7 +34,7 @@ def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnosti
         message=diagnostic.message,
         severity=_severity(diagnostic),
         code=diagnostic.code,
-        code_description=types.CodeDescription(diagnostic.url) if diagnostic.url else None,
+        code_description=types.CodeDescription(url) if url else None,
         source=SOURCE,
         related_information=related or None,
         data={

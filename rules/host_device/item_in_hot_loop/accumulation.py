@@ -25,6 +25,7 @@ from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tens
 from torchlint.semantics.values import Kind
 
 from ..dimensionless import is_single_number
+from ..remedies import has_no_graph
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed
 
 if TYPE_CHECKING:
@@ -143,20 +144,15 @@ def _uses_double(module: Module) -> bool:
 
 def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, widening: str) -> Edits | None:
     """The edits that put the tensor without its graph, cast by ``widening``, where ``call`` made a number."""
-    code = module.tree.source(tensor)
+    code, tight = module.tree.source(tensor), module.tree.takes_dot(tensor)
     end = module.tree.span(call).end
-    match tensor:
-        case (
-            cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
-            | cst.Attribute(attr=cst.Name(value="data"))
-        ):
-            return replace(module, call, f"{code}{widening}")
+    if has_no_graph(module, tensor):
+        return replace(module, call, f"{code}{widening}" if tight or not widening else f"({code}){widening}")
     match call.func:
         case cst.Attribute(attr=cst.Name(value="item") as method):
             # The name alone, so that the layout around it stays.
             renamed = replace(module, method, "detach")
             return renamed and (*renamed, *((Edit(Span(end, end), widening),) if widening else ()))
-    tight = module.tree.takes_dot(tensor)
     return replace(module, call, f"{code}.detach(){widening}" if tight else f"({code}).detach(){widening}")
 
 

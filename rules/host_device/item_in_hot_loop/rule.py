@@ -106,11 +106,12 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix accumulates the tensor instead of the number, in a running total or a list. Where the total is
-    printed, returned, written or passed on after the loop, the fix converts it, with `float(total)` or
-    `int(correct)`, so that the rest of the program gets the same type as before. Formatting (`f"{x:.3f}"`)
-    and floating-point arithmetic and comparisons that end in it use the tensor itself. The fix is safe if
-    every use of the total is known, or if a list is only used in such arithmetic.
+    The fix accumulates the tensor instead of the number, in a running total or a list. It adds `.detach()`
+    unless the tensor has no graph, as under `torch.no_grad()`. Where the total is printed, returned, written
+    or passed on after the loop, the fix converts it, with `float(total)` or `int(correct)`, so that the rest
+    of the program gets the same type as before. Formatting (`f"{x:.3f}"`) and floating-point arithmetic and
+    comparisons that end in it use the tensor itself. The fix is safe if every use of the total is known, or
+    if a list is only used in such arithmetic.
 
     Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
     back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with

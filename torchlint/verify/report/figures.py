@@ -179,7 +179,7 @@ def course(measurement: Measurement, variant: str, name: str) -> Drawing | None:
             text = _short(measurement, item, 16)
             axes.text(at + 20, height - 13, text, color=_ROLES["ink"], transform=None, fontsize=_FONT)
             at += 32 + 6.6 * len(text)
-        axes.set_xlabel(f"rounds of {len(replicates)} replicates (one after the other)")
+        axes.set_xlabel(_rounds(len(replicates)))
         axes.xaxis.set_ticks([])
         axes.set_title(f"{unit}", loc="left", fontsize=_FONT, color=_ROLES["muted"], x=-0.12, y=1.0)
 
@@ -297,6 +297,13 @@ def _time_unit(seconds: float) -> tuple[str, float]:
         if seconds >= scale:
             return unit, scale
     return "µs", 1e-6
+
+
+def _rounds(replicates: int) -> str:
+    """What the axis of the rounds is called."""
+    if replicates == 1:
+        return "rounds of 1 replicate"
+    return f"rounds of {replicates} replicates (one after the other)"
 
 
 def _blocks(count: int) -> str:

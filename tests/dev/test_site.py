@@ -1,0 +1,65 @@
+"""The documentation site is built without a warning, and has what is found in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchlint import links
+from torchlint.dev import ROOT, site
+from torchlint.registry import catalogue
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environ = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_rule_has_a_page_with_badges(built: Path) -> None:
+    for code in catalogue():
+        page = (built / "rules" / code / "index.html").read_text(encoding="utf-8")
+        assert 'class="badge' in page, code
+    listed = (built / "rules" / "index.html").read_text(encoding="utf-8")
+    assert all(f'href="{code}/"' in listed for code in catalogue())
+    assert '<span class="badge measured">measured</span>' in listed
+
+
+def test_guides_are_searched(built: Path) -> None:
+    index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert {"", "getting-started/", "adopting/", "faq/", "editors/", "rules/TL202/"} <= found
+
+
+def test_the_first_page_is_the_readme_without_the_rules(built: Path) -> None:
+    page = (built / "index.html").read_text(encoding="utf-8")
+    assert "What it looks like" in page
+    assert page.count("rules/TL2") < 20 + len(catalogue())  # the menu has each once
+    assert "begin rules" not in page
+
+
+@pytest.mark.parametrize(
+    ("link", "made"),
+    [
+        ("[a](configuration.md#b)", "[a](configuration.md#b)"),
+        ("[`a`](../templates/x.yml#L2)", "[`a`](https://example.org/t/blob/HEAD/templates/x.yml#L2)"),
+        ("[a](https://example.org)", "[a](https://example.org)"),
+        ("[a](#b)", "[a](#b)"),
+    ],
+)
+def test_links_out_of_the_site(link: str, made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "declared", lambda: {"repository": "https://example.org/t/"})
+    assert site._LINK.sub(lambda found: site._led(found, "gitlab.md"), link) == made
+    monkeypatch.setattr(links, "declared", dict)
+    told = site._LINK.sub(lambda found: site._led(found, "gitlab.md"), "see [`a`](../templates/x.yml)")
+    assert told == "see `a`"

@@ -1,0 +1,140 @@
+"""What the documentation site has beside the files in ``docs/``; mkdocs calls the functions as hooks.
+
+The first page is README.md without its list of rules. The rules have a page of their own, family by family,
+with badges, and each rule the same badges below its title.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from html import escape
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from torchlint import effects, impact, links
+from torchlint.dev import ROOT
+from torchlint.registry import catalogue, families
+from torchlint.rule import Rule
+
+_LINK = re.compile(r"\[([^\[\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
+_RULE = re.compile(r"rules/(TL\d+)\.md")
+_HEAD = "| Rule | | Finds |\n| --- | --- | --- |\n"
+_STYLE = """\
+.badge {
+  border: 1px solid var(--md-default-fg-color--lighter); border-radius: 1rem;
+  font-size: 0.65rem; font-weight: 600; margin-right: 0.3rem; padding: 0.15rem 0.6rem; white-space: nowrap;
+}
+.badge.error, .badge.high { background: #b71c1c; border-color: #b71c1c; color: #fff; }
+.badge.warning, .badge.medium { background: #bf360c; border-color: #bf360c; color: #fff; }
+.badge.safe { background: #1b5e20; border-color: #1b5e20; color: #fff; }
+.badge.unsafe { background: #4a148c; border-color: #4a148c; color: #fff; }
+.badge.measured { background: #0d47a1; border-color: #0d47a1; color: #fff; }
+"""
+
+
+def on_config(config: Any) -> Any:
+    """Set the addresses, as far as the project declares them, and list the pages."""
+    urls = links.declared()
+    config["site_url"] = urls.get("documentation", "")
+    config["repo_url"] = urls.get("repository") or None
+    rules = [{f"{family.title} ({family.prefix})": _pages(family.rules)} for family in families()]
+    config["nav"] = [
+        {"Home": "index.md"},
+        {
+            "Guides": [
+                {"Getting started": "getting-started.md"},
+                {"Adopting in an existing repository": "adopting.md"},
+                {"Configuration": "configuration.md"},
+                {"Impact": "impact.md"},
+                {"Inference engines": "serving.md"},
+                {"Rule packs": "rule-packs.md"},
+                {"Security": "security.md"},
+                {"Questions": "faq.md"},
+            ]
+        },
+        {"CI and editors": ["github-action.md", "gitlab.md", "editors.md"]},
+        {"Rules": ["rules/index.md", *rules]},
+        {"Measurements": "measured.md"},
+    ]
+    return config
+
+
+def _pages(rules: tuple[Rule, ...]) -> list[dict[str, str]]:
+    return [{f"{rule.code} {rule.name}": f"rules/{rule.code}.md"} for rule in rules]
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made here, and the style of the badges."""
+    made = {"index.md": _home(), "rules/index.md": _index(), "stylesheets/site.css": _STYLE}
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def _home() -> str:
+    """README.md as a page of the site, without the list of rules, which has one of its own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(?s)<!-- begin rules -->.*?<!-- end -->", "[All rules](docs/rules/index.md)", text)
+    return _LINK.sub(lambda link: f"[{link[1]}]({_from_docs(link[2])})", text)
+
+
+def _from_docs(target: str) -> str:
+    """A link of a file at the top of the repository as one in ``docs/`` has it."""
+    return target.removeprefix("docs/") if target.startswith("docs/") else f"../{target}"
+
+
+def _index() -> str:
+    """All rules by family."""
+    parts = [
+        "# Rules\n\nThe badges say how severe a finding is, the best fix, what the fix is worth, and whether "
+    ]
+    parts.append("that was measured. [Impact](../impact.md) explains them.\n")
+    for family in families():
+        parts.append(
+            f"\n## {family.title}\n\n`--select {family.prefix}`\n\n| Rule | | Finds |\n| --- | --- | --- |\n"
+        )
+        for rule in family.rules:
+            summary = " ".join(rule.summary.split()).replace("|", "\\|")
+            name = f"[{rule.code}]({rule.code}.md)<br>{rule.name}"
+            parts.append(f"| {name} | {_badges(rule)} | {summary} |\n")
+    return "".join(parts)
+
+
+def _badges(rule: Rule) -> str:
+    """What there is to know of a rule at a glance, as HTML."""
+    worth = impact.worth(rule)
+    shown = [(rule.severity.value, rule.severity.value)]
+    shown.append((rule.fix, f"{rule.fix} fix" if rule.fix != "none" else "no fix"))
+    if worth is not None:
+        shown.append((worth.label, f"{worth.label} impact"))
+    if effects.of(rule.code):
+        shown.append(("measured", "measured"))
+    if rule.opt_in:
+        shown.append(("optional", "opt-in"))
+    if rule.advice:
+        shown.append(("advice", "advice"))
+    return "".join(f'<span class="badge {kind}">{escape(told)}</span>' for kind, told in shown)
+
+
+def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
+    """Put the badges below the title of a rule, and lead links to files outside of the site elsewhere."""
+    path = str(page.file.src_uri)
+    rule = _RULE.fullmatch(path)
+    if rule is not None:
+        title, _, rest = markdown.partition("\n")
+        markdown = f"{title}\n\n{_badges(catalogue()[rule[1]])}\n{rest}"
+    return _LINK.sub(lambda link: _led(link, path), markdown)
+
+
+def _led(link: re.Match[str], page: str) -> str:
+    """A link as the site has it: one out of ``docs/`` leads to the repository, if that is known."""
+    text, (target, _, anchor) = link[1], link[2].partition("#")
+    outside = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
+    if not target or outside.startswith("docs/"):
+        return link[0]
+    repository = links.declared().get("repository")
+    if repository is None:
+        return text
+    return f"[{text}]({repository.rstrip('/')}/blob/HEAD/{outside}{f'#{anchor}' if anchor else ''})"
