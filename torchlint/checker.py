@@ -31,7 +31,7 @@ from torchlint.impact import Worth
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source, SourceError
-from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end, may_matter
+from torchlint.suppressions import INVALID, UNUSED, Mistake, Suppressions, logical_line_end, may_matter
 from torchlint.vocabulary import Words
 
 if TYPE_CHECKING:
@@ -687,24 +687,33 @@ def _suppress(
 
     What is for rules that were ``given_up`` is not judged.
     """
-    if not may_matter(source, rules, found):
+    if not may_matter(source, rules, found, settings.markers):
         return found
-    suppressions = Suppressions(source, rules)
+    suppressions = Suppressions(source, rules, settings.markers)
     left = suppressions.apply(found)
     remarks: list[Diagnostic] = []
     if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):
         for message, span, fix in suppressions.unused(frozenset(settings.rules).difference(given_up)):
             remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
     if INVALID in settings.rules:
-        for mistake in suppressions.mistakes:
-            remarks.append(
-                own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
-            )
-    return left + suppressions.apply(remarks)
+        remarks += (_mistaken(source, mistake) for mistake in suppressions.mistakes)
+    left += suppressions.apply(remarks)
+    if settings.reasons and INVALID in settings.rules:
+        # A bare `noqa` would suppress what is said of itself.
+        missing = [_mistaken(source, mistake) for mistake in suppressions.without_reason()]
+        left += suppressions.apply(missing, blanket=False)
+    return left
+
+
+def _mistaken(source: Source, mistake: Mistake) -> Diagnostic:
+    return own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
 
 
 def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
-    """Grade the fix as the settings want it; where nothing is to be fixed, say what it would do."""
+    """Grade finding and fix as the settings want it; where nothing is to be fixed, say what it would do."""
+    severity = dict(settings.severities).get(diagnostic.code)
+    if severity is not None and diagnostic.code not in UNTREATED:
+        diagnostic = replace(diagnostic, severity=severity)
     fix = diagnostic.fix
     if fix is None:
         return diagnostic
