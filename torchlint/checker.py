@@ -78,7 +78,8 @@ def check(
     other files say counts.
     """
     rules = registry.catalogue()
-    enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
+    unasked = OWN_CODES - {UNUSED} if _names_context(source, settings) else OWN_CODES
+    enabled = [rules[code] for code in settings.rules if code in rules and code not in unasked]
     given_up: list[str] = []
 
     def look(program: Source, chosen: Sequence[Rule], skipped: list[str]) -> list[Diagnostic]:
@@ -97,6 +98,12 @@ def check(
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
     placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
     return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
+
+
+def _names_context(source: Source, settings: LintSettings) -> bool:
+    """Whether a file may have a context in which the host is allowed to wait, going by its words."""
+    names = (name.rpartition(".")[2] for name in settings.allowed_sync_contexts)
+    return any(max(name.split("*"), key=len) in source.text for name in names)
 
 
 def _of_program(
@@ -458,6 +465,7 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
         _RuleError: it failed.
         ExhaustedError: it would take too many steps.
     """
+    from torchlint.semantics.permissions import may_synchronize
     from torchlint.syntax import ElsewhereError
 
     found: list[Diagnostic] = []
@@ -471,7 +479,8 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
             for node in _shown(rule, module) if screen else placing.tree.nodes(*rule.on):
                 try:
                     for finding in check(node, module):
-                        found.append(placing.diagnostic(rule, finding, module))
+                        if not (rule.synchronizes and may_synchronize(module, finding.node)):
+                            found.append(placing.diagnostic(rule, finding, module))
                 except ElsewhereError as error:
                     # What is to be said belongs to another file, and is said there if at all.
                     log_failure(placing.path, error)

@@ -24,6 +24,7 @@ from .stores import Store, filled_in_place, stored_number
     on=cst.Subscript,
     mentions=("torch", "["),
     remedy="Fill on the device with `fill_` or `index_fill_`",
+    synchronizes=True,
 )
 def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does

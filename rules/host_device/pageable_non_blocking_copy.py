@@ -31,6 +31,7 @@ from .sizes import exceeds_staging
     named={cst.Call: ("to", "cuda", "copy_")},
     mentions=("torch", "non_blocking", ".to(|.cuda(|.copy_("),
     remedy="Copy from pinned memory",
+    synchronizes=True,
 )
 def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -41,6 +41,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     mentions=("torch", ".cuda(|.to(|.type("),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
+    synchronizes=True,
 )
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

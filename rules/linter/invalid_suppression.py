@@ -16,7 +16,8 @@ def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     are checked.
 
     With [`require-suppression-reason`](../configuration.md#suppression-comments), suppressions that give no
-    reason behind their list of rules are reported as well, and so is a bare `# noqa` that suppresses a finding.
+    reason behind their list of rules are reported as well, and so is a bare `# noqa` that suppresses
+    something.
 
     ## Why is this bad?
     The comment looks as if it silences a finding, but does not. If the mistyped code is that of another rule,

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from textwrap import dedent
-from types import SimpleNamespace
 from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.distributed.parallelism import Parallelism
 from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
@@ -50,13 +50,12 @@ from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.model import build
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ class Row:
 @lru_cache(maxsize=16)
 def model(program: str) -> Module:
     """The semantic model of a program."""
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    return build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    return build(SyntaxTree(program), settings)
 
 
 @pytest.fixture

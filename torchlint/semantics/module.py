@@ -53,6 +53,22 @@ class Settings(Protocol):
     def cold(self) -> tuple[tuple[str, str], ...]:
         """Patterns of functions that run once or seldom."""
 
+    @property
+    def allowed_sync_contexts(self) -> tuple[str, ...]:
+        """Names of contexts in which the host may wait for the device."""
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Names of variables and attributes whose tensors are in host memory."""
+
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Names of variables and attributes whose tensors are on the accelerator."""
+
+    @property
+    def known_async_helpers(self) -> tuple[str, ...]:
+        """Names of functions that copy to the device without blocking the host."""
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:

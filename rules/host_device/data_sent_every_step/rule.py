@@ -38,6 +38,7 @@ from .indices import host_index, is_constant, is_mask, listed_indices, sent_befo
     mentions=("torch", "tensor(|asarray(|.to(|.cuda(|.copy_(|["),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL209"),
+    synchronizes=True,
 )
 def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does

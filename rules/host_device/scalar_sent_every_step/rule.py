@@ -32,6 +32,7 @@ from .scalars import (
     mentions=("torch", "tensor(|asarray("),
     remedy="Fill on the device: `torch.full((), …)`",
     follows=("TL201", "TL209"),
+    synchronizes=True,
 )
 def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
