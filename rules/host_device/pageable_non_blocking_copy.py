@@ -18,7 +18,7 @@ from torchlint.semantics.synchronisation import names_host
 from torchlint.semantics.values import Memory
 
 from .factories import factory
-from .sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from .sending import COMPUTED, async_helper, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from .sizes import exceeds_staging
 
 
@@ -102,6 +102,10 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         return
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
+    helper = async_helper(module)
+    if helper is not None:
+        yield Finding(call, message, related=trail(hot), remedy=f"Copy with {helper}")
+        return
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 

@@ -16,6 +16,7 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.declared import Declared
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
@@ -30,7 +31,7 @@ from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
 
 
-class Settings(Protocol):
+class Settings(Declared, Protocol):
     """What the model wants to know of the options."""
 
     @property
@@ -52,22 +53,6 @@ class Settings(Protocol):
     @property
     def cold(self) -> tuple[tuple[str, str], ...]:
         """Patterns of functions that run once or seldom."""
-
-    @property
-    def allowed_sync_contexts(self) -> tuple[str, ...]:
-        """Names of contexts in which the host may wait for the device."""
-
-    @property
-    def host_names(self) -> tuple[str, ...]:
-        """Names of variables and attributes whose tensors are in host memory."""
-
-    @property
-    def device_names(self) -> tuple[str, ...]:
-        """Names of variables and attributes whose tensors are on the accelerator."""
-
-    @property
-    def known_async_helpers(self) -> tuple[str, ...]:
-        """Names of functions that copy to the device without blocking the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +214,8 @@ class Module:
         """The evaluator of expressions."""
         inference = self._linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
+        if self.settings.host_names or self.settings.device_names or self.settings.known_async_helpers:
+            inference.declared = self.settings
         return inference
 
     @cached_property

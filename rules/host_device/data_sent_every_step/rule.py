@@ -17,6 +17,7 @@ from torchlint.semantics.values import Memory
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
+    async_helper,
     computed_from_kernels,
     goes_on,
     place_of_sending,
@@ -109,8 +110,10 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if hot is not None:
             name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
-            fix = made_and_sent(module, node, data)
-            yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
+            fix, remedy = made_and_sent(module, node, data), _REMEDY
+            if (helper := async_helper(module)) is not None:
+                fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
+            yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
     makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
@@ -124,7 +127,10 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if computed_from_kernels(module, source):
             yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
-        yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
+        fix, remedy = sent_ahead(module, node, source), _REMEDY
+        if (helper := async_helper(module)) is not None:
+            fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
+        yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
 
 
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
@@ -157,6 +163,9 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:
     """What to do with an index in host memory; the host waits for what a mask on the device selects, too."""
+    helper = async_helper(module)
+    if helper is not None and not is_mask(module, index):
+        return f"Copy the index with {helper}, or make it on the device"
     if is_mask(module, index):
         return "Keep the indices that it selects in a buffer: `self.register_buffer(…, persistent=False)`"
     return "Make the index on the device, with `device=…`"
