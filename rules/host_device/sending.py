@@ -57,7 +57,7 @@ def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:
     function = module.function(node)
     if isinstance(function, cst.FunctionDef):
         owner = module.classes.owner(function)
-        if defines_declared(module.path, owner and owner.name.value, function, helpers):
+        if defines_declared(module.path, owner.name.value if owner else None, function, helpers):
             return True
     return any(
         isinstance(outer, cst.Call)
@@ -89,15 +89,20 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     What a loader yields is none: whether that is pinned, and moved without a wait, is told of the loader.
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
     """
-    if not accelerated(module):
+    source = copied_from_host(module, copy) if accelerated(module) else None
+    if source is None or _copied_in(module, copy) is not None:
+        return source
+    if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
         return None
+    return None if needless_move(module, copy) is not None else source
+
+
+def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    """What a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if anything."""
     source = _copied_in(module, copy)
     if source is not None:
         return source if in_host_memory(module, source) else None
-    source = _moved(module, copy)
-    if source is None or made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
-        return None
-    return None if needless_move(module, copy) is not None else source
+    return _moved(module, copy)
 
 
 def _copied_in(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
