@@ -22,10 +22,10 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Memory
 
-from .data_sent_every_step.data import sent_data
-from .data_sent_every_step.indices import host_index, listed_indices, stored_tensor
+from .data import sent_data
+from .indices import host_index, listed_indices, stored_tensor
 from .remedies import inline
-from .scalar_sent_every_step.scalars import sent_scalar
+from .scalars import sent_scalar
 from .sending import copied_from_host, goes_on
 from .stores import stored_number
 

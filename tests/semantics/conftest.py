@@ -32,7 +32,7 @@ from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     reported_as_move,
 )
 from torchlint.rules.host_device.roundtrips import copied_back_from
-from torchlint.rules.host_device.scalar_sent_every_step.scalars import is_python_number, sent_scalar
+from torchlint.rules.host_device.scalars import is_python_number, sent_scalar
 from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one
 from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
 from torchlint.rules.input_pipeline.tensor_copies_array import copies

@@ -14,6 +14,8 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
+from ..data import MAKERS, made_and_sent, sent_ahead, sent_data
+from ..indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
@@ -25,8 +27,6 @@ from ..sending import (
     single_number,
 )
 from ..stores import stored_number
-from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 
 
 @rule(

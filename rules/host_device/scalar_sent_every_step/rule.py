@@ -12,14 +12,14 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
 from ..remedies import as_spelt, inline
-from ..sending import place_of_sending
-from .scalars import (
+from ..scalars import (
     SENDERS,
     chosen_number,
     filled_on_device,
     sent_each_step,
     sent_scalar,
 )
+from ..sending import place_of_sending
 
 
 @rule(
