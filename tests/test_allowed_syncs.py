@@ -117,6 +117,8 @@ def test_what_is_only_called_in_such_a_block_is_not_reported() -> None:
     [
         ("y = x + 1", False),
         ("pass", False),
+        ("self.y = x.shape[0] + 1\ny = self.y", False),
+        ("y = rows.total", True),
         ("y = x.sum(-1).unsqueeze(0)", False),
         ("y = torch.zeros(4, device=self.device)", False),
         ("y = torch.cat([x, x])\ny.mul_(2)", False),

@@ -29,7 +29,7 @@ _ASKING = "is_current_stream_capturing"
 class CapturedRegion:
     """How a place comes to be captured: by what, and through which calls from there, the outermost first."""
 
-    maker: cst.WithItem | cst.Call
+    maker: cst.Call
     path: tuple[cst.Call, ...] = ()
 
 
@@ -52,18 +52,18 @@ class Capture(Part):
         return any(map(self.tree.mentions, _WORDS)) or bool(self.module.companions(*_WORDS))
 
     def _reach(self, node: cst.CSTNode) -> CapturedRegion | None:
-        item = self._around(node)
-        if item is not None:
-            return CapturedRegion(item)
+        maker = self._around(node)
+        if maker is not None:
+            return CapturedRegion(maker)
         function = self.module.function(node)
         return self._reached(function) if function is not None else None
 
-    def _around(self, node: cst.CSTNode) -> cst.WithItem | None:
-        """The context manager of its function that captures what a node does."""
+    def _around(self, node: cst.CSTNode) -> cst.Call | None:
+        """The context manager, entered in its function, that captures what a node does."""
         for item in self.module.flow.contexts(node):
             made = item.item
             if isinstance(made, cst.Call) and self.module.qualified(made.func) in CAPTURING:
-                return item
+                return made
         return None
 
     @remembered
@@ -81,9 +81,9 @@ class Capture(Part):
                 return CapturedRegion(maker, path)
             for call in self.module.callers(current):
                 around = Capture.of(self.module.home(call))
-                item = around._around(call)
-                if item is not None:
-                    return CapturedRegion(item, (call, *path))
+                maker = around._around(call)
+                if maker is not None:
+                    return CapturedRegion(maker, (call, *path))
                 outer = around.module.function(call)
                 if outer is not None and outer not in seen:
                     seen.add(outer)
@@ -99,10 +99,10 @@ class Capture(Part):
 
     def _surely_runs(self, node: cst.CSTNode, region: CapturedRegion) -> bool:
         for place in (node, *region.path):
-            flow = self.module.home(place).flow
-            block = None
-            if isinstance(region.maker, cst.WithItem) and region.maker in flow.contexts(place):
-                block = self.module.home(place).tree.parent(region.maker)
+            home = self.module.home(place)
+            flow = home.flow
+            entered = (item for item in flow.contexts(place) if item.item is region.maker)
+            block = next(map(home.tree.parent, entered), None)
             handled = any(not isinstance(chosen, cst.MatchCase) for chosen in flow.alternatives(place))
             if handled or flow.is_conditional(place, block):
                 return False

@@ -17,6 +17,7 @@ from torchlint.semantics.api.results import (
     READING_FILL,
     READING_SCALARS,
     SIZED_BY_SCALARS,
+    TENSOR_ATTRIBUTES,
     TENSOR_METHODS,
 )
 from torchlint.semantics.declared import is_declared
@@ -133,9 +134,21 @@ def _may_wait(module: Module, node: cst.CSTNode) -> bool:
         case cst.For(iter=items) | cst.CompFor(iter=items):
             counted = isinstance(items, cst.Call) and module.qualified(items.func) == "builtins.range"
             return not counted and module.value(items).kind not in (Kind.TENSOR, Kind.LIST, Kind.TUPLE)
+        case cst.Attribute():
+            return _may_be_property(module, node)
         case cst.Await() | cst.Yield():
             return True
     return False
+
+
+def _may_be_property(module: Module, node: cst.Attribute) -> bool:
+    """Whether reading an attribute may run code: of what is not known, and no class of the file sets it."""
+    name = node.attr.value
+    if module.qualified(node) is not None or module.tree.is_called(node) or name in TENSOR_ATTRIBUTES:
+        return False
+    stored = isinstance(module.tree.parent(node), cst.AssignTarget)
+    known = stored or bool(module.names.attributes.get(name))
+    return not known and module.value(node).kind is Kind.UNKNOWN
 
 
 def _is_on_host(module: Module, node: cst.BaseExpression) -> bool:
