@@ -75,7 +75,8 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
     is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
     nothing. There is no fix for non-contiguous slices, for what can be computed on the device,
-    and where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`).
+    where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`), and where the
+    configuration names `known-async-helpers`: then the help says to call the first one.
 
     ## References
 
