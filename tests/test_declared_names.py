@@ -89,6 +89,14 @@ def test_what_is_declared_to_be_on_the_host_waits_when_it_is_copied() -> None:
     assert found("return self.lengths.to(device, non_blocking=True)", host_names=("self.lengths",)) == []
 
 
+def test_the_parts_of_a_buffer_can_be_declared() -> None:
+    declared = {"host_names": ("*.np", "*.cpu"), "device_names": ("*.gpu",)}
+    assert found("return self.lengths.gpu.nonzero()", **declared) == ["TL206"]
+    assert found("if self.lengths.np.max() > 3:\n    n = 1\nreturn n", **declared) == []
+    assert found("return self.lengths.cpu[:n].to(device)", **declared) == ["TL213"]
+    assert found("return self.lengths.gpu.cpu()", **declared) == ["TL203"]
+
+
 def test_only_tensors_are_declared() -> None:
     assert found("self.n_gpu = 3\nif self.n_gpu > 2:\n    n = 1\nreturn n", device_names=("*_gpu",)) == []
     assert (

@@ -130,6 +130,8 @@ def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
     made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
     if value.memory is not Memory.UNKNOWN or made == "torch.from_numpy":
         return True
+    while isinstance(node, cst.Subscript):
+        node = node.value
     names = module.settings.host_names
     return isinstance(node, (cst.Name, cst.Attribute)) and is_declared(module.names, node, names)
 
