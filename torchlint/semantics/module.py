@@ -55,6 +55,16 @@ class Settings(Declared, Protocol):
         """Patterns of functions that run once or seldom."""
 
 
+_ASKED = tuple(
+    name for each in Settings.__mro__ for name, value in vars(each).items() if isinstance(value, property)
+)
+
+
+def alike(one: Settings, other: Settings) -> bool:
+    """Whether the model of a file is the same with these options, whatever else they say."""
+    return one is other or all(getattr(one, name) == getattr(other, name) for name in _ASKED)
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """What a call passes for one parameter, with its value.
