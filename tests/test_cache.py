@@ -325,6 +325,13 @@ def test_every_setting_is_part_of_the_key(opened: Callable[[], Cache]) -> None:
         "hot": [(("/p", "*.py::*.execute_model"),)],
         "cold": [(("/p", "*.py::*.warmup"),)],
         "max_file_size": [1],
+        "severities": [(("TL101", Severity.NOTE),), (("TL101", Severity.ERROR),)],
+        "markers": [(("sync-ok", ("TL101",)),), (("sync-ok", ()),)],
+        "reasons": [True],
+        "allowed_sync_contexts": [("a",), ("a", "b")],
+        "host_names": [("a",)],
+        "device_names": [("a",)],
+        "known_async_helpers": [("a",)],
     }
     assert set(changes) == {item.name for item in dataclasses.fields(LintSettings)}
     plain = LintSettings(libraries={"torchaudio": two})

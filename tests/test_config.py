@@ -405,6 +405,39 @@ def test_the_target_of_the_config_counts_before_the_declarations() -> None:
     assert resolver(target_torch=Target.parse("2.1")).lint(Path.cwd() / "a.py").target == Target.parse("2.1")
 
 
+def test_the_most_specific_selector_and_the_last_glob_decide_a_severity() -> None:
+    write(
+        "torchlint.toml",
+        'severity = { "TL202" = "note", "TL1" = "error" }\n'
+        'per-file-severity = { "engine/**" = { "TL311" = "error" }, "engine/old/*" = { "ALL" = "note" } }\n',
+    )
+    found = resolver()
+
+    def severity(path: str, code: str) -> Severity | None:
+        return dict(found.lint(Path.cwd() / path).severities).get(code)
+
+    assert severity("a.py", "TL202") is Severity.NOTE
+    assert severity("a.py", "TL101") is Severity.ERROR
+    assert severity("a.py", "TL311") is None
+    assert severity("engine/a.py", "TL311") is Severity.ERROR
+    assert severity("engine/a.py", "TL202") is Severity.NOTE
+    assert {severity("engine/old/a.py", code) for code in RULES} == {Severity.NOTE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'severity = { "TL2O2" = "error" }',
+        'per-file-severity = { "a.py" = { "TL2O2" = "error" } }',
+        'suppression-markers = { "ok" = ["TL2O2"] }',
+    ],
+)
+def test_unknown_selectors_of_severities_and_markers_are_pointed_at(text: str) -> None:
+    write("torchlint.toml", text)
+    with pytest.raises(ConfigError, match="line 1: unknown rule selector `TL2O2`"):
+        resolver().lint(Path.cwd() / "a.py")
+
+
 def test_fix_grades_reach_the_settings() -> None:
     write(
         "torchlint.toml",

@@ -65,6 +65,10 @@ GOOD: list[dict[str, Any]] = [
     {"per-file-ignores": {"tests/**": ["TL2"], "!src/*.py": [], "": ["ALL"], "a\\ ": ["TL1"]}},
     {"exclude": ["*", "/a", "!b", "[", "a\\*", "a\\\\"]},
     {"workers": 0, "fix": True, "fail-on": "error", "output-format": "json-lines"},
+    {"severity": {"TL2": "error", "item-in-hot-loop": "note", "ALL": "warning"}},
+    {"per-file-severity": {"engine/**": {"TL2": "error"}, "!a.py": {}}},
+    {"suppression-markers": {"gpu-sync-ok": ["TL2", "TL513"], "OK_1": []}},
+    {"allowed-sync-contexts": ["gpu_sync_allowed", "utils.*", "self.allow_*"], "host-names": []},
     *({"target-torch": text} for text in ("2", "2.1", " 2.1 ", "v2.1.0rc1", "2.6.0+cu124", "unknown")),
     *({"target-torch": text} for text in (">=2.1", ">= 2.1 , < 2.6,", "~=2.1", "==2.*", "===2.1", ",>2")),
     *({"required-version": text} for text in ("", ">=0.0.1", ">=0.0.1,!=0.0.2")),
@@ -83,6 +87,16 @@ BAD: list[dict[str, Any]] = [
     {"extend-per-file-ignores": {"a.py": ["TL2O2"]}},
     {"per-file-ignores": {"a\\": ["TL2"]}},
     {"exclude": "build"},
+    {"severity": {"TL2": "fatal"}},
+    {"severity": {"TL2O2": "error"}},
+    {"severity": {"TL2": 1}},
+    {"severity": ["TL2"]},
+    {"per-file-severity": {"a.py": "error"}},
+    {"per-file-severity": {"a\\": {"TL2": "error"}}},
+    *({"suppression-markers": {word: ["TL2"]}} for word in ("", "noqa", "NoQA", "torchlint", "a b", "1a")),
+    {"suppression-markers": {"ok": "TL2"}},
+    *({"allowed-sync-contexts": [word]} for word in ("", "a b", "f()", ".a", "a.", "1a")),
+    {"known-async-helpers": "h2d"},
     {"exclude": ["a\\"]},
     {"exclude": ["src\\gen"]},
     {"exclude": ["src\\**"]},
@@ -142,8 +156,10 @@ def _selectors(document: dict[str, Any]) -> set[str]:
     for key, value in document.items():
         kind = options.settings()[options.config_keys()[key]].kind if key != "unknown" else None
         lists = [value] if kind is Kind.RULES else []
-        if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict):
+        if kind in (Kind.RULES_BY_PATTERN, Kind.RULES_BY_MARKER) and isinstance(value, dict):
             lists = list(value.values())
+        if kind is Kind.SEVERITIES and isinstance(value, dict):
+            lists = [list(value)]
         found |= {
             word for words in lists if isinstance(words, list) for word in words if isinstance(word, str)
         }

@@ -8,16 +8,21 @@ from random import Random
 import pytest
 
 from torchlint import registry
+from torchlint.checker import check
 from torchlint.diagnostics import Diagnostic, Position, Severity, Span
 from torchlint.fixer import apply
+from torchlint.options import LintSettings
 from torchlint.source import Source
 from torchlint.suppressions import Suppressions, logical_line_end, may_matter, read_lines
 
 PATH = Path("a.py")
 
 
+MARKERS = (("gpu-sync-ok", ("TL202", "TL203")),)
+
+
 def suppressions(text: str) -> Suppressions:
-    return Suppressions(Source(PATH, text), registry.catalogue())
+    return Suppressions(Source(PATH, text), registry.catalogue(), MARKERS)
 
 
 def finding(row: int, code: str = "TL202", noqa_row: int = 0) -> Diagnostic:
@@ -315,6 +320,93 @@ def test_a_block_without_use_goes_in_two_steps() -> None:
     once = without_unused(text)
     assert once == "x\n# torchlint: enable[TL202]\n"
     assert without_unused(once) == "x\n"
+
+
+# --- markers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x = 1  # gpu-sync-ok: read by the scheduler\ny = 1\n", [1]),
+        ("x = 1  # GPU-sync-ok\ny = 1\n", [1]),
+        ("# gpu-sync-ok: read by the scheduler\nx = 1\ny = 1\n", [2]),
+        ("x = 1  # type: ignore  # gpu-sync-ok: why\n", [1]),
+        ("x = 1  # gpu-sync-okay\n", []),
+        ("x = 1  # see gpu-sync-ok\n", []),
+        ("x = '# gpu-sync-ok: no comment'\n", []),
+    ],
+)
+def test_a_marker_suppresses_its_rules(text: str, rows: list[int]) -> None:
+    assert silenced(text) == silenced(text, "TL203") == rows
+    assert silenced(text, "TL204") == []
+    found = [finding(row) for row in (1, 2)]
+    assert may_matter(Source(PATH, text), registry.catalogue(), found, MARKERS) or not rows
+
+
+def test_an_unused_marker_is_removed_and_its_reason_stays() -> None:
+    text = "x = 1  # gpu-sync-ok: why\ny = 1  # gpu-sync-ok\nz = 1  # gpu-sync-ok\n"
+    read = suppressions(text)
+    read.apply([finding(3, "TL203")])
+    reported = list(read.unused({"TL202", "TL203"}))
+    assert [message for message, _, _ in reported] == ["unused suppression `gpu-sync-ok`"] * 2
+    edits = [edit for _, _, fix in reported for edit in fix.edits]
+    assert apply(text, edits) == "x = 1  # why\ny = 1\nz = 1  # gpu-sync-ok\n"
+    assert list(read.unused({"TL204"})) == []
+
+
+# --- reasons -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("comment", "given"),
+    [
+        ("# noqa: TL202", False),
+        ("# noqa: TL202 the scheduler needs it", True),
+        ("# noqa: TL202, TL203 - the scheduler needs it", True),
+        ("# noqa: TL202  # the scheduler needs it", True),
+        ("# noqa: TL202  # type: ignore[attr-defined]", False),
+        ("# noqa: TL202  # pragma: no cover", False),
+        ("# noqa: TL202 --", False),
+        ("# torchlint: ignore[TL202]", False),
+        ("# torchlint: ignore[TL202] type inference needs it", True),
+        ("# torchlint: disable[TL202]", False),
+        ("# torchlint: file-ignore[TL202]: generated", True),
+        ("# gpu-sync-ok", False),
+        ("# gpu-sync-ok:", False),
+        ("# gpu-sync-ok: the scheduler needs it", True),
+        ("# noqa", False),
+        ("# noqa: E501", True),
+    ],
+)
+def test_a_reason_stands_behind_the_suppression(comment: str, given: bool) -> None:
+    read = suppressions(f"x = 1  {comment}\n")
+    read.apply([finding(1)])
+    assert [mistake.row for mistake in read.without_reason()] == ([] if given else [1])
+
+
+def test_a_bare_noqa_needs_a_reason_only_if_it_suppresses_something() -> None:
+    read = suppressions("x = 1  # noqa\ny = 1  # noqa\n# torchlint: enable[TL202]\n")
+    read.apply([finding(2)])
+    assert [mistake.row for mistake in read.without_reason()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes"),
+    [
+        ("# noqa: TL202", ["TL003"]),
+        ("# noqa", ["TL003"]),
+        ("# gpu-sync-ok", ["TL003"]),
+        ("# gpu-sync-ok: why", []),
+        ("# noqa: TL202, TL003 why", []),
+        ("", ["TL202"]),
+    ],
+)
+def test_a_suppression_without_a_reason_is_reported(comment: str, codes: list[str]) -> None:
+    text = f"import torch\n\n\ndef train(model, loader, total):\n    for x in loader:\n        \
+loss = model(x.cuda()).mean()\n        loss.backward()\n        total += loss.item()  {comment}\n"
+    settings = LintSettings(rules=("TL002", "TL003", "TL202"), markers=MARKERS, reasons=True)
+    assert [found.code for found in check(Source(PATH, text), settings)] == codes
 
 
 # --- mistakes ----------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from torchlint.impact import Worth
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source, SourceError
-from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end, may_matter
+from torchlint.suppressions import INVALID, UNUSED, Mistake, Suppressions, logical_line_end, may_matter
 from torchlint.vocabulary import Words
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def check(
     other files say counts.
     """
     rules = registry.catalogue()
-    enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
+    unasked = OWN_CODES - {UNUSED} if _names_context(source, settings) else OWN_CODES
+    enabled = [rules[code] for code in settings.rules if code in rules and code not in unasked]
     given_up: list[str] = []
 
     def look(program: Source, chosen: Sequence[Rule], skipped: list[str]) -> list[Diagnostic]:
@@ -97,6 +98,12 @@ def check(
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
     placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
     return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
+
+
+def _names_context(source: Source, settings: LintSettings) -> bool:
+    """Whether a file may have a context in which the host is allowed to wait, going by its words."""
+    names = (name.rpartition(".")[2] for name in settings.allowed_sync_contexts)
+    return any(max(name.split("*"), key=len) in source.text for name in names)
 
 
 def _of_program(
@@ -458,6 +465,7 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
         _RuleError: it failed.
         ExhaustedError: it would take too many steps.
     """
+    from torchlint.semantics.permissions import may_synchronize
     from torchlint.syntax import ElsewhereError
 
     found: list[Diagnostic] = []
@@ -471,7 +479,8 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
             for node in _shown(rule, module) if screen else placing.tree.nodes(*rule.on):
                 try:
                     for finding in check(node, module):
-                        found.append(placing.diagnostic(rule, finding, module))
+                        if not (rule.synchronizes and may_synchronize(module, finding.node)):
+                            found.append(placing.diagnostic(rule, finding, module))
                 except ElsewhereError as error:
                     # What is to be said belongs to another file, and is said there if at all.
                     log_failure(placing.path, error)
@@ -688,24 +697,33 @@ def _suppress(
 
     What is for rules that were ``given_up`` is not judged.
     """
-    if not may_matter(source, rules, found):
+    if not may_matter(source, rules, found, settings.markers):
         return found
-    suppressions = Suppressions(source, rules)
+    suppressions = Suppressions(source, rules, settings.markers)
     left = suppressions.apply(found)
     remarks: list[Diagnostic] = []
     if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):
         for message, span, fix in suppressions.unused(frozenset(settings.rules).difference(given_up)):
             remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
     if INVALID in settings.rules:
-        for mistake in suppressions.mistakes:
-            remarks.append(
-                own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
-            )
-    return left + suppressions.apply(remarks)
+        remarks += (_mistaken(source, mistake) for mistake in suppressions.mistakes)
+    left += suppressions.apply(remarks)
+    if settings.reasons and INVALID in settings.rules:
+        # A bare `noqa` would suppress what is said of itself.
+        missing = [_mistaken(source, mistake) for mistake in suppressions.without_reason()]
+        left += suppressions.apply(missing, blanket=False)
+    return left
+
+
+def _mistaken(source: Source, mistake: Mistake) -> Diagnostic:
+    return own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
 
 
 def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
-    """Grade the fix as the settings want it; where nothing is to be fixed, say what it would do."""
+    """Grade finding and fix as the settings want it; where nothing is to be fixed, say what it would do."""
+    severity = dict(settings.severities).get(diagnostic.code)
+    if severity is not None and diagnostic.code not in UNTREATED:
+        diagnostic = replace(diagnostic, severity=severity)
     fix = diagnostic.fix
     if fix is None:
         return diagnostic

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torchlint import __version__, options, selectors, target
+from torchlint.diagnostics import Severity
 from torchlint.files import absolute, matches
 from torchlint.options import Kind, LintSettings, Options, did_you_mean
 from torchlint.rule import Rule
@@ -282,8 +283,12 @@ class Settings:
         for layer in self.layers:
             for name, value in layer.values.items():
                 kind = settings[name].kind
-                if kind is Kind.RULES_BY_PATTERN:
+                if kind in (Kind.RULES_BY_PATTERN, Kind.RULES_BY_MARKER):
                     named = [selector for _, chosen in value for selector in chosen]
+                elif kind is Kind.SEVERITIES:
+                    named = [selector for selector, _ in value]
+                elif kind is Kind.SEVERITIES_BY_PATTERN:
+                    named = [selector for _, severities in value for selector, _ in severities]
                 elif kind is Kind.RULES:
                     named = list(value)
                 else:
@@ -311,10 +316,19 @@ class Settings:
             ignore_noqa=chosen.ignore_noqa,
             hot=tuple((pattern.root.as_posix(), pattern.text) for pattern in chosen.hot),
             cold=tuple((pattern.root.as_posix(), pattern.text) for pattern in chosen.cold),
+            markers=tuple(
+                (word, tuple(sorted(selectors.expand_all(named, self.rules))))
+                for word, named in chosen.suppression_markers
+            ),
+            reasons=chosen.require_suppression_reason,
+            allowed_sync_contexts=chosen.allowed_sync_contexts,
+            host_names=chosen.host_names,
+            device_names=chosen.device_names,
+            known_async_helpers=chosen.known_async_helpers,
         )
 
     @cached_property
-    def _made(self) -> dict[tuple[frozenset[str], tuple[target.Target, ...]], LintSettings]:
+    def _made(self) -> dict[tuple[Any, ...], LintSettings]:
         return {}
 
     def _targets(self, directory: Path) -> tuple[target.Target, ...]:
@@ -341,23 +355,26 @@ class Settings:
         )
         found, *others = self._targets(path if is_folder(path) else path.parent)
         found = chosen.target_torch if chosen.target_torch is not None else found
-        made = self._made.get((off, (found, *others)))
-        if made is None:
-            made = self._made[off, (found, *others)] = LintSettings(
+        severities = self._severities(path)
+        key = off, severities, found, *others
+        if key not in self._made:
+            self._made[key] = replace(
+                common,
                 rules=tuple(code for code in common.rules if code not in off),
-                fixable=common.fixable,
-                unsafe_fixes=common.unsafe_fixes,
                 target=found,
                 libraries=dict(zip(target.LIBRARIES, others, strict=True)),
-                workers=common.workers,
-                max_file_size=common.max_file_size,
-                extend_safe_fixes=common.extend_safe_fixes,
-                extend_unsafe_fixes=common.extend_unsafe_fixes,
-                ignore_noqa=common.ignore_noqa,
-                hot=common.hot,
-                cold=common.cold,
+                severities=severities,
             )
-        return made
+        return self._made[key]
+
+    def _severities(self, path: Path) -> tuple[tuple[str, Severity], ...]:
+        """The codes that get another severity in the file at ``path``, with that."""
+        chosen, found = self.options, dict[str, Severity]()
+        by_pattern = (named for pattern, named in chosen.per_file_severity if matches(pattern, path))
+        for table in (chosen.severity, *by_pattern):
+            for selector, severity in sorted(table, key=lambda i: selectors.specificity(i[0], self.rules)):
+                found |= dict.fromkeys(selectors.expand(selector, self.rules), Severity(severity))
+        return tuple(sorted(found.items(), key=lambda item: item[0]))
 
 
 class Resolver:

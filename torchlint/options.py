@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from torchlint.diagnostics import Impact
+from torchlint.diagnostics import Impact, Severity
 from torchlint.target import Target
 
 
@@ -25,6 +25,10 @@ class LintSettings:
     A file of more than ``max_file_size`` bytes is not read, unless that is 0. ``hot`` and ``cold`` are
     patterns of functions that run at every step, or seldom: each the root that a glob of files is relative
     to, and the glob with the pattern of functions behind it, ``engine/**::*.execute_model``.
+    ``severities`` has the codes whose findings get another severity. ``markers`` are comments of the project
+    that suppress findings, each with its codes; if ``reasons`` are required, a suppression without one is
+    reported. The other names are dotted patterns: contexts in which the host may wait, names of tensors that
+    are on the host or on the device, and functions that copy to the device without blocking.
     """
 
     rules: tuple[str, ...] = ()
@@ -39,6 +43,13 @@ class LintSettings:
     max_file_size: int = 0
     hot: tuple[tuple[str, str], ...] = ()
     cold: tuple[tuple[str, str], ...] = ()
+    severities: tuple[tuple[str, Severity], ...] = ()
+    markers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reasons: bool = False
+    allowed_sync_contexts: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
+    device_names: tuple[str, ...] = ()
+    known_async_helpers: tuple[str, ...] = ()
 
 
 AUTO = "auto"
@@ -58,6 +69,10 @@ class Kind(enum.Enum):
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
     RULES_BY_PATTERN = "a table that maps glob patterns to lists of rules"
+    RULES_BY_MARKER = "a table that maps the first word of a comment to a list of rules"
+    SEVERITIES = "a table that maps rules to `note`, `warning` or `error`"
+    SEVERITIES_BY_PATTERN = "a table that maps glob patterns to tables of rules and severities"
+    NAMES = "a list of names, which may be dotted and have the wildcard `*`"
     REPORTS = "a list of formats, each with a file"
 
 
@@ -343,6 +358,29 @@ class Options:
             per_file=True,
         ),
     )
+    severity: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.SEVERITIES,
+            _RULES,
+            "The severity of the findings of these rules: `note`, `warning` or `error`. The most specific "
+            "selector applies.",
+            'severity = { "TL2" = "error", "TL202" = "warning" }',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    per_file_severity: tuple[tuple[Pattern, tuple[tuple[str, str], ...]], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.SEVERITIES_BY_PATTERN,
+            _RULES,
+            "Like severity, in files that match a glob. Of several matching globs the last one applies.",
+            'per-file-severity = { "engine/**" = { "TL2" = "error" }, "tools/**" = { "ALL" = "note" } }',
+            cli=False,
+            per_file=True,
+        ),
+    )
     fixable: tuple[str, ...] = field(
         default=("ALL",),
         metadata=_says(
@@ -424,6 +462,74 @@ class Options:
             "Functions that run once or seldom, whatever loops they have: loading, warming up, capturing "
             "graphs, profiling. As `hot`, which comes first where both match.",
             'cold = ["engine/**::*._dummy_run", "tools/**"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    allowed_sync_contexts: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.NAMES,
+            _RULES,
+            "Context managers and decorators inside which the host may wait for the device: rules about "
+            "synchronization report nothing there. One around code that never waits is reported (TL002).",
+            'allowed-sync-contexts = ["gpu_sync_allowed"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    host_names: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.NAMES,
+            _RULES,
+            "Variables and attributes whose tensors are in host memory.",
+            'host-names = ["*_cpu", "self.staging.*"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    device_names: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.NAMES,
+            _RULES,
+            "Variables and attributes whose tensors are on the accelerator. host-names takes precedence.",
+            'device-names = ["*_gpu", "self.block_table"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    known_async_helpers: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.NAMES,
+            _RULES,
+            "Functions that copy data to the device without blocking the host. Copies in their arguments "
+            "and bodies are not reported, and the help of other copies suggests the first one.",
+            'known-async-helpers = ["async_tensor_h2d"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    suppression_markers: tuple[tuple[str, tuple[str, ...]], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES_BY_MARKER,
+            _RULES,
+            "Comments that suppress rules: `# gpu-sync-ok: reason` at the end of a line, or above it.",
+            'suppression-markers = { "gpu-sync-ok" = ["TL2"] }',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    require_suppression_reason: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RULES,
+            "Report suppression comments without a reason (TL003).",
+            "require-suppression-reason = true",
             cli=False,
             per_file=True,
         ),
@@ -706,13 +812,23 @@ def convert(name: str, value: object, root: Path) -> Any:
         raise ValueError(none_of(value, setting.choices))
     if kind is Kind.TARGET and isinstance(value, str):
         return Target.parse(value, "target-torch")
-    if kind in (Kind.PATTERNS, Kind.RULES_BY_PATTERN) and isinstance(value, (list, tuple, dict)):
+    globs = (Kind.PATTERNS, Kind.RULES_BY_PATTERN, Kind.SEVERITIES_BY_PATTERN, Kind.NAMES)
+    if kind in globs and isinstance(value, (list, tuple, dict)):
         if len(value) > _MOST_PATTERNS:
             raise ValueError(f"it has {len(value)} patterns, but at most {_MOST_PATTERNS} are allowed")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
         return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
         return tuple((_pattern(text, root), tuple(rules)) for text, rules in value.items())
+    if kind is Kind.RULES_BY_MARKER and isinstance(value, dict) and all(map(_is_strings, value.values())):
+        return tuple((_marker(word), tuple(rules)) for word, rules in value.items())
+    if kind is Kind.SEVERITIES and isinstance(value, dict):
+        return _severities(value)
+    if kind is Kind.SEVERITIES_BY_PATTERN and isinstance(value, dict):
+        if all(isinstance(severities, dict) for severities in value.values()):
+            return tuple((_pattern(text, root), _severities(table)) for text, table in value.items())
+    if kind is Kind.NAMES and isinstance(value, list) and _is_strings(value):
+        return tuple(map(_name, value))
     raise ValueError(f"expected {kind.value}, found {_describe(value)}")
 
 
@@ -725,6 +841,35 @@ def _pattern(text: str, root: Path) -> Pattern:
             "escape a special character"
         )
     return Pattern(text, root)
+
+
+MARKER = "[A-Za-z][A-Za-z0-9_-]*"
+"""What the first word of a comment that suppresses findings looks like."""
+TAKEN_MARKERS = ("noqa", "torchlint")
+NAME = r"[A-Za-z_*][A-Za-z0-9_*]*([.][A-Za-z_*][A-Za-z0-9_*]*)*"
+"""What a dotted name with wildcards looks like."""
+
+
+def _marker(word: str) -> str:
+    if re.fullmatch(MARKER, word) is None or word.lower() in TAKEN_MARKERS:
+        raise ValueError(f"`{word}` cannot be a marker: use one word of letters, digits, `-` and `_`")
+    return word
+
+
+def _name(text: str) -> str:
+    if re.fullmatch(NAME, text) is None:
+        raise ValueError(f"`{text}` is not a name such as `gpu_sync_allowed`, `utils.*` or `self.*_cpu`")
+    return text
+
+
+def _severities(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    known = [severity.value for severity in Severity]
+    for value in table.values():
+        if not isinstance(value, str):
+            raise ValueError(f"expected {Kind.SEVERITIES.value}, found {_describe(value)} in it")
+        if value not in known:
+            raise ValueError(none_of(value, known))
+    return tuple((selector, str(value)) for selector, value in table.items())
 
 
 def _is_strings(value: object) -> bool:
@@ -830,8 +975,15 @@ def _at_start(word: str, other: str) -> int:
 
 def plain(name: str, value: Any) -> Any:
     """The value of field ``name`` as JSON, TOML and people can have it; None where there is none."""
-    if settings()[name].kind is Kind.RULES_BY_PATTERN:
+    kind = settings()[name].kind
+    if kind is Kind.RULES_BY_PATTERN:
         return {pattern.text: list(rules) for pattern, rules in value}
+    if kind is Kind.RULES_BY_MARKER:
+        return {word: list(rules) for word, rules in value}
+    if kind is Kind.SEVERITIES:
+        return dict(value)
+    if kind is Kind.SEVERITIES_BY_PATTERN:
+        return {pattern.text: dict(severities) for pattern, severities in value}
     if isinstance(value, tuple):
         return [item.text if isinstance(item, Pattern) else item for item in value]
     return str(value) if isinstance(value, (Path, Target)) else value

@@ -82,7 +82,8 @@ class Rule:
     ``configured`` says that its findings may be at places in configuration files. ``advice`` marks a rule
     about the program as a whole and not about a line: see `Diagnostic.advice`. ``lasting``: what it finds is
     set up once and is felt at every step, such as a loader, a layer or a switch, so that it does not matter
-    how often the place runs.
+    how often the place runs. ``synchronizes``: what it finds makes the host wait for the device, which a
+    project may allow in some contexts.
     """
 
     code: str
@@ -100,6 +101,7 @@ class Rule:
     configured: bool = False
     advice: bool = False
     lasting: bool = False
+    synchronizes: bool = False
 
     @property
     def has_folder(self) -> bool:
@@ -176,6 +178,7 @@ def rule(
     configured: bool = False,
     advice: bool = False,
     lasting: bool = False,
+    synchronizes: bool = False,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
@@ -187,6 +190,7 @@ def rule(
             configured=configured,
             advice=advice,
             lasting=lasting,
+            synchronizes=synchronizes,
         )
 
     return declare

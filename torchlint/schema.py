@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchlint import options, toml
+from torchlint.diagnostics import Severity
 from torchlint.options import EXTEND, Kind, Setting
 from torchlint.rule import Rule
 from torchlint.selectors import ALL
@@ -134,6 +135,11 @@ _GLOB = {
     "pattern": "^([^\\\\]|\\\\(?![A-Za-z0-9_.]|\\*\\*)(.|\\n))*$",
 }
 _RULES = {"type": "array", "items": {"$ref": "#/definitions/rule"}}
+_SEVERITIES = {
+    "type": "object",
+    "propertyNames": {"$ref": "#/definitions/rule"},
+    "additionalProperties": {"enum": [severity.value for severity in Severity]},
+}
 _SHAPES: Mapping[Kind, dict[str, Any]] = {
     Kind.BOOL: {"type": "boolean"},
     Kind.INTEGER: {"type": "integer", "minimum": 0},
@@ -154,4 +160,19 @@ _SHAPES: Mapping[Kind, dict[str, Any]] = {
         "propertyNames": {"$ref": "#/definitions/glob"},
         "additionalProperties": _RULES,
     },
+    Kind.RULES_BY_MARKER: {
+        "type": "object",
+        "propertyNames": {
+            "pattern": f"^{options.MARKER}$",
+            "not": {"pattern": f"^({'|'.join(map(_any_case, options.TAKEN_MARKERS))})$"},
+        },
+        "additionalProperties": _RULES,
+    },
+    Kind.SEVERITIES: _SEVERITIES,
+    Kind.SEVERITIES_BY_PATTERN: {
+        "type": "object",
+        "propertyNames": {"$ref": "#/definitions/glob"},
+        "additionalProperties": _SEVERITIES,
+    },
+    Kind.NAMES: {"type": "array", "items": {"type": "string", "pattern": f"^{options.NAME}$"}},
 }

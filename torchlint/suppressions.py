@@ -5,6 +5,7 @@ x = loss.item()  # torchlint: ignore[TL202]
 # torchlint: ignore[item-in-hot-loop]      (above a statement: all of its lines, or of its header)
 # torchlint: disable[TL202] … # torchlint: enable[TL202]      (up to the end of the file without one)
 # torchlint: file-ignore[TL202]
+# gpu-sync-ok: the scheduler needs it      (a marker that the project declares; where `ignore` may stand)
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
+from typing import TypeAlias
 
 from torchlint import parsing
 from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
@@ -29,15 +31,24 @@ from torchlint.source import Source, with_line_feeds
 
 UNUSED, INVALID = "TL002", "TL003"
 
-_MAY_SUPPRESS = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
+Markers: TypeAlias = "tuple[tuple[str, tuple[str, ...]], ...]"
+"""Words of a project that suppress rules as the first of a comment, each with the codes of the rules."""
+
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:)?", re.IGNORECASE)
 _OWN = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[a-z][\w-]*)\s*(?P<open>\[)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,\[\]#]+")
+# What other tools read, and what says nothing to people.
+_FOR_TOOLS = re.compile(
+    r"\s*((fmt|isort|mypy|noqa|nosec|pragma|pylint|pyright|ruff|torchlint|type|yapf)\b(?=\s*[:;,]|\s*$))",
+    re.IGNORECASE,
+)
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 # With letters among the digits: an O for a 0 is the likeliest slip.
 _OWN_CODE = re.compile(r"TL[0-9][0-9A-Z]*", re.IGNORECASE)
 _MANY_ROWS, _MANY_MISTAKES = 100, 200
+# The number of what a directive without entries is used for.
+_EVERYTHING = -1
 # Tokens that belong to no statement.
 _BETWEEN = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -50,6 +61,7 @@ class Verb(enum.Enum):
     DISABLE = "disable"
     ENABLE = "enable"
     FILE_IGNORE = "file-ignore"
+    MARKER = "marker"
 
 
 @dataclass(frozen=True)
@@ -77,13 +89,14 @@ class Directive:
 
     ``first`` and ``last`` are the rows that it covers; ``ends`` are the last rows of those entries of a
     ``disable`` that are enabled again. A ``trailing`` one covers what starts in its row, and whatever a
-    statement that ends there reports.
+    statement that ends there reports. The ``marker`` is the word of the project that stands for the entries.
     """
 
     verb: Verb
     comment: Comment
     span: Span
     entries: tuple[Entry, ...]
+    marker: str = ""
     first: int = 0
     last: int = 0
     trailing: bool = False
@@ -93,7 +106,19 @@ class Directive:
     @property
     def blanket(self) -> bool:
         """Whether it silences everything: ``# noqa`` without a list."""
-        return not self.entries
+        return self.verb is Verb.NOQA and not self.entries
+
+    @property
+    def concerns(self) -> bool:
+        """Whether it suppresses rules of torchlint, as far as its text, or what it was of use for, tells."""
+        named = bool(self.used) if self.blanket else any(entry.code for entry in self.entries)
+        return named and self.verb is not Verb.ENABLE
+
+    @property
+    def has_reason(self) -> bool:
+        """Whether its comment goes on in words for people."""
+        behind = self.comment.text[self.span.end - self.comment.span.start :]
+        return any(re.search(r"\w", part) and not _FOR_TOOLS.match(part) for part in behind.split("#"))
 
     @cached_property
     def by_code(self) -> Mapping[str | None, list[int]]:
@@ -217,10 +242,13 @@ def _lines_from(source: Source, row: int) -> Iterator[str]:
 class _Reader:
     """Reads comments: what they ask for, and what of that cannot be obeyed."""
 
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
+    def __init__(self, rules: Mapping[str, Rule], markers: Markers) -> None:
         self.directives: list[Directive] = []
         self.mistakes: list[Mistake] = []
         self._rules = rules
+        self._markers = {word.lower(): codes for word, codes in markers}
+        words = "|".join(re.escape(word) for word, _ in markers)
+        self._marked = re.compile(rf"#\s*(?P<word>{words})(?![\w-])", re.IGNORECASE) if markers else None
 
     @cached_property
     def _by_name(self) -> dict[str, str]:
@@ -236,6 +264,11 @@ class _Reader:
         for match in _OWN.finditer(comment.text):
             if match.start() >= at:
                 at = self._read_own(comment, match)
+        for match in self._marked.finditer(comment.text) if self._marked is not None else ():
+            span = Span(comment.span.start + match.start(), comment.span.start + match.end())
+            word = match["word"]
+            entries = (Entry(word, span, code) for code in self._markers[word.lower()])
+            self.directives.append(Directive(Verb.MARKER, comment, span, tuple(entries), word))
 
     def _read_noqa(self, comment: Comment, match: re.Match[str]) -> int:
         """Take the codes and names after ``noqa:`` up to the first other word; return where that is.
@@ -274,7 +307,7 @@ class _Reader:
 
     def _read_own(self, comment: Comment, match: re.Match[str]) -> int:
         base = comment.span.start
-        verbs = [verb.value for verb in Verb if verb is not Verb.NOQA]
+        verbs = [verb.value for verb in Verb if verb not in (Verb.NOQA, Verb.MARKER)]
         word = match["verb"].lower()
         span = Span(base + match.start("verb"), base + match.end("verb"))
         if word not in verbs:
@@ -324,13 +357,15 @@ class _Reader:
         self.mistakes.append(Mistake(message, span, comment.row, remedy))
 
 
-def may_matter(source: Source, rules: Mapping[str, Rule], found: Collection[Diagnostic]) -> bool:
+def may_matter(
+    source: Source, rules: Mapping[str, Rule], found: Collection[Diagnostic], markers: Markers = ()
+) -> bool:
     """Whether comments of ``source`` may silence something of what was found, or deserve a remark.
 
     Most directives are for other tools. To see that takes no tokenizer: at worst a string looks like one.
     """
-    reader = _Reader(rules)
-    for comment in _may_be_comments(source):
+    reader = _Reader(rules, markers)
+    for comment in _may_be_comments(source, markers):
         reader.read(comment)
     rows = {row for diagnostic in found for row in (diagnostic.start.row, diagnostic.noqa_row)}
     return bool(reader.mistakes) or any(
@@ -339,14 +374,16 @@ def may_matter(source: Source, rules: Mapping[str, Rule], found: Collection[Diag
     )
 
 
-def _may_be_comments(source: Source) -> Iterator[Comment]:
+def _may_be_comments(source: Source, markers: Markers) -> Iterator[Comment]:
     """The lines that may hold directives, each from its first sign of a comment on."""
     # The expression alone takes many times as long, and most files have neither word. Bytes are quicker to
     # be had in lower case than text beyond ASCII.
     folded = source.text.encode("utf-8", "surrogatepass").lower()
-    if b"noqa" not in folded and b"torchl" not in folded:
+    words = [word.lower() for word, _ in markers]
+    if not any(word.encode() in folded for word in ("noqa", "torchl", *words)):
         return
-    for row in sorted({source.position(word.start()).row for word in _MAY_SUPPRESS.finditer(source.text)}):
+    may_suppress = re.compile("|".join((r"noqa|torchlint\s*:", *words)), re.IGNORECASE)
+    for row in sorted({source.position(word.start()).row for word in may_suppress.finditer(source.text)}):
         start = source.line_starts[row - 1]
         end = start + len(source.line(row))
         sign = source.text.find("#", start, end)
@@ -357,11 +394,11 @@ def _may_be_comments(source: Source) -> Iterator[Comment]:
 class Suppressions:
     """All suppression comments of one file, and which of them were of use."""
 
-    def __init__(self, source: Source, rules: Mapping[str, Rule]) -> None:
-        reader = _Reader(rules)
+    def __init__(self, source: Source, rules: Mapping[str, Rule], markers: Markers = ()) -> None:
+        reader = _Reader(rules, markers)
         self.directives, self.mistakes = reader.directives, reader.mistakes
         self._source = source
-        if any(_may_be_comments(source)):
+        if any(_may_be_comments(source, markers)):
             lines = lines_of(source)
             for comment in lines.comments:
                 reader.read(comment)
@@ -376,9 +413,9 @@ class Suppressions:
             directive.first, directive.last = row, end_of_file
             if directive.verb is Verb.FILE_IGNORE:
                 directive.first = 1
-            elif directive.verb is Verb.IGNORE and directive.comment.own_line:
+            elif directive.verb in (Verb.IGNORE, Verb.MARKER) and directive.comment.own_line:
                 directive.first, directive.last = self._below(row, lines)
-            elif directive.verb in (Verb.IGNORE, Verb.NOQA):
+            elif directive.verb in (Verb.IGNORE, Verb.MARKER, Verb.NOQA):
                 directive.trailing = True
         self._close()
 
@@ -426,11 +463,14 @@ class Suppressions:
 
     # ------------------------------------------------------------------ use
 
-    def apply(self, diagnostics: Collection[Diagnostic]) -> list[Diagnostic]:
-        """The diagnostics that nothing suppresses; remembers which directives were of use."""
-        return [diagnostic for diagnostic in diagnostics if not self._suppresses(diagnostic)]
+    def apply(self, diagnostics: Collection[Diagnostic], *, blanket: bool = True) -> list[Diagnostic]:
+        """The diagnostics that nothing suppresses; remembers which directives were of use.
 
-    def _suppresses(self, diagnostic: Diagnostic) -> bool:
+        Without ``blanket`` only what names their rule suppresses them.
+        """
+        return [diagnostic for diagnostic in diagnostics if not self._suppresses(diagnostic, blanket)]
+
+    def _suppresses(self, diagnostic: Diagnostic, blanket: bool) -> bool:
         if diagnostic.code in UNTREATED:
             return False
         found = False
@@ -439,7 +479,9 @@ class Suppressions:
         for directive in chain(wide, *(rows.get(row, ()) for row in near)):
             if not directive.reaches(diagnostic):
                 continue
-            found = found or directive.blanket
+            if directive.blanket and blanket:
+                directive.used.add(_EVERYTHING)
+                found = True
             for number in directive.by_code.get(diagnostic.code, ()):
                 if directive.reaches(diagnostic, number):
                     directive.used.add(number)
@@ -461,16 +503,30 @@ class Suppressions:
                 and entry.code in judged
                 and entry.code not in (UNUSED, INVALID)
             ]
-            if not idle:
+            if not idle or (directive.marker and directive.used):
                 continue
             entries = directive.entries
-            names = ", ".join(f"`{entries[number].text}`" for number in idle)
+            if directive.marker:
+                # It stands for all of its rules: none of those that ran needs it.
+                idle = list(range(len(entries)))
+            names = ", ".join(dict.fromkeys(f"`{entries[number].text}`" for number in idle))
             if directive.verb is Verb.ENABLE:
                 told, advice = f"`enable` of {names} has no matching `disable`", "Remove the `enable`"
             else:
-                told, advice = f"unused suppression of {names}", "Remove the unused suppression"
+                of = "" if directive.marker else "of "
+                told, advice = f"unused suppression {of}{names}", "Remove the unused suppression"
             place = entries[idle[0]].span if len(idle) == 1 else directive.span
             yield told, place, Fix(advice, (self._removal(directive, idle),), Applicability.SAFE)
+
+    def without_reason(self) -> Iterator[Mistake]:
+        """The directives that suppress rules of torchlint and do not say why."""
+        for directive in self.directives:
+            if directive.concerns and not directive.has_reason:
+                text = self._source.text[directive.span.start : directive.span.end]
+                remedy = f"Give the reason: `{text}{':' if directive.marker else ''} …`"
+                yield Mistake(
+                    "this suppression gives no reason", directive.span, directive.comment.row, remedy
+                )
 
     def _removal(self, directive: Directive, idle: list[int]) -> Edit:
         left = set(idle)

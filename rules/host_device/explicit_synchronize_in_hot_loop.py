@@ -35,6 +35,7 @@ _MEMORY_READINGS = frozenset(
     on=cst.Call,
     mentions=("torch", "synchronize"),
     remedy="Remove `torch.cuda.synchronize()`",
+    synchronizes=True,
 )
 def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -12,7 +12,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
 from .remedies import as_spelt, inline, tight
-from .sending import on_accelerator, place_of_sending
+from .sending import async_helper, on_accelerator, place_of_sending
 from .stores import Store, filled_in_place, stored_number
 
 
@@ -24,6 +24,7 @@ from .stores import Store, filled_in_place, stored_number
     on=cst.Subscript,
     mentions=("torch", "["),
     remedy="Fill on the device with `fill_` or `index_fill_`",
+    synchronizes=True,
 )
 def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -100,4 +101,6 @@ def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
     if on_accelerator(module, store.selector):
         rows = f"{tight(module, store.selector)}.flatten()"
         return f"Fill in place: `{target}.index_fill_({store.dimension}, {rows}, {filled})`"
+    if (helper := async_helper(module)) is not None:
+        return f"Copy the indices with {helper}, and fill in place: `{target}.index_fill_(…)`"
     return f"Create the indices on the device once, and fill in place: `{target}.index_fill_(…)`"

@@ -18,7 +18,7 @@ from torchlint.semantics.synchronisation import names_host
 from torchlint.semantics.values import Memory
 
 from .factories import factory
-from .sending import COMPUTED, computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from .sending import COMPUTED, async_helper, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from .sizes import exceeds_staging
 
 
@@ -31,6 +31,7 @@ from .sizes import exceeds_staging
     named={cst.Call: ("to", "cuda", "copy_")},
     mentions=("torch", "non_blocking", ".to(|.cuda(|.copy_("),
     remedy="Copy from pinned memory",
+    synchronizes=True,
 )
 def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -74,7 +75,8 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
     is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
     nothing. There is no fix for non-contiguous slices, for what can be computed on the device,
-    and where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`).
+    where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`), and where the
+    configuration names `known-async-helpers`: then the help says to call the first one.
 
     ## References
 
@@ -101,6 +103,10 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         return
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
+    helper = async_helper(module)
+    if helper is not None:
+        yield Finding(call, message, related=trail(hot), remedy=f"Copy with {helper}")
+        return
     yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
 
 

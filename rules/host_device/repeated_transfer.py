@@ -29,6 +29,7 @@ from .roundtrips import MOVES, copied_back_from
     named={cst.Call: MOVES},
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
     remedy="Move it once before the loop",
+    synchronizes=True,
 )
 def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -14,6 +14,7 @@ from torchlint.rules.host_device.factories import factory, takes_no_data
 from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
 from torchlint.semantics.compilation import compiled
+from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
@@ -41,9 +42,35 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
     hot = waiting_place(module, node)
     if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
         return None
+    if by_async_helper(module, node):
+        return None
     if after_a_wait(module, node) or after_a_guard(module, node) or before_a_wait(module, node):
         return None
     return None if _stands_in(module, node) else hot
+
+
+def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a copy is in the arguments or the body of a function that copies without blocking the host."""
+    helpers = module.settings.known_async_helpers
+    if not helpers:
+        return False
+    function = module.function(node)
+    if isinstance(function, cst.FunctionDef):
+        owner = module.classes.owner(function)
+        if defines_declared(module.path, owner.name.value if owner else None, function, helpers):
+            return True
+    return any(
+        isinstance(outer, cst.Call)
+        and isinstance(outer.func, (cst.Name, cst.Attribute))
+        and is_declared(module.names, outer.func, helpers)
+        for outer in (node, *module.tree.ancestors(node))
+    )
+
+
+def async_helper(module: Module) -> str | None:
+    """The call, in words, of the function of the project that copies without blocking the host."""
+    named = (name for name in module.settings.known_async_helpers if "*" not in name)
+    return next((f"`{name}(…)`" for name in named), None)
 
 
 def goes_on(module: Module, copy: cst.Call) -> bool:
@@ -62,15 +89,20 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     What a loader yields is none: whether that is pinned, and moved without a wait, is told of the loader.
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
     """
-    if not accelerated(module):
+    source = copied_from_host(module, copy) if accelerated(module) else None
+    if source is None or _copied_in(module, copy) is not None:
+        return source
+    if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
         return None
+    return None if needless_move(module, copy) is not None else source
+
+
+def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    """What a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if anything."""
     source = _copied_in(module, copy)
     if source is not None:
         return source if in_host_memory(module, source) else None
-    source = _moved(module, copy)
-    if source is None or made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
-        return None
-    return None if needless_move(module, copy) is not None else source
+    return _moved(module, copy)
 
 
 def _copied_in(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
@@ -96,7 +128,12 @@ def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
     if value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.part:
         return False
     made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
-    return value.memory is not Memory.UNKNOWN or made == "torch.from_numpy"
+    if value.memory is not Memory.UNKNOWN or made == "torch.from_numpy":
+        return True
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    names = module.settings.host_names
+    return isinstance(node, (cst.Name, cst.Attribute)) and is_declared(module.names, node, names)
 
 
 def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:

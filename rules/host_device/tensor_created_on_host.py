@@ -23,6 +23,7 @@ from torchlint.semantics.transfers import (
 
 from .factories import Factory, created_on, factory, takes_no_data
 from .remedies import as_spelt
+from .sending import by_async_helper
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
 _SINGLE = frozenset({"torch.float", "torch.float32"})
@@ -41,6 +42,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     mentions=("torch", ".cuda(|.to(|.type("),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
+    synchronizes=True,
 )
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -104,6 +106,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     move = move_to_accelerator(module, call)
     if move is None or not accelerated(module) or phase(module, call) is Phase.DATASET:
+        return
+    if by_async_helper(module, call):
         return
     if not move.shown and phase(module, call) is Phase.SETUP:  # parameters are on the host as yet
         return

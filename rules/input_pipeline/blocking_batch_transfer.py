@@ -20,6 +20,7 @@ from torchlint.semantics.module import Module
     on=cst.Call,
     mentions=("pin_memory|non_blocking", ".to(|.cuda("),
     follows=("TL102",),
+    synchronizes=True,
 )
 def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

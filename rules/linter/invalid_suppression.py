@@ -15,9 +15,14 @@ def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     In a `# noqa:` list, which other tools read too, only codes that begin with `TL` and misspelled rule names
     are checked.
 
+    With [`require-suppression-reason`](../configuration.md#suppression-comments), suppressions that give no
+    reason behind their list of rules are reported as well, and so is a bare `# noqa` that suppresses
+    something.
+
     ## Why is this bad?
     The comment looks as if it silences a finding, but does not. If the mistyped code is that of another rule,
-    it may hide a finding of that rule later.
+    it may hide a finding of that rule later. Without a reason nobody can tell later whether a suppression is
+    still needed.
 
     ## Example
     ```python

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import checker, reading
+from torchlint.diagnostics import Severity
 from torchlint.options import LintSettings, Options
 from torchlint.project import project as projects
 from torchlint.project.layout import Layouts
@@ -63,3 +64,13 @@ def test_no_more_trees_are_held_than_there_is_room_for(
     check_all(project, files)
     check_all(project, files[:1])
     assert len(made) > 2 * sum(known() is not None for known in made)
+
+
+def test_files_with_other_rules_or_severities_share_what_was_worked_out() -> None:
+    first = min(TRAINER.rglob("*.py"))
+    project = Project(Layouts(lambda _: Options()).around(first).index())
+    program = project.program(LintSettings(rules=("TL202",), severities=(("TL202", Severity.ERROR),)))
+    assert project.program(LintSettings(rules=("TL101", "TL202"))) is program
+    assert project.program(LintSettings(rules=("TL202",), hot=(("/", "*.py"),))) is not program
+    assert project.program(LintSettings(rules=("TL202",), host_names=("x",))) is not program
+    project.close()

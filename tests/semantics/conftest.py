@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from textwrap import dedent
-from types import SimpleNamespace
 from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.distributed.parallelism import Parallelism
 from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
@@ -32,7 +32,7 @@ from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     reported_as_move,
 )
 from torchlint.rules.host_device.roundtrips import copied_back_from
-from torchlint.rules.host_device.scalar_sent_every_step.scalars import is_python_number, sent_scalar
+from torchlint.rules.host_device.scalars import is_python_number, sent_scalar
 from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one
 from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
 from torchlint.rules.input_pipeline.tensor_copies_array import copies
@@ -50,13 +50,12 @@ from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.model import build
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ class Row:
 @lru_cache(maxsize=16)
 def model(program: str) -> Module:
     """The semantic model of a program."""
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    return build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    return build(SyntaxTree(program), settings)
 
 
 @pytest.fixture

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from textwrap import dedent
-from types import SimpleNamespace
-from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.semantics import model
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.gradients import gradient_owner, zeroed_gradient
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.retention import kept, outlives
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 HEAD = """
 import torch
@@ -28,9 +26,7 @@ criterion = nn.MSELoss()
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
-    )
+    return model.build(SyntaxTree(text), LintSettings())
 
 
 def node(module: Module, source: str) -> cst.BaseExpression:

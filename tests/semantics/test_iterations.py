@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from textwrap import dedent
-from types import SimpleNamespace
-from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics import model
 from torchlint.semantics.evalmode import left_evaluating
 from torchlint.semantics.iterations import Act, Event, Iterations, bound_in
 from torchlint.semantics.microbatches import unscaled
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 HEAD = """
 import torch
@@ -33,9 +31,7 @@ second = torch.optim.SGD(other.parameters(), lr=0.1)
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
-    )
+    return model.build(SyntaxTree(text), LintSettings())
 
 
 def first_loop(module: Module) -> cst.For | cst.While:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from textwrap import dedent
-from types import SimpleNamespace
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.semantics import model
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 
 def _marked(program: str, package: str = "torch") -> list[bool]:
     """For each call ``mark()`` of a program, whether it is under a check."""
     module = model.build(
         SyntaxTree(dedent(program)),
-        SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=(), libraries={}),
+        LintSettings(),
     )
     calls = [
         c for c in module.tree.nodes(cst.Call) if isinstance(c.func, cst.Name) and c.func.value == "mark"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.semantics import model
-from torchlint.semantics.module import Settings
 from torchlint.semantics.repetition import Repetition
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 
 def _marked(program: str) -> dict[str, bool]:
     """For each call ``mark("…")`` of a program, whether it may repeat."""
     tree = SyntaxTree(program)
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    repetition = Repetition.of(model.build(tree, cast(Settings, settings)))
+    settings = LintSettings()
+    repetition = Repetition.of(model.build(tree, settings))
     found: dict[str, bool] = {}
     for call in tree.nodes(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value == "mark":

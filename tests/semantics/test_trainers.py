@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.semantics import model
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import given_up, left_in_full_precision, taker
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 HEAD = """
 from dataclasses import dataclass
@@ -43,8 +40,8 @@ class Further(Built):
 def last_call(program: str) -> tuple[Module, cst.Call]:
     """The outermost call of the last line of a program."""
     tree = SyntaxTree(HEAD + program)
-    settings = SimpleNamespace(target=Target.unknown(), libraries={}, workers=4, hot=(), cold=())
-    module = model.build(tree, cast(Settings, settings))
+    settings = LintSettings()
+    module = model.build(tree, settings)
     line = tree.root.body[-1]
     return module, next(call for call in tree.nodes(cst.Call) if tree.contains(line, call))
 

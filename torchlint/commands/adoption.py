@@ -236,6 +236,8 @@ def _check(chosen: Options, *, stdin: bool) -> None:
         raise click.UsageError("--update-baseline and --ignore-baseline cannot be combined")
     if chosen.add_noqa is not None and len(chosen.add_noqa.splitlines()) > 1:
         raise click.UsageError("--add-noqa: the reason must be a single line")
+    if chosen.add_noqa is not None and chosen.require_suppression_reason and not chosen.add_noqa.strip():
+        raise click.UsageError("--add-noqa: `require-suppression-reason` requires a reason")
     if stdin and any(given.values()):
         flag = next(flag for flag, is_given in given.items() if is_given)
         raise click.UsageError(f"{flag} does not work with standard input")

@@ -102,7 +102,17 @@ LAYERS = tuple(reversed([layer for band in BANDS.values() for layer in band]))
 # not named is a fact of some domain (loaders, optimizers, autograd …), which stands above all of them.
 MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "names": (
-        *("conventions", "dependencies", "enums", "fixpoint", "flow", "lexicon", "linked", "names"),
+        *(
+            "conventions",
+            "declared",
+            "dependencies",
+            "enums",
+            "fixpoint",
+            "flow",
+            "lexicon",
+            "linked",
+            "names",
+        ),
         "otherframeworks",
         "remembered",
         "spellings",

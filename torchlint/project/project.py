@@ -37,8 +37,10 @@ class Project:
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
         """The files of the project as one model, with what was worked out so far unless it is made anew."""
+        from torchlint.semantics.module import alike
+
         present = self._program
-        if present is not None and not anew and present.settings is settings:
+        if present is not None and not anew and alike(present.settings, settings):
             if len(present) < _MOST_TEXT and len(present.fixpoint.settled) < _MOST_ANSWERS:
                 return present
         self.forget()

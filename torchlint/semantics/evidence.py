@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import imports_test_library, stays_on_host
 from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
+from torchlint.semantics.declared import is_declared
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
@@ -122,6 +123,8 @@ def _weighed(module: Module) -> Evidence:
     tree, names, inference = module.tree, module.names, module.inference
     if named_accelerators(module) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
+    if _has_declared_names(module):
+        return Evidence.ACCELERATOR
     if tree.mentions("parameters") and any(map(is_place_of_model, tree.nodes(cst.Attribute))):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if _defined_for_others(tree, names, inference) else Evidence.CPU
@@ -154,6 +157,16 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
             if value.device is Device.ACCELERATOR:
                 return True
     return False
+
+
+def _has_declared_names(module: Module) -> bool:
+    """Whether the file has tensors that the configuration says are on an accelerator, or are copied there."""
+    patterns = (*module.settings.device_names, *module.settings.known_async_helpers)
+    return bool(patterns) and any(
+        is_declared(module.names, node, patterns)
+        for node in module.tree.nodes(cst.Name, cst.Attribute)
+        if isinstance(node, (cst.Name, cst.Attribute))
+    )
 
 
 @remembered

@@ -28,6 +28,7 @@ from torchlint.semantics.conventions import (
     names_accelerator,
     says_host,
 )
+from torchlint.semantics.declared import Declared, is_declared
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.control import ControlFlow
@@ -93,6 +94,7 @@ _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 class Inference:
     """The values of one file.
 
+    ``declared`` are the names of the configuration; the façade supplies them.
     ``grad_off`` tells whether autograd is off where a node runs; the façade supplies it, since places
     know about grad mode and places ask for values.
     """
@@ -113,6 +115,7 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
+        self.declared: Declared | None = None
         self.fixpoint = names.fixpoint
         self.library = Library(self)
         self.annotations = self._part(Annotations)(self, self.library)
@@ -148,7 +151,22 @@ class Inference:
             return self.counterpart(self.link.home(node))._evaluate(node)
         self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
-        return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
+        found = bounded(work_out(self, node)) if work_out is not None else UNKNOWN
+        if self.declared is not None and isinstance(node, (cst.Name, cst.Attribute)):
+            return self._as_declared(node, found, self.declared)
+        return found
+
+    def _as_declared(self, node: cst.Name | cst.Attribute, found: Value, declared: Declared) -> Value:
+        """A tensor, or what may be one, where the configuration says that it is."""
+        # What is called `ids_gpu` is taken for a device, if nothing else is known of it.
+        open_ = found.kind is Kind.UNKNOWN or (found.kind is Kind.DEVICE and found.constant is MISSING)
+        if found is BOTTOM or not (found.tensorlike or open_):
+            return found
+        there = ((Device.CPU, declared.host_names), (Device.ACCELERATOR, declared.device_names))
+        for device, names in there:
+            if names and is_declared(self.names, node, names) and not self.tree.is_called(node):
+                return (TENSOR if open_ else found).on(device)
+        return found
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
         read = _NUMBERS[node.__class__]
@@ -1369,6 +1387,8 @@ class Inference:
         dotted = self.names.qualified(func)
         if dotted == "typing.cast" and len(node.args) == 2:
             return self._cast(node.args[0].value, self.value(node.args[1].value))
+        if self._is_async_helper(func):
+            return TENSOR.on(Device.ACCELERATOR)
         if dotted is not None:
             return self.library.call(node, dotted)
         if isinstance(func, cst.Attribute):
@@ -1382,6 +1402,11 @@ class Inference:
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _is_async_helper(self, func: cst.BaseExpression) -> bool:
+        """Whether the configuration says that a function copies what it is given to the device."""
+        helpers = self.declared.known_async_helpers if self.declared is not None else ()
+        return isinstance(func, (cst.Name, cst.Attribute)) and is_declared(self.names, func, helpers)
 
     def _cast(self, wanted: cst.BaseExpression, value: Value) -> Value:
         """What ``typing.cast`` says a value to be, with all that is known of it."""

@@ -76,6 +76,7 @@ _PASSING = frozenset(
         "fastprogress.fastprogress.progress_bar",
         "progressbar.progressbar",
         "torch.compile",
+        "torch.cuda.make_graphed_callables",
         "torch.jit.script",
         "torch.jit.optimize_for_inference",
         "torch.jit.freeze",

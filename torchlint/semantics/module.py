@@ -16,6 +16,7 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.declared import Declared
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.control import ControlFlow
@@ -30,7 +31,7 @@ from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
 
 
-class Settings(Protocol):
+class Settings(Declared, Protocol):
     """What the model wants to know of the options."""
 
     @property
@@ -52,6 +53,16 @@ class Settings(Protocol):
     @property
     def cold(self) -> tuple[tuple[str, str], ...]:
         """Patterns of functions that run once or seldom."""
+
+
+_ASKED = tuple(
+    name for each in Settings.__mro__ for name, value in vars(each).items() if isinstance(value, property)
+)
+
+
+def alike(one: Settings, other: Settings) -> bool:
+    """Whether the model of a file is the same with these options, whatever else they say."""
+    return one is other or all(getattr(one, name) == getattr(other, name) for name in _ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +224,8 @@ class Module:
         """The evaluator of expressions."""
         inference = self._linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
+        if self.settings.host_names or self.settings.device_names or self.settings.known_async_helpers:
+            inference.declared = self.settings
         return inference
 
     @cached_property

@@ -33,6 +33,7 @@ from torchlint.semantics.api.results import (
     TENSOR_ATTRIBUTES,
     TENSOR_METHODS,
 )
+from torchlint.semantics.capture import captured
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
 from torchlint.semantics.lexicon import Role, begins, ends
@@ -91,10 +92,12 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     The text of an error and the message of an assertion are made at most once, weights are merged, saved
     and converted once, and an optimizer that goes by what its closure returns (LBFGS) needs its loss on the
     host whatever the closure does. Where each round generates a whole sequence, one wait more or less is
-    nothing.
+    nothing. While a CUDA graph is captured, nothing waits: that fails.
     """
     hot = places.hot(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
+        return None
+    if captured(module, node):
         return None
     if (
         any(_searches_lines(module, place) for place in (node, *hot.path))

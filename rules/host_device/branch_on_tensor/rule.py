@@ -51,6 +51,7 @@ from .outcomes import Outcome, outcome
     ),
     mentions=("torch|lightning|accelerate",),
     remedy="Select on the device with `torch.where(…)`",
+    synchronizes=True,
 )
 def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -41,6 +41,7 @@ from .selections import IGNORING, Fate, fates, guards
     named={cst.Call: SHAPE_WAITS},
     mentions=("torch|lightning|accelerate",),
     remedy="Keep the shape, and select with `torch.where(…)`",
+    synchronizes=True,
 )
 def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does

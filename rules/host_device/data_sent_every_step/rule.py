@@ -14,9 +14,12 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
+from ..data import MAKERS, made_and_sent, sent_ahead, sent_data
+from ..indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
+    async_helper,
     computed_from_kernels,
     goes_on,
     place_of_sending,
@@ -24,8 +27,6 @@ from ..sending import (
     single_number,
 )
 from ..stores import stored_number
-from .data import MAKERS, made_and_sent, sent_ahead, sent_data
-from .indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 
 
 @rule(
@@ -38,6 +39,7 @@ from .indices import host_index, is_constant, is_mask, listed_indices, sent_befo
     mentions=("torch", "tensor(|asarray(|.to(|.cuda(|.copy_(|["),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL209"),
+    synchronizes=True,
 )
 def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -90,7 +92,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     when the call returns, so the program may modify it, and later kernels wait for the copy. It is unsafe
     from memory that is or may be pinned, which must not be modified before the copy is done, and in files
     that also run on MPS or XLA. There is no fix for data that could be computed on the device, with
-    `requires_grad`, for `new_tensor`, for indices, or for assignments to a slice.
+    `requires_grad`, for `new_tensor`, for indices, or for assignments to a slice. If the configuration names
+    `known-async-helpers`, the help says to call the first one, and there is no fix.
 
     ## References
 
@@ -108,8 +111,10 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if hot is not None:
             name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
-            fix = made_and_sent(module, node, data)
-            yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY)
+            fix, remedy = made_and_sent(module, node, data), _REMEDY
+            if (helper := async_helper(module)) is not None:
+                fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
+            yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
     makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
@@ -123,7 +128,10 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if computed_from_kernels(module, source):
             yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
-        yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
+        fix, remedy = sent_ahead(module, node, source), _REMEDY
+        if (helper := async_helper(module)) is not None:
+            fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
+        yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
 
 
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
@@ -156,6 +164,9 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:
     """What to do with an index in host memory; the host waits for what a mask on the device selects, too."""
+    helper = async_helper(module)
+    if helper is not None and not is_mask(module, index):
+        return f"Copy the index with {helper}, or make it on the device"
     if is_mask(module, index):
         return "Keep the indices that it selects in a buffer: `self.register_buffer(…, persistent=False)`"
     return "Make the index on the device, with `device=…`"

@@ -70,6 +70,7 @@ from .collection import collect_on_device
     named={cst.Call: HOST_COPIES},
     mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
     remedy="Store `x.detach()`, and copy everything after the loop with one `.cpu()`",
+    synchronizes=True,
 )
 def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -61,6 +61,7 @@ from .accumulation import holds_arrays, keep_on_device
         "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
     ),
     remedy="Store `loss.detach()`, and read all values after the loop",
+    synchronizes=True,
 )
 def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

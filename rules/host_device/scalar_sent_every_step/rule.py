@@ -12,14 +12,14 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
 from ..remedies import as_spelt, inline
-from ..sending import place_of_sending
-from .scalars import (
+from ..scalars import (
     SENDERS,
     chosen_number,
     filled_on_device,
     sent_each_step,
     sent_scalar,
 )
+from ..sending import place_of_sending
 
 
 @rule(
@@ -32,6 +32,7 @@ from .scalars import (
     mentions=("torch", "tensor(|asarray("),
     remedy="Fill on the device: `torch.full((), …)`",
     follows=("TL201", "TL209"),
+    synchronizes=True,
 )
 def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

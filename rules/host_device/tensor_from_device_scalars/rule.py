@@ -43,6 +43,7 @@ from .elements import (
         "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",
     ),
     remedy="Stack the tensors on the device with `torch.stack(…)`",
+    synchronizes=True,
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

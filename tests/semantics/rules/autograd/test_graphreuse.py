@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from textwrap import dedent, indent
-from types import SimpleNamespace
-from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.autograd.backward_retains_graph.graphreuse import retained_for_nothing
 from torchlint.semantics import model
-from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 HEAD = """
 import torch
@@ -90,9 +87,7 @@ PROGRAMS = {
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS.values(), ids=PROGRAMS)
 def test_whether_a_graph_is_used_again(program: str, expected: bool) -> None:
     text = HEAD + indent(dedent(program), "    ") + "\n"
-    module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
-    )
+    module = model.build(SyntaxTree(text), LintSettings())
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(module, call) is expected
 
@@ -117,8 +112,6 @@ OUTSIDE = {
 @pytest.mark.parametrize(("program", "expected"), OUTSIDE.values(), ids=OUTSIDE)
 def test_graphs_of_functions(program: str, expected: bool) -> None:
     text = HEAD + "    pass\n" + program + "\n"
-    module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
-    )
+    module = model.build(SyntaxTree(text), LintSettings())
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(module, call) is expected

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from textwrap import dedent
-from types import SimpleNamespace
-from typing import cast
 
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.autograd.untrained import Untrained
 from torchlint.semantics import model
-from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 PROGRAM = """
 import copy
@@ -74,9 +71,7 @@ CASES = {
 def test_untrained(case: dict[str, object]) -> None:
     given = {"made": MODEL, "more": "", "optimizer": SGD, "given": "x", "last": "optimizer.step()", **case}
     text = dedent(PROGRAM).format(**given)
-    module = model.build(
-        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=()))
-    )
+    module = model.build(SyntaxTree(text), LintSettings())
     untrained = Untrained(module)
     calls = [c for c in module.tree.nodes(cst.Call) if module.source(c.func) == "teacher"]
     assert [untrained.runs(call) for call in calls] == [case.get("expected", True)]

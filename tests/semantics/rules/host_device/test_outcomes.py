@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
 from torchlint.diagnostics import Impact
+from torchlint.options import LintSettings
 from torchlint.rules.host_device import stakes
 from torchlint.rules.host_device.branch_on_tensor.outcomes import Outcome, outcome
 from torchlint.semantics import model
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import truth_tests
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 PROGRAM = """
 import torch
@@ -44,8 +41,8 @@ def grow(x):
 def build(body: str) -> Module:
     indented = body.replace("\n", "\n        ")
     program = PROGRAM.replace("{body}", indented, 1).replace("{body}", "pass")
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    return model.build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    return model.build(SyntaxTree(program), settings)
 
 
 @pytest.mark.parametrize(

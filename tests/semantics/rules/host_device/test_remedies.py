@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.host_device import remedies
 from torchlint.semantics import model, places
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 LOOP = """
 import torch as th
@@ -33,8 +30,8 @@ def train(loader):
 def of(line: str, target: str = "x", iterable: str = "loader", before: str = "") -> tuple[Module, cst.Call]:
     """The model of a training loop whose last line is ``line``, and the call ``.item()`` in that line."""
     program = before + LOOP.format(line=line, target=target, iterable=iterable)
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    module = model.build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    module = model.build(SyntaxTree(program), settings)
     calls = module.tree.nodes(cst.Call)
     return module, next(call for call in calls if module.source(call).endswith(".item()"))
 

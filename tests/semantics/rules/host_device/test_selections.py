@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
+from torchlint.options import LintSettings
 from torchlint.rules.host_device.data_dependent_shape.selections import Fate, fates, guards
 from torchlint.semantics import model
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 SELECTION, POSITIONS = "x[mask]", "mask.nonzero()"
 
@@ -28,8 +25,8 @@ def f(x: torch.Tensor, y: torch.Tensor, found):
     mask = x > 0
     {body}
 """
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    return model.build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    return model.build(SyntaxTree(program), settings)
 
 
 @pytest.mark.parametrize(

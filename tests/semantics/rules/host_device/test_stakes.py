@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import libcst as cst
 import pytest
 
 from torchlint.diagnostics import Impact
+from torchlint.options import LintSettings
 from torchlint.rules.host_device.item_in_hot_loop.rule import item_in_hot_loop
 from torchlint.semantics import model
-from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 LOOP = """
 import torch
@@ -74,8 +70,8 @@ def test_waits_for_tokens_count() -> None:
 
 
 def _stakes(program: str) -> list[Impact]:
-    settings = SimpleNamespace(target=Target.unknown(), workers=4, hot=(), cold=())
-    module = model.build(SyntaxTree(program), cast(Settings, settings))
+    settings = LintSettings()
+    module = model.build(SyntaxTree(program), settings)
     return [
         finding.impact
         for call in module.tree.nodes(cst.Call)

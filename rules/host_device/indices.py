@@ -16,7 +16,7 @@ from torchlint.semantics.dimensions import has_dimensions
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Device, Kind
 
-from ..sending import in_host_memory, on_accelerator
+from .sending import in_host_memory, on_accelerator
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

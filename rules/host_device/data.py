@@ -18,9 +18,9 @@ from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
-from ..roundtrips import copied_back_from
-from ..sending import single_number
-from ..sizes import exceeds_staging
+from .roundtrips import copied_back_from
+from .sending import single_number
+from .sizes import exceeds_staging
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -24,8 +24,8 @@ from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Device, Kind
 
-from ..factories import created_on, factory
-from ..sending import goes_on, on_accelerator, place_of_sending, single_number
+from .factories import created_on, factory
+from .sending import goes_on, on_accelerator, place_of_sending, single_number
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
