@@ -89,9 +89,9 @@ def torchlint(*arguments: str) -> str:
     A project with a config file of its own is checked with that.
     """
     configured = any((Path(argument) / "torchlint.toml").exists() for argument in arguments)
+    isolated = () if configured else ("--isolated",)
     options = ("--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice")
-    options = options if configured else ("--isolated", *options)
-    result = CliRunner().invoke(command, [*options, *arguments])
+    result = CliRunner().invoke(command, [*isolated, *options, *arguments])
     assert result.exit_code in (0, 1), result.output
     return result.stdout
 
