@@ -749,6 +749,17 @@ PROGRAMS = {
                         out = out[0]
                 file.write("%f" % out)  #: out => kind=unknown
     """,
+    "what another file makes of a loss": """
+        from utils import as_number
+
+        def train(model, loader):
+            for x, y in loader:
+                loss = model(x) - y
+                loss.backward()
+                use(loss)  #: loss => kind=tensor
+                loss = as_number(loss)
+                use(loss)  #: loss => kind=unknown
+    """,
     "what pipelines register": """
         from diffusers import DiffusionPipeline
 

@@ -331,6 +331,8 @@ class Inference:
             shown = self.clues.by_use(node)
             if shown.tensorlike and any(map(self._left_torch, bindings)):
                 return result
+            if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
+                return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(map(self._open, bindings)):
@@ -359,6 +361,16 @@ class Inference:
             for read in self._asked_for_arrays
             if isinstance(read, cst.Name)
             for binding in self.names.bindings(read)
+        )
+
+    @cached_property
+    def _backpropagated(self) -> frozenset[Binding]:
+        """The definitions of the variables that ``backward`` is called on."""
+        return frozenset(
+            binding
+            for call in self.tree.calls_by_name.get("backward", ())
+            if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)
+            for binding in self.names.bindings(call.func.value)
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
