@@ -256,7 +256,61 @@ case(
             return scores.softmax(-1) @ v
     """,
 )
+case(
+    "TL206",
+    "distinct values that are kept",
+    True,
+    """\
+    import torch
+    from torch import nn
 
+    class Embedding(nn.Module):
+        def forward(self, targets):
+            classes = torch.unique(targets.cuda())
+            return torch.searchsorted(classes, targets), classes
+    """,
+)
+case(
+    "TL206",
+    "distinct values that are counted",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Head(nn.Module):
+        def forward(self, targets):
+            return self.score(targets, len(torch.unique(targets.cuda())))
+    """,
+)
+case(
+    "TL206",
+    "as many frames as the model predicts",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Speech(nn.Module):
+        def forward(self, tokens):
+            duration = torch.sigmoid(self.durations(tokens.cuda())).sum(-1)
+            frames = torch.round(duration).clamp(min=1).long().squeeze()
+            return torch.repeat_interleave(tokens.cuda(), frames)
+    """,
+)
+case(
+    "TL206",
+    "as many copies as it is told",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Speech(nn.Module):
+        def forward(self, tokens, counts):
+            return torch.repeat_interleave(tokens.cuda(), counts.cuda())
+    """,
+)
 case(
     "TL401",
     "a convolution",
