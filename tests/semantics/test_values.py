@@ -760,6 +760,19 @@ PROGRAMS = {
                 loss = as_number(loss)
                 use(loss)  #: loss => kind=unknown
     """,
+    "lengths that a forward gets": """
+        from torch import nn
+
+        class Host(nn.Module):
+            def forward(self, x, lengths):
+                x = x.cuda()
+                return use(x, lengths)  #: lengths => device=cpu
+
+        class Device(nn.Module):
+            def forward(self, x, lengths, mask):
+                mask = mask.to(lengths.device)
+                return use(x, lengths.cpu().numpy())  #: lengths => device=unknown
+    """,
     "what pipelines register": """
         from diffusers import DiffusionPipeline
 

@@ -924,16 +924,24 @@ class Inference:
         return UNKNOWN
 
     def _moves_input(self, function: cst.FunctionDef, name: str) -> bool:
-        """Whether a function moves some of what it gets to the device itself, and not ``name``."""
+        """Whether a function moves some of what it gets to the device itself, and not ``name``.
+
+        What is asked where it is, or copied to the host, comes from the device as well.
+        """
         parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
         moved: set[str] = set()
-        for call in self.tree.descendants(function.body):
-            if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
-                if call.func.attr.value in ("cuda", "to"):
-                    root: cst.CSTNode = call.func.value
+        for node in self.tree.descendants(function.body):
+            match node:
+                case cst.Attribute(value=cst.Name(asked), attr=cst.Name(attr)) if asked == name:
+                    if attr in _PLACE_OR_MOVE:
+                        return False
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda" | "to"))):
+                    root: cst.CSTNode = owner
                     while isinstance(root, (cst.Subscript, cst.Attribute)):
                         root = root.value
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
+                case _:
+                    pass
         return bool(moved) and name not in moved
 
     # ------------------------------------------------------------------ attributes
