@@ -182,7 +182,8 @@ PROGRAMS = {
                 first = use(tokens)  #: use(tokens) => frequency=rarely
                 self.prepared(first)
                 for _ in range(count):
-                    after = self.model(tokens)[:, -1].argmax(-1, keepdim=True)  #: self.model => frequency=token
+                    logits = self.model(tokens)  #: self.model => frequency=token
+                    after = logits[:, -1].argmax(-1, keepdim=True)
                     tokens = torch.cat((tokens, after), dim=1)
                 return tokens
 
