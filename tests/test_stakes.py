@@ -484,6 +484,64 @@ LOADERS = (
 )
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
+case(
+    "TL410",
+    "a module made for one call",
+    True,
+    """\
+    from torch import nn
+
+    def similarity(a, b):
+        return nn.CosineSimilarity().forward(a, b)
+    """,
+)
+case(
+    "TL410",
+    "a module that may have hooks",
+    False,
+    """\
+    from torch import nn
+
+    model = nn.Linear(8, 8)
+
+    def scores(x):
+        return model.forward(x)
+    """,
+)
+case(
+    "TL411",
+    "tokens that are decoded",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def generate(model: nn.Module, token, cache):
+        tokens = token.cuda()
+        for _ in range(100):
+            logits, cache = model(token, cache)
+            token = logits[:, -1:].argmax(-1)
+            tokens = torch.cat((tokens, token), dim=1)
+        return tokens
+    """,
+)
+case(
+    "TL411",
+    "features of batches",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def features(model: nn.Module, loader):
+        found = torch.empty(0).cuda()
+        for x in loader:
+            found = torch.cat((found, model(x.cuda())))
+        return found
+    """,
+)
 
 
 @pytest.mark.parametrize(
