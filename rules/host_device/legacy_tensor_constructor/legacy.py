@@ -56,6 +56,14 @@ def _names(module: Module, func: cst.BaseExpression) -> list[str | None]:
     return []
 
 
+def copies_to_device(module: Module, call: cst.Call) -> bool:
+    """Whether ``call`` makes a tensor of data by a type of an accelerator, at least where there is one."""
+    names = list(_names(module, call.func))
+    if not all(name in _DTYPES for name in names) or not any(name in _ON_CUDA for name in names):
+        return False
+    return given_sizes(module, call) is False
+
+
 def legacy_cast(module: Module, call: cst.Call) -> str | None:
     """The name of the tensor type to which ``x.type(torch.cuda.FloatTensor)`` casts; None for other calls."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "type" or len(call.args) != 1:
