@@ -231,7 +231,7 @@ class NoGradRegions(Part):
         return Region(None, statements, escapes=True, detached=True)
 
     def _detached_result(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What is detached of a pass, or kept in a variable that is always detached; None if neither is so."""
+        """What is detached of a pass, or kept in a variable that is always detached; None if neither is."""
         whole: cst.BaseExpression = call
         for around in self.tree.ancestors(call):
             match around:
