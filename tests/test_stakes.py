@@ -553,3 +553,44 @@ def test_little_is_at_stake_where_a_change_gains_little(code: str, low: bool, te
     settings = LintSettings(rules=(code,), target=Target.parse("2.14"))
     (found,) = check(Source(Path("a.py"), text), settings)
     assert (found.impact is Impact.LOW) is low
+
+
+RMS_NORM = """\
+import torch
+from torch import nn
+
+class RMSNorm(nn.Module):
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+"""
+TANH_GELU = """\
+import math
+import torch
+from torch import nn
+
+class GELU(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
+"""
+ATTENTION = """\
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def forward(self, q, k, v):
+        scores = torch.matmul(q, k.transpose(-2, -1)) / 8
+        return torch.matmul(scores.softmax(-1), v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "since"),
+    [("TL402", ATTENTION, "2.0"), ("TL404", TANH_GELU, "1.12"), ("TL405", RMS_NORM, "2.4")],
+)
+def test_little_is_at_stake_for_who_supports_releases_without_the_function(
+    code: str, text: str, since: str
+) -> None:
+    for declared, low in ((f">={since}", False), (">=1.9", True), (None, False)):
+        target = Target.unknown() if declared is None else Target.parse(declared)
+        (found,) = check(Source(Path("a.py"), text), LintSettings(rules=(code,), target=target))
+        assert (found.impact is Impact.LOW) is low, declared

@@ -88,6 +88,10 @@ class Target:
         """Whether a release older than ``version`` could run the program; True where nothing is known."""
         return self.lower is None or self.lower < _version(version)
 
+    def promises_below(self, version: str) -> bool:
+        """Whether the program is known to run with releases older than ``version``."""
+        return self.lower is not None and self.lower < _version(version)
+
     def at_least(self, version: str) -> bool:
         """Whether every release that may run the program is provably ``version`` or newer."""
         return self.lower is not None and self.lower >= _version(version)
