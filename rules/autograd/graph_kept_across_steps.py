@@ -198,10 +198,8 @@ def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bo
     """Whether a value is worked out from what a frozen model gives, or one that runs without autograd."""
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
         return onward(node.value)  # ``model(x).logits``
-    if isinstance(node, cst.Subscript) and (
-        len(node.slice) > 1 or isinstance(node.slice[0].slice, cst.Slice)
-    ):
-        return onward(node.value)  # ``logits[:, :-1]``
+    if isinstance(node, cst.Subscript):
+        return onward(node.value)  # ``logits[:, :-1]``, ``outputs["logits"]``
     if not isinstance(node, cst.Call):
         return None
     if _measures(module, node):

@@ -91,6 +91,28 @@ class Region:
     detached: bool = False
 
 
+# What makes something else than a module with parameters.
+_MAKERS_WITHOUT = ("torchaudio.transforms.", "torchvision.transforms.", "math.", "numpy.", "builtins.")
+
+
+def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
+    """Whether a class holds nothing that autograd would record for: a metric, a spectrogram."""
+    module = module.home(definition)
+    info = module.classes.info(definition)
+    start = info.method("__init__")
+    if [module.qualified(base.value) for base in definition.bases] != ["torch.nn.Module"] or start is None:
+        return False
+    for call in module.tree.within(start, module.tree.nodes(cst.Call)):
+        name = module.qualified(call.func) or ""
+        if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
+            continue
+        if name.startswith("torch.") and not name.startswith("torch.nn."):
+            continue
+        if last_name(call.func) not in ("__init__", "register_buffer"):
+            return False
+    return True
+
+
 class NoGradRegions(Part):
     """The evaluation code of one file."""
 
@@ -717,9 +739,12 @@ class NoGradRegions(Part):
         )
 
     def is_frozen(self, model: cst.BaseExpression) -> bool:
-        """Whether gradients are turned off for all parameters of a model, in the file by its name."""
+        """Whether a model has no parameters, or gradients are turned off for all, in the file by its name."""
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)
+        definition = self.module.value(model).definition
+        if isinstance(definition, cst.ClassDef) and _has_no_parameters(self.module, definition):
+            return True
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True
