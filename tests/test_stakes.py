@@ -542,6 +542,46 @@ case(
         return found
     """,
 )
+case(
+    "TL701",
+    "a wrapper for who has several devices",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 8).cuda()
+    if torch.cuda.device_count() > 1:
+        model = nn.DataParallel(model)
+    """,
+)
+case(
+    "TL701",
+    "a wrapper that a switch asks for",
+    True,
+    """\
+    from torch import nn
+
+    def build(model: nn.Module, args):
+        model.cuda()
+        if args.multi_gpu:
+            model = nn.DataParallel(model)
+        return model
+    """,
+)
+case(
+    "TL701",
+    "a wrapper wherever there is a device",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 8)
+    if torch.cuda.is_available():
+        model = nn.DataParallel(model).cuda()
+    """,
+)
 
 
 @pytest.mark.parametrize(
