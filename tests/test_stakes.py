@@ -279,7 +279,61 @@ case(
             return scores.softmax(-1) @ v
     """,
 )
+case(
+    "TL206",
+    "distinct values that are kept",
+    True,
+    """\
+    import torch
+    from torch import nn
 
+    class Embedding(nn.Module):
+        def forward(self, targets):
+            classes = torch.unique(targets.cuda())
+            return torch.searchsorted(classes, targets), classes
+    """,
+)
+case(
+    "TL206",
+    "distinct values that are counted",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Head(nn.Module):
+        def forward(self, targets):
+            return self.score(targets, len(torch.unique(targets.cuda())))
+    """,
+)
+case(
+    "TL206",
+    "as many frames as the model predicts",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Speech(nn.Module):
+        def forward(self, tokens):
+            duration = torch.sigmoid(self.durations(tokens.cuda())).sum(-1)
+            frames = torch.round(duration).clamp(min=1).long().squeeze()
+            return torch.repeat_interleave(tokens.cuda(), frames)
+    """,
+)
+case(
+    "TL206",
+    "as many copies as it is told",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Speech(nn.Module):
+        def forward(self, tokens, counts):
+            return torch.repeat_interleave(tokens.cuda(), counts.cuda())
+    """,
+)
 case(
     "TL401",
     "a convolution",
@@ -453,6 +507,104 @@ LOADERS = (
 )
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
+case(
+    "TL410",
+    "a module made for one call",
+    True,
+    """\
+    from torch import nn
+
+    def similarity(a, b):
+        return nn.CosineSimilarity().forward(a, b)
+    """,
+)
+case(
+    "TL410",
+    "a module that may have hooks",
+    False,
+    """\
+    from torch import nn
+
+    model = nn.Linear(8, 8)
+
+    def scores(x):
+        return model.forward(x)
+    """,
+)
+case(
+    "TL411",
+    "tokens that are decoded",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def generate(model: nn.Module, token, cache):
+        tokens = token.cuda()
+        for _ in range(100):
+            logits, cache = model(token, cache)
+            token = logits[:, -1:].argmax(-1)
+            tokens = torch.cat((tokens, token), dim=1)
+        return tokens
+    """,
+)
+case(
+    "TL411",
+    "features of batches",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def features(model: nn.Module, loader):
+        found = torch.empty(0).cuda()
+        for x in loader:
+            found = torch.cat((found, model(x.cuda())))
+        return found
+    """,
+)
+case(
+    "TL701",
+    "a wrapper for who has several devices",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 8).cuda()
+    if torch.cuda.device_count() > 1:
+        model = nn.DataParallel(model)
+    """,
+)
+case(
+    "TL701",
+    "a wrapper that a switch asks for",
+    True,
+    """\
+    from torch import nn
+
+    def build(model: nn.Module, args):
+        model.cuda()
+        if args.multi_gpu:
+            model = nn.DataParallel(model)
+        return model
+    """,
+)
+case(
+    "TL701",
+    "a wrapper wherever there is a device",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    model = nn.Linear(8, 8)
+    if torch.cuda.is_available():
+        model = nn.DataParallel(model).cuda()
+    """,
+)
 
 
 @pytest.mark.parametrize(
@@ -464,3 +616,44 @@ def test_little_is_at_stake_where_a_change_gains_little(code: str, low: bool, te
     settings = LintSettings(rules=(code,), target=Target.parse("2.14"))
     (found,) = check(Source(Path("a.py"), text), settings)
     assert (found.impact is Impact.LOW) is low
+
+
+RMS_NORM = """\
+import torch
+from torch import nn
+
+class RMSNorm(nn.Module):
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+"""
+TANH_GELU = """\
+import math
+import torch
+from torch import nn
+
+class GELU(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
+"""
+ATTENTION = """\
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def forward(self, q, k, v):
+        scores = torch.matmul(q, k.transpose(-2, -1)) / 8
+        return torch.matmul(scores.softmax(-1), v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "since"),
+    [("TL402", ATTENTION, "2.0"), ("TL404", TANH_GELU, "1.12"), ("TL405", RMS_NORM, "2.4")],
+)
+def test_little_is_at_stake_for_who_supports_releases_without_the_function(
+    code: str, text: str, since: str
+) -> None:
+    for declared, low in ((f">={since}", False), (">=1.9", True), (None, False)):
+        target = Target.unknown() if declared is None else Target.parse(declared)
+        (found,) = check(Source(Path("a.py"), text), LintSettings(rules=(code,), target=target))
+        assert (found.impact is Impact.LOW) is low, declared

@@ -146,6 +146,8 @@ def test_a_target_is_shown_as_a_range(text: str, shown: str) -> None:
         ("cog.yaml", 'build:\n  python_packages:\n    - "torch==2.0.1"\n', "2.0.1"),
         ("requirements.in", "torch==2.4.0\n", "2.4.0"),
         ("constraints.txt", "torch==2.4.0\n", "2.4.0"),
+        ("PKG-INFO", "Name: a\nRequires-Dist: torch (>=1.8)\n\nNeeds torch>=2.5\n", "1.8.0"),
+        ("a-1.0.dist-info/METADATA", "Requires-Dist: torch>=2.0; extra == 'gpu'\n", "2.0.0"),
         ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.6.0"\nsource = {}\n', "2.6.0"),
         ("poetry.lock", '[[package]]\nname = "torch"\nversion = "2.3.1+cpu"\n', "2.3.1"),
         ("Pipfile.lock", '{"default": {"torch": {"hashes": ["a"], "version": "==2.2.2"}}}', "2.2.2"),
@@ -153,8 +155,17 @@ def test_a_target_is_shown_as_a_range(text: str, shown: str) -> None:
     ],
 )
 def test_each_kind_of_declaration_is_read(project: Path, name: str, text: str, lower: str | None) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text(text)
     assert bounds(target.detect(project))[0] == lower
+
+
+def test_an_environment_declares_nothing(project: Path) -> None:
+    """What a distribution requires is no matter of others beside it."""
+    for name in ("a-1.0.dist-info", "b-1.0.dist-info"):
+        (project / name).mkdir()
+        (project / name / "METADATA").write_text("Requires-Dist: torch>=2.0\n")
+    assert bounds(target.detect(project))[0] != "2.0.0"
 
 
 def test_the_lowest_of_all_declarations_counts(project: Path) -> None:

@@ -91,6 +91,10 @@ class Target:
         """Whether a release older than ``version`` could run the program; True where nothing is known."""
         return self.lower is None or self.lower < _version(version)
 
+    def promises_below(self, version: str) -> bool:
+        """Whether the program is known to run with releases older than ``version``."""
+        return self.lower is not None and self.lower < _version(version)
+
     def at_least(self, version: str) -> bool:
         """Whether every release that may run the program is provably ``version`` or newer."""
         return self.lower is not None and self.lower >= _version(version)
@@ -292,6 +296,8 @@ def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bo
         return _from_setup_py(text, package), False
     if name.endswith((".yml", ".yaml")):
         return _from_environment(text, package), False
+    if name in ("METADATA", "PKG-INFO"):
+        return _from_metadata(text, package), False
     return _from_requirements(text, package), False
 
 
@@ -326,6 +332,7 @@ FILES = (
     "conda.yml",
     "conda.yaml",
     "cog.yaml",
+    "PKG-INFO",
     "uv.lock",
     "poetry.lock",
     "pdm.lock",
@@ -343,6 +350,8 @@ PATTERNS = (
     "constraints*.txt",
 )
 """Globs of requirements files, relative to a directory of the project."""
+_UNPACKED = "*.dist-info/METADATA"
+"""What an unpacked wheel has; a directory with several of them is an environment, and no project."""
 
 
 def _candidates(directory: Path) -> Iterator[Path]:
@@ -353,6 +362,9 @@ def _candidates(directory: Path) -> Iterator[Path]:
     try:
         for pattern in PATTERNS:
             yield from sorted(path for path in directory.glob(pattern) if is_file(path))
+        unpacked = list(islice(directory.glob(_UNPACKED), 2))
+        if len(unpacked) == 1:
+            yield unpacked[0]
     except OSError:
         return
 
@@ -498,6 +510,14 @@ def _from_requirements(text: str, package: str) -> Iterator[Target]:
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.split(r"\s#|^#", line)[0]
         yield from _of_requirement(re.split(r"\s--", line)[0], package)
+
+
+def _from_metadata(text: str, package: str) -> Iterator[Target]:
+    """The ``Requires-Dist: torch (>=1.8)`` lines in the metadata of a distribution."""
+    for line in text.splitlines():
+        name, _, requirement = line.partition(":")
+        if name == "Requires-Dist":
+            yield from _of_requirement(requirement, package)
 
 
 def _from_environment(text: str, package: str) -> Iterator[Target]:

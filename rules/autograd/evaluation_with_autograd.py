@@ -31,7 +31,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
 
     It also finds forward passes, in training itself, of a model that is never trained: a teacher, a target
     network, a frozen feature extractor. The file has to show that it creates the model, that no optimizer
-    gets its parameters, and that its input has no graph.
+    gets its parameters, and that its input has no graph. So it does of a model of which only the detached
+    result is used: `fake = generator(noise).detach()`.
 
     The rule ignores code where autograd is off in any way (a decorator, a `with` block,
     `torch.set_grad_enabled(False)`, all callers in the file, the hooks of Lightning and Trainer), models
@@ -84,11 +85,13 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     region = NoGradRegions.of(module).recorded(call)
     if region is None:
         return
-    model = module.source(call.func)
-    why = "is never trained" if region.untrained else "runs for evaluation"
+    model = f"`{module.source(call.func)}`"
+    what = f"{model} is never trained" if region.untrained else f"{model} runs for evaluation"
+    if region.detached:
+        what = f"the result of {model} is detached"
     yield Finding(
         call,
-        f"`{model}` {why}, but autograd records its graph and saves its activations",
+        f"{what}, but autograd records its graph and saves its activations",
         fix=_without_autograd(module, region),
     )
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.flow.graph import Loop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
@@ -150,7 +151,7 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
     if gradients.freed(item.stored):
-        loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
+        loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(item.place, cst.Attribute):
             function = module.function(node)
             if places.hot(module, node) is not None or _collects(module, function, item.place):
@@ -175,15 +176,30 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     return ERROR
 
 
+def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
+    """The loop whose iterations are the steps; one within a step, beside another backward pass, is not."""
+    found: Loop | None = None
+    for loop in loops:
+        if found is None:
+            found = loop if Backpropagation.of(module).steps(loop) else None
+        elif not places.over_loader(module, found) and _passes_beside(module, loop, found):
+            found = loop
+    return found
+
+
+def _passes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
+    """Whether a loop runs a backward pass outside of another loop in it."""
+    calls = (backward.call for backward in Backpropagation.of(module).passes)
+    return any(module.tree.contains(loop, call) and not module.tree.contains(inner, call) for call in calls)
+
+
 @traced(Through.OPERANDS)
 def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a value is worked out from what a frozen model gives, or one that runs without autograd."""
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
         return onward(node.value)  # ``model(x).logits``
-    if isinstance(node, cst.Subscript) and (
-        len(node.slice) > 1 or isinstance(node.slice[0].slice, cst.Slice)
-    ):
-        return onward(node.value)  # ``logits[:, :-1]``
+    if isinstance(node, cst.Subscript):
+        return onward(node.value)  # ``logits[:, :-1]``, ``outputs["logits"]``
     if not isinstance(node, cst.Call):
         return None
     if _measures(module, node):

@@ -84,6 +84,7 @@ class Region:
     ``escapes``: a tensor with its graph leaves it for code that this file does not show. ``training``: what
     the code asks before it trains, if it runs for training as well; then autograd must stay on for that.
     ``untrained``: the pass is part of training, but its model is not; no statements if it cannot stand alone.
+    ``detached``: nothing but the detached result of a pass in training is used.
     """
 
     function: cst.FunctionDef | None
@@ -91,6 +92,29 @@ class Region:
     escapes: bool
     training: cst.BaseExpression | None = None
     untrained: bool = False
+    detached: bool = False
+
+
+# What makes something else than a module with parameters.
+_MAKERS_WITHOUT = ("torchaudio.transforms.", "torchvision.transforms.", "math.", "numpy.", "builtins.")
+
+
+def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
+    """Whether a class holds nothing that autograd would record for: a metric, a spectrogram."""
+    module = module.home(definition)
+    info = module.classes.info(definition)
+    start = info.method("__init__")
+    if [module.qualified(base.value) for base in definition.bases] != ["torch.nn.Module"] or start is None:
+        return False
+    for call in module.tree.within(start, module.tree.nodes(cst.Call)):
+        name = module.qualified(call.func) or ""
+        if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
+            continue
+        if name.startswith("torch.") and not name.startswith("torch.nn."):
+            continue
+        if last_name(call.func) not in ("__init__", "register_buffer"):
+            return False
+    return True
 
 
 class NoGradRegions(Part):
@@ -104,7 +128,7 @@ class NoGradRegions(Part):
         if not self._evaluates(call):
             if not self._trains:
                 return None
-            return self._of_untrained(call) or self._in_both_modes(call)
+            return self._of_untrained(call) or self._of_detached(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
             return None
@@ -214,23 +238,65 @@ class NoGradRegions(Part):
 
     def _of_untrained(self, call: cst.Call) -> Region | None:
         """The statement of a pass, in training, of a model that the file makes and never trains."""
-        module = self.module
-        if (
-            not call.args
-            or phase(module, call) is not Phase.TRAINING
-            or module.qualified(call.func) is not None
-        ):
-            return None
-        if has(last_name(call.func), *_NO_MODEL) or not Untrained.of(self.module).runs(call):
-            return None
-        function = module.function(call)
-        if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
-            return None
-        if self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func):
+        if not self._trains_around(call) or not Untrained.of(self.module).runs(call):
             return None
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
+
+    def _of_detached(self, call: cst.Call) -> Region | None:
+        """The statement of a pass, in training, of which only the detached result is used."""
+        if not self._is_forward_pass(call) or not self._trains_around(call):
+            return None
+        whole = self._detached_result(call)
+        if whole is None:
+            return None
+        statement = self.tree.statement(call)
+        statements = (statement,) if isinstance(self.tree.parent(whole), cst.Assign) else ()
+        # Where autocast keeps weights that it has cast without autograd, they get no gradient later.
+        return Region(None, statements, escapes=True, detached=True)
+
+    def _detached_result(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What is detached of a pass, or kept in a variable that is always detached; None if neither is."""
+        whole: cst.BaseExpression = call
+        for around in self.tree.ancestors(call):
+            match around:
+                case cst.Attribute(attr=cst.Name("detach")) if around.value is whole:
+                    detached = self.tree.parent(around)
+                    return detached if isinstance(detached, cst.Call) else None
+                case cst.Attribute() if around.value is whole:
+                    whole = around
+                case cst.Call() if around.func is whole:
+                    whole = around
+                case cst.Subscript() if around.value is whole:
+                    whole = around
+                case cst.BinaryOperation() | cst.UnaryOperation():
+                    whole = around
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                    binding = self.module.binding_of(target)
+                    reads = self.module.uses(binding) if binding is not None else ()
+                    return whole if reads and all(map(self._is_detached, reads)) else None
+                case _:
+                    return None
+        return None
+
+    def _is_detached(self, read: cst.CSTNode) -> bool:
+        asked = self.tree.parent(read)
+        return isinstance(asked, cst.Attribute) and asked.value is read and asked.attr.value == "detach"
+
+    def _trains_around(self, call: cst.Call) -> bool:
+        """Whether a call in training, with autograd on, may be a pass of a model that needs none of it."""
+        module = self.module
+        if not call.args or phase(module, call) is not Phase.TRAINING:
+            return False
+        if module.qualified(call.func) is not None or has(last_name(call.func), *_NO_MODEL):
+            return False
+        function = module.function(call)
+        if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
+            return False
+        return not (
+            self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func)
+        )
 
     def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
         """Whether a statement computes nothing with a graph beside a pass of an untrained model."""
@@ -677,9 +743,12 @@ class NoGradRegions(Part):
         )
 
     def is_frozen(self, model: cst.BaseExpression) -> bool:
-        """Whether gradients are turned off for all parameters of a model, in the file by its name."""
+        """Whether a model has no parameters, or gradients are turned off for all, in the file by its name."""
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)
+        definition = self.module.value(model).definition
+        if isinstance(definition, cst.ClassDef) and _has_no_parameters(self.module, definition):
+            return True
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True

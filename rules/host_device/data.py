@@ -18,6 +18,7 @@ from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
+from .legacy import LEGACY_NAMES, copies_to_device
 from .roundtrips import copied_back_from
 from .sending import single_number
 from .sizes import exceeds_staging
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 MAKERS = last_words(_MAKERS) | {"new_tensor"}
 """What the calls are named that may make a tensor of data on the device."""
+SENDERS = MAKERS | (LEGACY_NAMES - {"type"})
+"""The same, with the tensor types of before dtypes."""
 _CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY, Kind.SHAPE})
 
 
@@ -40,6 +43,8 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     if not accelerated(module) or any(arg.star for arg in call.args):
         return None
     data = given_as(call, "data", 0) or given_as(call, "obj", None)
+    if data is not None and copies_to_device(module, call):
+        return data if module.value(data).kind is Kind.NDARRAY else None
     if (
         data is None
         or not _goes_to_accelerator(module, call)
@@ -90,6 +95,11 @@ def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]
     if isinstance(node, (cst.List, cst.Tuple)):
         return onward(*(element.value for element in node.elements))
     return onward(node.elt) if isinstance(node, (cst.ListComp, cst.GeneratorExp)) else None
+
+
+def is_drawn(module: Module, data: cst.BaseExpression) -> bool:
+    """Whether data is random numbers of NumPy, which the device could draw itself."""
+    return isinstance(data, cst.Call) and (module.qualified(data.func) or "").startswith("numpy.random.")
 
 
 # --- sending it without a wait ------------------------------------------------------------------------------

@@ -69,18 +69,22 @@ def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.Call]:
 
 def offloads(module: Module, copy: cst.Call) -> bool:
     """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
-    if says(module, copy, Topic.MEMORY) or _documented(module, copy) or _below_sparing(module, copy):
+    if (
+        says(module, copy, Topic.MEMORY)
+        or _documents(module, copy, Topic.SPARING)
+        or _below_sparing(module, copy)
+    ):
         return True
     return _clears(module, copy) or _deletes(module, copy)
 
 
-def _documented(module: Module, copy: cst.Call) -> bool:
-    """Whether the docstring of the function says that it saves memory of the device."""
+def _documents(module: Module, copy: cst.Call, topic: Topic) -> bool:
+    """Whether the docstring of the function around speaks of something."""
     function = module.function(copy)
     if not isinstance(function, cst.FunctionDef):
         return False
     text = function.get_docstring(clean=False)
-    return text is not None and speaks_of(text, Topic.SPARING)
+    return text is not None and speaks_of(text, topic)
 
 
 def _deletes(module: Module, copy: cst.Call) -> bool:
@@ -217,6 +221,17 @@ def _is_check_for_list(module: Module, test: cst.BaseExpression, *, holds: bool)
     return len(test.args) == 2 and not module.tree.names_in(test.args[1].value).isdisjoint({"list", "tuple"})
 
 
+def leaves_process(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a method of an actor of Ray returns what is computed at ``node``, to another process."""
+    function = module.function(node)
+    owner = module.classes.owner(function) if function is not None else None
+    if owner is None or not isinstance(module.flow.statement(node), cst.Return):
+        return False
+    decorators = (each.decorator for each in owner.decorators)
+    makers = (each.func if isinstance(each, cst.Call) else each for each in decorators)
+    return any(module.qualified(maker) == "ray.remote" for maker in makers)
+
+
 # --- to compute on the host -------------------------------------------------------------------------
 
 
@@ -224,8 +239,10 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
     """Whether code that does not train says that it goes on with the copy on the host.
 
     It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
-    the units; or it is an optimizer that steps there.
+    the units; or it is an optimizer that steps there. A docstring may say so of any function.
     """
+    if _documents(module, copy, Topic.HOST):
+        return True
     function = module.function(copy)
     owner = module.classes.owner(function) if function is not None else None
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:

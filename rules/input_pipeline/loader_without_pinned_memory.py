@@ -80,7 +80,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
-    if loaders.yields_own_objects(call) or loaders.yields_arrays(call) or loaders.moved_as_copies(call):
+    if loaders.yields_own_objects(call) or loaders.yields_arrays(call) or loaders.regroups_items(call):
+        return
+    if loaders.moved_as_copies(call):
         return
     if loaders.workers(call) == 0 and loaders.idle_workers(call):
         return  # It would be the training process that copies the batch once more.

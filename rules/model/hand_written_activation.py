@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, Formula, activation
@@ -112,6 +112,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         f"hand-written {title} launches a kernel and stores a result per operation; use `F.{function}`",
         fix=_fix(module, node, found),
         remedy=f"Replace these operations with `{function}(…{found.options and ', '}{found.options})`",
+        # Who supports releases without it would have to give them up.
+        impact=Impact.LOW if module.target.promises_below(found.since) else Impact.HIGH,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
@@ -92,6 +92,8 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         f"hand-written {title} reads and writes the whole tensor for every operation; use `F.{function}`",
         fix=_fix(module, node, found, function),
         remedy=f"Replace these operations with `{function}`",
+        # Who supports releases without it would have to give them up.
+        impact=Impact.LOW if not found.centred and module.target.promises_below("2.4") else Impact.HIGH,
     )
 
 

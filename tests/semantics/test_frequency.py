@@ -172,6 +172,37 @@ PROGRAMS = {
             return x
 
 
+        class Search(nn.Module):
+            def __init__(self, model: GPT):
+                super().__init__()
+                self.model = model
+
+            @torch.no_grad()
+            def forward(self, tokens, count):
+                first = use(tokens)  #: use(tokens) => frequency=rarely
+                self.prepared(first)
+                for _ in range(count):
+                    logits = self.model(tokens)  #: self.model => frequency=token
+                    after = logits[:, -1].argmax(-1, keepdim=True)
+                    tokens = torch.cat((tokens, after), dim=1)
+                return tokens
+
+            def prepared(self, tokens):
+                return use(tokens)  #: use(tokens) => frequency=rarely
+
+
+        @torch.no_grad()
+        def until_it_fits(model: nn.Module, rows, size):
+            done = False
+            while not done:
+                try:
+                    y = model(rows[:size])  #: model(rows[:size]) => frequency=step
+                    done = True
+                except RuntimeError:
+                    size = size // 2
+            return y
+
+
         @torch.no_grad()
         def apart(model: nn.Module, images):
             for image in images:

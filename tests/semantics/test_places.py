@@ -83,6 +83,24 @@ PROGRAMS = {
                 use(5)  #: use(5) => hot=no phase=dataset
                 return batch
     """,
+    "periods that are options": """
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--accumulation", type=int, default=1)
+        parser.add_argument("--log-every", type=int, default=50)
+        args = parser.parse_args()
+        accumulation = args.accumulation
+
+        def train(loader):
+            for step, batch in enumerate(loader):
+                if (step + 1) % accumulation == 0:
+                    use(1)  #: use(1) => throttled=no
+                if step % args.log_every == 0:
+                    use(2)  #: use(2) => throttled=yes
+                if step % args.save_every == 0:
+                    use(3)  #: use(3) => throttled=yes
+    """,
     "marks of counters": """
         def training_loop(net, batches, total, interval):
             seen = mark = 0

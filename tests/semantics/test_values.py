@@ -749,6 +749,30 @@ PROGRAMS = {
                         out = out[0]
                 file.write("%f" % out)  #: out => kind=unknown
     """,
+    "what another file makes of a loss": """
+        from utils import as_number
+
+        def train(model, loader):
+            for x, y in loader:
+                loss = model(x) - y
+                loss.backward()
+                use(loss)  #: loss => kind=tensor
+                loss = as_number(loss)
+                use(loss)  #: loss => kind=unknown
+    """,
+    "lengths that a forward gets": """
+        from torch import nn
+
+        class Host(nn.Module):
+            def forward(self, x, lengths):
+                x = x.cuda()
+                return use(x, lengths)  #: lengths => device=cpu
+
+        class Device(nn.Module):
+            def forward(self, x, lengths, mask):
+                mask = mask.to(lengths.device)
+                return use(x, lengths.cpu().numpy())  #: lengths => device=unknown
+    """,
     "what pipelines register": """
         from diffusers import DiffusionPipeline
 

@@ -126,6 +126,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
         *(
             "attributes",
             "clocks",
+            "commandline",
             "compilation",
             "contexts",
             "evidence",

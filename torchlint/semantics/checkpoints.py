@@ -29,6 +29,16 @@ _PUBLISHED = frozenset(
         "hf_hub_download",
     }
 )
+PUBLISHED = (
+    *sorted(_PUBLISHED),
+    "pretrained",
+    "init_ckpt",
+    "PreTrainedModel",
+    "ModelMixin",
+    "HubMixin",
+    "hub.load",
+)
+"""Words one of which is in the text of a file that loads weights that somebody else has trained."""
 _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
 _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")

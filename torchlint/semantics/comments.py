@@ -31,6 +31,9 @@ class Topic(Enum):
     )
     """Less memory of the device is used than might be."""
 
+    HOST = "on cpu, on the cpu, on the host, in numpy, with numpy"
+    """Something is computed on the host."""
+
     WAITING = "sync, syncs, synced, syncing, synchroni*, unsync, unsynced, unsynchroni*"
     """The host waits for a device."""
 

@@ -58,6 +58,9 @@ class Frequencies(Part):
             return Frequency.LOOP
         if doing is not Phase.TRAINING and hot.reason.cause in _RUNS_MODEL and self._feeds_itself(hot.loop):
             return Frequency.TOKEN
+        if doing is not Phase.TRAINING and self._decodes(hot.loop):
+            # The steps are those of the loop in it: what stands around that runs once for all of them.
+            return Frequency.RARELY
         return Frequency.BATCH if doing is Phase.EVALUATION else Frequency.STEP
 
     # ------------------------------------------------------------------ decoding
@@ -85,12 +88,36 @@ class Frequencies(Part):
                     continue
                 if not tree.contains(loop, binding.node):
                     continue
-                if tree.contains(made, call) or tree.order[made] > tree.order[call]:
+                if tree.contains(made, call):
+                    return True
+                if tree.order[made] > tree.order[call] and self._comes_from(made, call, loop):
                     return True
                 fresh = [each for each in self._names(made) if each.value not in seen]
                 seen.update(each.value for each in fresh)
                 waiting += fresh
         return False
+
+    def _comes_from(self, made: cst.BaseExpression, call: cst.Call, loop: cst.For | cst.While) -> bool:
+        """Whether a value is worked out from what a call gives, by the definitions in a loop."""
+        waiting, seen = [made], {made}
+        for value in waiting:
+            if self.tree.contains(value, call):
+                return True
+            for name in self._names(value):
+                for binding in self.module.bindings(name):
+                    before = binding.value
+                    if before is not None and before not in seen and self.tree.contains(loop, binding.node):
+                        seen.add(before)
+                        waiting.append(before)
+        return False
+
+    @remembered
+    def _decodes(self, function: Loop | Function) -> bool:
+        """Whether a function runs a loop of decoding steps."""
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        loops = self.tree.within(function, self.tree.nodes(cst.For, cst.While))
+        return any(self.module.function(loop) is function and self._feeds_itself(loop) for loop in loops)
 
     def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
         return (each for each in self.tree.descendants(node) if isinstance(each, cst.Name))

@@ -349,6 +349,8 @@ class Inference:
             shown = self.clues.by_use(node)
             if shown.tensorlike and any(map(self._left_torch, bindings)):
                 return result
+            if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
+                return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(map(self._open, bindings)):
@@ -377,6 +379,16 @@ class Inference:
             for read in self._asked_for_arrays
             if isinstance(read, cst.Name)
             for binding in self.names.bindings(read)
+        )
+
+    @cached_property
+    def _backpropagated(self) -> frozenset[Binding]:
+        """The definitions of the variables that ``backward`` is called on."""
+        return frozenset(
+            binding
+            for call in self.tree.calls_by_name.get("backward", ())
+            if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)
+            for binding in self.names.bindings(call.func.value)
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
@@ -930,16 +942,24 @@ class Inference:
         return UNKNOWN
 
     def _moves_input(self, function: cst.FunctionDef, name: str) -> bool:
-        """Whether a function moves some of what it gets to the device itself, and not ``name``."""
+        """Whether a function moves some of what it gets to the device itself, and not ``name``.
+
+        What is asked where it is, or copied to the host, comes from the device as well.
+        """
         parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
         moved: set[str] = set()
-        for call in self.tree.descendants(function.body):
-            if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
-                if call.func.attr.value in ("cuda", "to"):
-                    root: cst.CSTNode = call.func.value
+        for node in self.tree.descendants(function.body):
+            match node:
+                case cst.Attribute(value=cst.Name(asked), attr=cst.Name(attr)) if asked == name:
+                    if attr in _PLACE_OR_MOVE:
+                        return False
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda" | "to"))):
+                    root: cst.CSTNode = owner
                     while isinstance(root, (cst.Subscript, cst.Attribute)):
                         root = root.value
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
+                case _:
+                    pass
         return bool(moved) and name not in moved
 
     # ------------------------------------------------------------------ attributes

@@ -190,6 +190,12 @@ class Transfer:
     tensor: bool
 
 
+# What sorts items into lists and dictionaries, and leaves them as they are.
+_REGROUPING = frozenset({"append", "dict", "enumerate", "extend", "items", "keys", "len", "list"}) | {
+    *("range", "tuple", "values", "zip")
+}
+
+
 class Loaders(Part):
     """The loaders of one file; everything is worked out on demand."""
 
@@ -317,6 +323,16 @@ class Loaders(Part):
         if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
             return True
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+
+    def regroups_items(self, call: cst.Call) -> bool:
+        """Whether the ``collate_fn`` puts the parts of items into lists, and makes no tensors of them."""
+        collate = self.module.argument(call, "collate_fn").node
+        function = self.module.value(collate).definition if collate is not None else None
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        home = self.module.home(function)
+        calls = home.tree.within(function.body, home.tree.nodes(cst.Call))
+        return all(last_name(call.func) in _REGROUPING for call in calls)
 
     def yields_own_objects(self, call: cst.Call) -> bool:
         """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""

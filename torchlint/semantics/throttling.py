@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeGuard
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes, part_of
+from torchlint.semantics.commandline import option_default
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
@@ -664,8 +665,8 @@ class Throttling(Part):
                 return None
 
     def _is_short(self, period: cst.BaseExpression) -> bool:
-        """Whether a period is known to be so short that what it picks runs all the time."""
-        periods = _values(self.module, period)
+        """Whether a period is so short, by default at least, that what it picks runs all the time."""
+        periods = _periods(self.module, period)
         return bool(periods) and all(
             isinstance(each, cst.Integer) and each.evaluated_value < _SHORT for each in periods
         )
@@ -733,6 +734,16 @@ def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None
     following = isinstance(node, (cst.Attribute, cst.IfExp, cst.NamedExpr, cst.Param, cst.Subscript))
     named = isinstance(node, cst.Name) and _constant(node) is None
     return None if path or named or following or not isinstance(node, cst.BaseExpression) else node
+
+
+@traced(Through.NOTHING)
+def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
+    """What a period can be: constants, or the defaults of options, as of ``args.accumulation``."""
+    if isinstance(node, cst.Attribute) and not path:
+        default = option_default(module, node.attr.value)
+        if default is not None:
+            return [Source(default)]
+    return node if isinstance(node, cst.Integer) and not path else None
 
 
 @traced(Through.OPERANDS)

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
 
 from .replication import Replication, replication
 
@@ -28,8 +31,9 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     Finds `nn.DataParallel` and its functional form `nn.parallel.data_parallel`.
 
     It is a note if the program can also be launched as several processes and only falls back to
-    `DataParallel`. The rule ignores wrappers with a single device, which split nothing, and wrappers that
-    only serve to match the parameter names in a checkpoint.
+    `DataParallel`, and of low impact where the model is only wrapped for who has several devices, as after
+    `if torch.cuda.device_count() > 1`. The rule ignores wrappers with a single device, which split nothing,
+    and wrappers that only serve to match the parameter names in a checkpoint.
 
     ## Why is this bad?
 
@@ -79,4 +83,31 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
         "`DataParallel` copies the model to every device in each forward pass; use one process per device",
         severity=NOTE if found is Replication.FALLBACK else None,
         remedy=remedy,
+        impact=Impact.LOW if _is_asked_for(module, call) else Impact.HIGH,
     )
+
+
+def _is_asked_for(module: Module, call: cst.Call) -> bool:
+    """Whether the model is wrapped only for who has several devices: ``if args.data_parallel``.
+
+    Such a program is written for one device, and several processes would be another program.
+    """
+    return any(_says_several(branch.test) for branch in module.flow.branches(call) if branch.holds)
+
+
+def _says_several(test: cst.BaseExpression) -> bool:
+    """``n_gpus > 1``, ``torch.cuda.device_count() > 1 and not cpu``, ``self.data_parallel``."""
+    match test:
+        case cst.BooleanOperation(operator=cst.And()):
+            return _says_several(test.left) or _says_several(test.right)
+        case cst.Comparison(
+            comparisons=[
+                cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer("1"))
+                | cst.ComparisonTarget(operator=cst.GreaterThanEqual(), comparator=cst.Integer("2"))
+            ]
+        ):
+            return True
+        case cst.Name() | cst.Attribute():
+            return has(last_name(test), Role.DISTRIBUTED)
+        case _:
+            return False

@@ -15,6 +15,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     SHAPE_WAITS,
@@ -94,8 +95,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     for other operations.
 
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
-    what is selected, or a quotient that is only finite there. In servers and decoding loops they count as
-    any other.
+    what is selected, distinct values, as many frames as a model predicts, or a quotient that is only finite
+    there. In servers and decoding loops they count as any other.
 
     ## References
 
@@ -119,6 +120,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             found = fates(module, node)
             remedy = _of_fates(found, _condition(module, node), module) or remedy
             impact = _impact(module, node, found)
+        elif _is_result(module, node, name):
+            remedy, impact = _ONCE, slight(module, node)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
@@ -150,6 +153,34 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
+_DISTINCT = frozenset({"unique", "unique_consecutive"})
+_ONCE = "Compute it once if its input stays the same"
+
+
+def _is_result(module: Module, call: cst.Call, name: str) -> bool:
+    """Whether a size that nobody can tell beforehand is that of what the program wants.
+
+    The distinct values themselves, not their number; as many frames as a model has predicted.
+    """
+    if name in _DISTINCT:
+        return Fate.KEPT in fates(module, call)
+    if name != "repeat_interleave":
+        return False
+    repeats = module.argument(call, "repeats")
+    return repeats.node is not None and some(_is_rounded(module, repeats.node))
+
+
+@traced(Through.NOTHING)
+def _is_rounded(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a count is a number that was predicted, rounded on the device."""
+    if not isinstance(node, cst.Call) or path:
+        return None
+    if last_name(node.func) in _ROUNDING:
+        return True
+    return onward(node.func.value) if isinstance(node.func, cst.Attribute) else None
+
+
+_ROUNDING = frozenset({"round", "ceil", "floor", "trunc"})
 
 
 def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:

@@ -14,7 +14,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
-from ..data import MAKERS, made_and_sent, sent_ahead, sent_data
+from ..data import MAKERS, SENDERS, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
@@ -35,8 +35,8 @@ from ..stores import stored_number
     severity=WARNING,
     fix="safe",
     on=(cst.Call, cst.Subscript),
-    named={cst.Call: MAKERS | {"to", "cuda", "copy_"}},
-    mentions=("torch", "tensor(|asarray(|.to(|.cuda(|.copy_(|["),
+    named={cst.Call: SENDERS | {"to", "cuda", "copy_"}},
+    mentions=("torch", "tensor(|Tensor|asarray(|.to(|.cuda(|.copy_(|["),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL209"),
     synchronizes=True,
@@ -47,7 +47,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Finds data in host memory that is copied to the accelerator with a blocking copy in every iteration of a
     hot loop or in every forward pass: tensors created from lists, arrays or several numbers with `device=`,
     `.to(device)`, `.cuda()` and `copy_` without `non_blocking=True`, and indices in host memory, such as
-    `x[:, [2, 1, 0]]` and `x[torch.randperm(n)]`, which are copied to the device of `x`.
+    `x[:, [2, 1, 0]]` and `x[torch.randperm(n)]`, which are copied to the device of `x`. Tensor types such as
+    `torch.cuda.FloatTensor(array)` copy as well.
 
     The rule ignores compiled code. A single number is reported as TL210, a tensor that a kernel could fill
     as TL201, data that never changes as TL208, and the batches of a loader as TL102 and TL103.
@@ -109,9 +110,10 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if data is not None:
         hot = place_of_sending(module, node)
         if hot is not None:
-            name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
+            name = "new_tensor" if last_name(node.func) == "new_tensor" else module.source(node.func)
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
-            fix, remedy = made_and_sent(module, node, data), _REMEDY
+            fix = made_and_sent(module, node, data)
+            remedy = _DRAWN if is_drawn(module, data) else _REMEDY
             if (helper := async_helper(module)) is not None:
                 fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
             yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
@@ -134,6 +136,7 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
 
 
+_DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
 
 

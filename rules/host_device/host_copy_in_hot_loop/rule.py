@@ -13,6 +13,7 @@ from torchlint.rules.host_device.purpose import (
     computes_on_host,
     in_writer,
     knows_of_waiting,
+    leaves_process,
     offloads,
     reads_items,
     scored_elsewhere,
@@ -28,6 +29,7 @@ from torchlint.semantics.synchronisation import (
     HOST_COPIES,
     after_a_decision,
     after_a_guard,
+    after_a_wait,
     host_copy,
     refuses_device,
     waiting_place,
@@ -147,6 +149,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or knows_of_waiting(module, call)
         or leaves_torch(module, call, tensor, hot)
         or computes_on_host(module, call)
+        or leaves_process(module, call)
         or reads_items(module, call)
         or scored_elsewhere(module, call)
         or handed_to(module, call, _uses_on_host)
@@ -155,7 +158,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = waits_anyway(module, call, hot) or shown_at_once(module, call)
+    slight = waits_anyway(module, call, hot) or shown_at_once(module, call) or after_a_wait(module, call)
     if not purpose and fix is None and needed_on_host(module, call) is not None:
         slight, remedy = True, WITH_OTHERS
     yield Finding(

@@ -23,7 +23,13 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
+from torchlint.semantics.synchronisation import (
+    CONVERSIONS,
+    after_a_decision,
+    after_a_wait,
+    conversion,
+    waiting_place,
+)
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
@@ -163,6 +169,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or not_a_list_yet(module, call)
         or shown_at_once(module, call)
         or waits_anyway(module, call, hot)
+        or after_a_wait(module, call)
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     remedy = as_spelt(module, call, advice)

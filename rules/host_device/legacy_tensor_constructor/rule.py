@@ -9,8 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 
-from ..remedies import as_spelt
-from .legacy import (
+from ..legacy import (
     LEGACY_NAMES,
     cast_by_hand,
     constructor_by_hand,
@@ -20,6 +19,7 @@ from .legacy import (
     modern_constructor,
     reported_as_move,
 )
+from ..remedies import as_spelt
 
 
 @rule(

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_words
 
@@ -73,4 +75,10 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=collected(module, growth),
         remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once after the loop",
         related=((growth.loops[0], "it grows in this loop"),),
+        impact=_at_stake(module, call),
     )
+
+
+def _at_stake(module: Module, call: cst.Call) -> Impact:
+    """How much there is to gain: little beside a decoding step, which adds one element to a sequence."""
+    return Impact.LOW if frequency(module, call) is Frequency.TOKEN else Impact.HIGH

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.identifiers import identifiers, imports
@@ -76,6 +76,8 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
         f"calling `forward` directly skips the module's hooks and compiled code; call {instead}",
         fix=_fix(module, call, found),
         remedy=f"Call {instead}",
+        # A module that is made for one call has no hooks, and is not compiled.
+        impact=Impact.LOW if isinstance(found.receiver, cst.Call) else Impact.HIGH,
     )
 
 

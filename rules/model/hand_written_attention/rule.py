@@ -91,6 +91,7 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
         node,
         "hand-written attention stores the full score matrix in memory; use `scaled_dot_product_attention`",
         fix=as_one_call(module, found),
-        impact=Impact.LOW if is_small(module, found) else Impact.HIGH,
+        # Who supports releases without it would have to give them up.
+        impact=Impact.LOW if is_small(module, found) or module.target.promises_below("2.0") else Impact.HIGH,
         related=((found.scores.node, "the attention scores"), (found.softmax.node, "the attention weights")),
     )

@@ -64,6 +64,14 @@ def test_stake(line: str) -> None:
     assert _stakes(LOOP.format(line))[0] is WAITS[line]
 
 
+def test_the_first_of_a_group_of_waits_counts() -> None:
+    """Behind it the queue is empty, and the others cost little."""
+    group = "losses.append(loss.item())\n        total += x.cuda().sum().item()"
+    assert _stakes(LOOP.format(group)) == [Impact.HIGH, Impact.LOW]
+    apart = "losses.append(loss.item())\n        total += model(x.cuda()).sum().item()"
+    assert _stakes(LOOP.format(apart)) == [Impact.HIGH, Impact.HIGH]
+
+
 def test_waits_for_tokens_count() -> None:
     """Those who write decoding loops do remove such waits."""
     assert _stakes(GENERATION) == [Impact.HIGH]

@@ -18,14 +18,14 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Device, Kind
 
-from ..factories import (
+from .factories import (
     factory,
     given_sizes,
     moved_later,
     takes_no_data,
     without_device,
 )
-from ..remedies import inline, tight
+from .remedies import inline, tight
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -54,6 +54,14 @@ def _names(module: Module, func: cst.BaseExpression) -> list[str | None]:
     if isinstance(value, cst.IfExp):
         return [module.qualified(value.body), module.qualified(value.orelse)]
     return []
+
+
+def copies_to_device(module: Module, call: cst.Call) -> bool:
+    """Whether ``call`` makes a tensor of data by a type of an accelerator, at least where there is one."""
+    names = list(_names(module, call.func))
+    if not all(name in _DTYPES for name in names) or not any(name in _ON_CUDA for name in names):
+        return False
+    return given_sizes(module, call) is False
 
 
 def legacy_cast(module: Module, call: cst.Call) -> str | None:

@@ -1,0 +1,46 @@
+"""What other files say of the weights that a model is filled with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from click.testing import CliRunner
+
+from torchlint import cli
+from torchlint.commands import build
+
+BLOCKS = dedent("""\
+    from torch import nn
+
+
+    def block():
+        return nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    """)
+MADE = dedent("""\
+    from blocks import block
+
+    model = block()
+    """)
+FILLED = dedent("""\
+    from torch.hub import load_state_dict_from_url
+
+    from blocks import block
+
+    model = block()
+    model.load_state_dict(load_state_dict_from_url("https://example.org/weights"))
+    """)
+
+
+@pytest.mark.parametrize(("user", "expected"), [(MADE, "medium"), (FILLED, "low")])
+def test_published_weights_have_the_biases_of_the_model(
+    user: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"pyproject.toml": "", "blocks.py": BLOCKS, "model.py": user}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    words = [*("check", "--select", "TL401", "--impact", "low", "--output-format", "json"), "--no-cache", "."]
+    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
+    assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
