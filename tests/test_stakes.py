@@ -432,6 +432,126 @@ for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
 
 
+case(
+    "TL214",
+    "as large as the program does not say",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    def train(model, memory, optimizer):
+        model.cuda()
+        for _ in range(100):
+            rewards = torch.from_numpy(np.array(memory.sample(64))).to("cuda", non_blocking=True)
+            model(rewards).mean().backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL214",
+    "large data",
+    False,
+    """\
+    import torch
+
+    def train(model, optimizer):
+        model.cuda()
+        frames = torch.zeros(64, 3, 224, 224)
+        for _ in range(100):
+            frames[0] = 1.0
+            model(frames.to("cuda", non_blocking=True)).mean().backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "the rate of the next step",
+    True,
+    """\
+    import torch
+
+    class Agent:
+        def update(self, policy, storage, optimizer):
+            policy.cuda()
+            for batch in storage:
+                kl = policy(batch.cuda()).mean()
+                if kl > 0.02:
+                    self.rate = max(1e-5, self.rate / 1.5)
+                kl.backward()
+                optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "an end of the training that depends on the value",
+    True,
+    """\
+    import torch
+
+    def update(policy: torch.nn.Module, loader, optimizer, most):
+        policy.cuda()
+        for x in loader:
+            kl = policy(x.cuda()).mean()
+            if most and kl > most:
+                break
+            kl.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "a loss that is not finite",
+    False,
+    """\
+    import torch
+
+    def update(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            if torch.isnan(loss):
+                break
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL202",
+    "the end of an episode",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def evaluate(agent: torch.nn.Module, env):
+        agent.cuda()
+        obs, done = env.reset().cuda(), False
+        while not done:
+            action = agent(obs)
+            obs, ended = env.step(action)
+            obs, ended = torch.as_tensor(obs, device="cuda"), torch.as_tensor(ended, device="cuda")
+            done = ended.item()
+    """,
+)
+case(
+    "TL201",
+    "once for each pass over the data",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def score(model: torch.nn.Module, loader, count):
+        model.cuda()
+        scores = torch.full((count, 4), -100.0).to("cuda")
+        for i, x in enumerate(loader):
+            scores[i] = model(x.cuda())
+        return scores
+    """,
+)
+
+
 @pytest.mark.parametrize(
     ("code", "low", "text"),
     [(code, low, text) for code, _, low, text in CASES],

@@ -29,6 +29,7 @@ _PUBLISHED = frozenset(
         "hf_hub_download",
     }
 )
+_LOADING_THEMSELVES = ("PreTrainedModel", "ModelMixin", "HubMixin")
 _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
 _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
@@ -54,14 +55,17 @@ def loads_weights(module: Module) -> bool:
 def loads_published_weights(module: Module) -> bool:
     """Whether the models of a file can be filled with weights that somebody else has trained.
 
-    A function for that is called, an option asks for them, their address is there, or a model loads itself.
+    A function for that is called, an option asks for them, their address is there, a model loads itself, or
+    inherits how to.
     """
     tree = module.tree
     for name in tree.nodes(cst.Name):
         if name.value in _PUBLISHED or name.value.startswith("pretrained") or name.value == "init_ckpt":
             return True
-        if name.value.endswith(("PreTrainedModel", "ModelMixin", "HubMixin")):
+        if name.value.endswith(_LOADING_THEMSELVES):
             return True
+    if any(_is_loaded_by_heirs(module, definition) for definition in tree.nodes(cst.ClassDef)):
+        return True
     for call in tree.nodes(cst.Call):
         if (module.names.qualified(call.func) or "").startswith("torch.hub.load"):
             return True
@@ -69,6 +73,16 @@ def loads_published_weights(module: Module) -> bool:
             case cst.Attribute(value=cst.Name("self"), attr=cst.Name("load_state_dict")):
                 return True
     return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
+
+
+def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
+    """Whether a class inherits, also from one of another file, how it is filled with published weights."""
+    lineage = module.classes.info(definition).lineage[1:]
+    return any(
+        "from_pretrained" in info.methods
+        or any((last_name(base.value) or "").endswith(_LOADING_THEMSELVES) for base in info.node.bases)
+        for info in lineage
+    )
 
 
 def is_stored_weights(text: str) -> bool:

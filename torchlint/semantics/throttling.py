@@ -698,7 +698,7 @@ class Throttling(Part):
         for part in self.tree.descendants(counter):
             if isinstance(part, cst.Name) and names.is_read(part):
                 for binding in names.bindings(part):
-                    loop = names.loop(binding)
+                    loop = None if _picks(binding) else names.loop(binding)
                     if loop is not None and self.tree.contains(loop, counter):
                         return Restriction(loop)
         return _ALWAYS
@@ -787,6 +787,12 @@ def _counts_on(binding: Binding) -> bool:
         word = last_name(binding.value.func)
         return word == "range" or (word == "enumerate" and binding.path == (0,))
     return False
+
+
+def _picks(binding: Binding) -> bool:
+    """``for i in chosen``: whether a loop goes over numbers that something else counted."""
+    looping = binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
+    return looping and not _counts_on(binding)
 
 
 @traced(Through.OPERANDS)

@@ -58,6 +58,13 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
     return Outcome.CHECK if asserts else None
 
 
+def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``if torch.isnan(loss)``: whether a decision is about a number that something has gone wrong with."""
+    decision = module.flow.condition(tensor)
+    test = getattr(decision, "test", tensor)
+    return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
+
+
 def _only_raises(block: cst.BaseSuite) -> bool:
     if isinstance(block, cst.SimpleStatementSuite):
         return isinstance(block.body[-1], cst.Raise)

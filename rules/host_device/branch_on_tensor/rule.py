@@ -30,7 +30,7 @@ from ..remedies import (
 )
 from ..stakes import slight
 from .checks import check_of
-from .outcomes import Outcome, outcome
+from .outcomes import Outcome, asks_if_finite, outcome
 
 
 @rule(
@@ -141,9 +141,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
     """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
-    # A check of the loss is as good every hundred steps.
+    # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
+    checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    return Impact.HIGH if spared or trains else slight(module, tensor)
+    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 
 def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
