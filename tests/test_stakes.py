@@ -550,6 +550,24 @@ case(
         return scores
     """,
 )
+case(
+    "TL205",
+    "a branch that selects by the same mask",
+    True,
+    """\
+    import torch
+
+    class Loss(torch.nn.Module):
+        def forward(self, scores, labels):
+            scores, labels = scores.cuda(), labels.cuda()
+            positive = labels > 0
+            if positive.sum() > 0:
+                loss = scores[positive].mean()
+            else:
+                loss = scores.sum() * 0
+            return loss
+    """,
+)
 
 
 @pytest.mark.parametrize(

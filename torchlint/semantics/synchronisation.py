@@ -668,12 +668,26 @@ def _waited_before(module: Module, statement: cst.CSTNode, end: cst.CSTNode | No
     def decides(other: cst.CSTNode) -> bool | None:
         return True if _waits_in(module, other, None) else False if places.computes(module, other) else None
 
-    return _said_above(module, statement, block, _waits_above(module, block), decides)
+    if _said_above(module, statement, block, _waits_above(module, block), decides):
+        return True
+    around, above = module.tree.parent(block), block.body[: module.tree.position(statement)]
+    if isinstance(around, cst.Else):
+        around = module.tree.parent(around)
+    if not isinstance(around, (cst.If, cst.With)) or any(places.computes(module, each) for each in above):
+        return False
+    return _waited_before(module, around, around.body)
 
 
 @remembered
 def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
     return [False]
+
+
+def waits_within(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a statement surely waits for the device, whatever it runs beside that."""
+    if isinstance(statement, cst.BaseCompoundStatement):
+        return _waits_in(module, statement, None)
+    return any(_surely_waits(module, part) for part in module.tree.descendants(statement))
 
 
 def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:

@@ -11,6 +11,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
     decision = module.flow.condition(tensor)
     test = getattr(decision, "test", tensor)
     return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
+
+
+def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``if mask.any(): loss = f(x[mask])``: whether the branch begins with a wait of its own."""
+    branch = module.flow.condition(tensor)
+    if not isinstance(branch, cst.If) or not isinstance(branch.body, cst.IndentedBlock):
+        return False
+    return waits_within(module, branch.body.body[0])
 
 
 def _only_raises(block: cst.BaseSuite) -> bool:

@@ -30,7 +30,7 @@ from ..remedies import (
 )
 from ..stakes import slight
 from .checks import check_of
-from .outcomes import Outcome, asks_if_finite, outcome
+from .outcomes import Outcome, asks_if_finite, begins_with_waits, outcome
 
 
 @rule(
@@ -144,6 +144,7 @@ def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None, ho
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
     checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
+    spared = spared and not begins_with_waits(module, tensor)
     return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 
