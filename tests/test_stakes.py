@@ -568,6 +568,36 @@ case(
             return loss
     """,
 )
+case(
+    "TL206",
+    "values that a loop goes through",
+    True,
+    """\
+    import torch
+
+    class Frames(torch.nn.Module):
+        def forward(self, chains):
+            found = torch.unique(chains.cuda())
+            for chain in found:
+                self.visit(chain)
+    """,
+)
+case(
+    "TL206",
+    "computed for the selected elements",
+    True,
+    """\
+    import torch
+
+    class Embedding(torch.nn.Module):
+        def forward(self, waves, encoder):
+            waves = waves.cuda()
+            optical = waves > 0
+            embedded = torch.zeros_like(waves)
+            embedded[optical] = torch.nn.functional.layer_norm(waves[optical], (8,))
+            return embedded
+    """,
+)
 
 
 @pytest.mark.parametrize(
