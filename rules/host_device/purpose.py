@@ -318,10 +318,15 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
-    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained."""
+    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained.
+
+    Nor is ``x.cpu().numpy()``, which raises for what has a gradient.
+    """
     node: cst.BaseExpression = copy
     while isinstance(attribute := module.tree.parent(node), cst.Attribute):
         node = attribute
+        if attribute.attr.value == "numpy":
+            return True
         called = module.tree.parent(attribute)
         if isinstance(called, cst.Call):
             node = called

@@ -1225,6 +1225,25 @@ PROGRAMS = {
             def _single_model_inference(self, batch):
                 return use(batch)  #: use(batch) => phase=unknown
     """,
+    "training every so many steps": """
+        import torch
+        from torch import nn
+
+        def train(critic: nn.Module, actor: nn.Module, loader, optimizers, delay, every):
+            for step, x in enumerate(loader):
+                critic(x.cuda()).mean().backward()
+                optimizers[0].step()
+                if step % delay == 0:
+                    loss = actor(x.cuda()).mean()
+                    loss.backward()
+                    optimizers[1].step()
+                    use(1)  #: use(1) => hot=step
+                if step % 16 == 0:
+                    actor(x.cuda()).square().mean().backward()
+                    use(2)  #: use(2) => hot=no
+                if step % every == 0:
+                    use(3)  #: use(3) => hot=no
+    """,
     "a few batches that were chosen": """
         import torch
         from torch import nn

@@ -14,7 +14,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.sinks import verdicts
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
@@ -209,9 +209,18 @@ def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | 
     return None
 
 
+def _decides_later(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a truth that has been given a name decides on something, or is compared with True."""
+    if use.kind is UseKind.ASSIGNED:
+        return ONWARD
+    return use.kind in (UseKind.TESTED, UseKind.COMPARED)
+
+
 def _joined(module: Module, node: cst.CSTNode) -> str:
     """What makes a tensor of a condition that is no decision of a statement."""
     match node:
+        case cst.UnaryOperation() if any(verdicts(module, node, _decides_later)):
+            return "Do what depends on it in any case, or select with `torch.where(…)`"
         case cst.UnaryOperation():
             return "Negate on the device with `torch.logical_not(…)`"
         case cst.BooleanOperation(operator=operator):
