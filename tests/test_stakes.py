@@ -615,6 +615,42 @@ case(
             optimizer.step()
     """,
 )
+case(
+    "TL213",
+    "an observation that an action is asked for",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    def train(policy: torch.nn.Module, env, optimizer):
+        policy.cuda()
+        state = env.reset()
+        for _ in range(100):
+            with torch.no_grad():
+                seen = torch.from_numpy(np.array(state, dtype=np.float32)).to("cuda")
+                action = policy(seen).argmax().item()
+            state, reward, done, _ = env.step(action)
+    """,
+)
+case(
+    "TL213",
+    "a batch of memories",
+    False,
+    """\
+    import numpy as np
+    import torch
+
+    def train(policy: torch.nn.Module, memory, optimizer):
+        policy.cuda()
+        for _ in range(100):
+            states = torch.from_numpy(np.array(memory.sample(64))).to("cuda")
+            loss = policy(states).mean()
+            loss.backward()
+            optimizer.step()
+            print(loss.item())
+    """,
+)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
 
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB. In servers
+    and decoding loops they count as any other.
+
     ## Fix safety
 
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It

@@ -500,8 +500,8 @@ class Places(Part):
     def _rarely_reached(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of training.
 
-        ``if step % delay == 0: train(actor)``: of a delay that is not shown each round may be a step, and what
-        is done in it runs at every step of its own.
+        ``if step % delay == 0: train(actor)``: where nothing shows the delay, it may be short, and what is
+        done beside that training runs at each of its steps.
         """
         if not self._throttling.between(node, boundary):
             return False

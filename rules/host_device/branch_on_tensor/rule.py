@@ -108,8 +108,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     distributions. `torch.linalg.inv_ex` and its counterparts return an error code instead of checking it.
 
     Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
-    loop or the function, runs a model or keeps a division by zero from the gradients, which `torch.where`
-    would not. In servers and decoding loops these count as much as any other.
+    loop or the function, sets what the next step goes by (a learning rate), runs a model, begins with a wait
+    of its own (`x[mask]`) or keeps a division by zero from the gradients, which `torch.where` would not. In
+    training, checks for errors and for values that are not finite count: every 100th step will do for them.
+    In servers and decoding loops all count as much as any other.
 
     ## Fix safety
 

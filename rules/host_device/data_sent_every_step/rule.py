@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.rules.host_device.purpose import sends_observation, stake
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -123,7 +124,11 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if computed_from_kernels(module, source):
             yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
-        yield Finding(node, message, sent_ahead(module, node, source), related=trail(hot), remedy=_REMEDY)
+        fix, impact = (
+            sent_ahead(module, node, source),
+            stake(module, node, slight=sends_observation(module, node)),
+        )
+        yield Finding(node, message, fix, related=trail(hot), remedy=_REMEDY, impact=impact)
 
 
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
