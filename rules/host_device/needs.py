@@ -19,7 +19,7 @@ from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, i
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
 from torchlint.semantics.usage import feeds_host_engine, reads_in_iteration
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -104,6 +104,8 @@ def _whole(use: Use) -> cst.BaseExpression:
 
 def _of_argument(module: Module, use: Use) -> Verdict[Need]:
     call, name = use.call, module.qualified(use.call.func)
+    if _meets_host_data(module, use):
+        return Need.VALUE
     if name in _SAME_NUMBER or (name or "").startswith("math."):
         return Standing(call) if name not in ("builtins.enumerate", "builtins.zip") else ONWARD
     keyword = use.argument.keyword.value if use.argument.keyword is not None else None
@@ -121,6 +123,19 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
     if package in _MODULES_OF_HOST or name in _FILES or feeds_host_engine(module, call):
         return Need.VALUE
     return ()
+
+
+def _meets_host_data(module: Module, use: Use) -> bool:
+    """``torch.min(limits, x.cpu())``: whether an operation joins a copy with what is on the host for good."""
+    if not (module.qualified(use.call.func) or "").startswith("torch.") or not isinstance(
+        use.node, cst.BaseExpression
+    ):
+        return False
+    if module.value(use.node).kind is not Kind.TENSOR:
+        return False
+    others = (arg.value for arg in use.call.args if arg is not use.argument)
+    values = (module.value(other) for other in others)
+    return any(value.kind is Kind.TENSOR and value.device is Device.CPU for value in values)
 
 
 def _is_size(module: Module, use: Use) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.diagnostics import Edit, Fix, Impact, Span
 from torchlint.fixes import add_argument, unsafe
 from torchlint.messages import trail
 from torchlint.rule import WARNING, Finding, rule
@@ -20,6 +20,7 @@ from torchlint.semantics.values import Memory
 from .factories import factory
 from .sending import COMPUTED, async_helper, computed_from_kernels, goes_on, place_of_sending, sent_from_host
 from .sizes import exceeds_staging
+from .stakes import slight
 
 
 @rule(
@@ -70,6 +71,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
 
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB. In servers
+    and decoding loops they count as any other.
+
     ## Fix safety
 
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
@@ -98,16 +102,16 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
+    impact = Impact.HIGH if large else slight(module, call)
     if computed_from_kernels(module, source):
-        yield Finding(call, message, related=trail(hot), remedy=COMPUTED)
+        yield Finding(call, message, related=trail(hot), remedy=COMPUTED, impact=impact)
         return
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
-    helper = async_helper(module)
-    if helper is not None:
-        yield Finding(call, message, related=trail(hot), remedy=f"Copy with {helper}")
-        return
-    yield Finding(call, message, fix, related=trail(hot), remedy=_WHOLE if gaps else _STAGING)
+    remedy = _WHOLE if gaps else _STAGING
+    if (helper := async_helper(module)) is not None:
+        fix, remedy = None, f"Copy with {helper}"
+    yield Finding(call, message, fix, related=trail(hot), remedy=remedy, impact=impact)
 
 
 _STAGING = "Copy to a pinned buffer first, `torch.empty(…, pin_memory=True)`"

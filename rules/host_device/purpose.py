@@ -23,7 +23,7 @@ from torchlint.semantics.serving import serves
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
-from torchlint.semantics.usage import WRITING, handed_to, writes_out
+from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
@@ -335,10 +335,15 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
-    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained."""
+    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained.
+
+    Nor is ``x.cpu().numpy()``, which raises for what has a gradient.
+    """
     node: cst.BaseExpression = copy
     while isinstance(attribute := module.tree.parent(node), cst.Attribute):
         node = attribute
+        if attribute.attr.value == "numpy":
+            return True
         called = module.tree.parent(attribute)
         if isinstance(called, cst.Call):
             node = called
@@ -411,3 +416,20 @@ def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
     reads = module.uses(bound) if bound is not None else ()
     same = [read for read in reads if not loops or module.tree.contains(loops[0], read)]
     return True if any(_picked_apart(module, read, loops) for read in same) else tuple(map(Standing, same))
+
+
+def sends_observation(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the host reads an action back some lines further on, for an environment that waits for it.
+
+    What is sent for that is waited for in any case.
+    """
+    statement = module.tree.statement(node)
+    block = module.tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock):
+        return False
+    return any(
+        (conversion(module, call) is not None or host_copy(module, call) is not None)
+        and handed_to(module, call, steps_environment)
+        for other in block.body[module.tree.position(statement) + 1 :]
+        for call in module.tree.within(other, module.tree.nodes(cst.Call))
+    )

@@ -135,6 +135,18 @@ PROGRAMS = {
             def __getitem__(self, index):
                 return use(index)  #: use(index) => frequency=step
     """,
+    "beside a loop over data": """
+        import torch
+        from torch import nn
+
+        def score(model: nn.Module, loader):
+            use(1)  #: use(1) => frequency=epoch
+            for x in loader:
+                model(x.cuda())
+
+        def scale(x: torch.Tensor):
+            return use(x)  #: use(x) => frequency=unknown
+    """,
     "generation": """
         import torch
         from torch import nn
@@ -208,6 +220,13 @@ PROGRAMS = {
             for image in images:
                 y = model(image)  #: model(image) => frequency=step
                 use(y)
+
+
+        @torch.no_grad()
+        def act(model: nn.Module, env):
+            x, done = env.reset(), False
+            while not done:
+                x, done = env.step(model(x))  #: model(x) => frequency=step
 
 
         def trained(model: nn.Module, x, optimizer):

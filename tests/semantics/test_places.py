@@ -1222,6 +1222,60 @@ PROGRAMS = {
             for i in range(classes):
                 print(hits[i].mean().item())  #: hits[i].mean().item() => hot=no
     """,
+    "a helper of training and validation that is called as if it only served": """
+        import torch
+
+        class Solver:
+            def fit(self, loader):
+                for batch in loader:
+                    self.optimizer.zero_grad()
+                    self.criterion(self._inference(batch)).backward()
+                    self.optimizer.step()
+
+            def validation(self, loader):
+                self.model.eval()
+                with torch.no_grad():
+                    return sum(self.criterion(self._inference(batch)).item() for batch in loader)
+
+            def _inference(self, batch):
+                return self._single_model_inference(batch)
+
+            def _single_model_inference(self, batch):
+                return use(batch)  #: use(batch) => phase=unknown
+    """,
+    "training every so many steps": """
+        import torch
+        from torch import nn
+
+        def train(critic: nn.Module, actor: nn.Module, loader, optimizers, delay, every):
+            for step, x in enumerate(loader):
+                critic(x.cuda()).mean().backward()
+                optimizers[0].step()
+                if step % delay == 0:
+                    loss = actor(x.cuda()).mean()
+                    loss.backward()
+                    optimizers[1].step()
+                    use(1)  #: use(1) => hot=step
+                if step % 16 == 0:
+                    actor(x.cuda()).square().mean().backward()
+                    use(2)  #: use(2) => hot=no
+                if step % every == 0:
+                    use(3)  #: use(3) => hot=no
+    """,
+    "a few batches that were chosen": """
+        import torch
+        from torch import nn
+
+        def score(model: nn.Module, loader, chosen, indices):
+            for batch in loader:
+                show(model(batch.cuda()), [batch.index], chosen)
+
+        def show(output, indices, chosen):
+            for i, batch_index in enumerate(indices):
+                if batch_index in chosen:
+                    use(1)  #: use(1) => hot=no
+                use(2)  #: use(2) => hot=batch
+    """,
     "phases of a script": """
         import torch
         from torch import nn

@@ -29,13 +29,12 @@ _PUBLISHED = frozenset(
         "hf_hub_download",
     }
 )
+_LOADING_THEMSELVES = ("PreTrainedModel", "ModelMixin", "HubMixin")
 PUBLISHED = (
     *sorted(_PUBLISHED),
     "pretrained",
     "init_ckpt",
-    "PreTrainedModel",
-    "ModelMixin",
-    "HubMixin",
+    *_LOADING_THEMSELVES,
     "hub.load",
 )
 """Words one of which is in the text of a file that loads weights that somebody else has trained."""
@@ -64,14 +63,17 @@ def loads_weights(module: Module) -> bool:
 def loads_published_weights(module: Module) -> bool:
     """Whether the models of a file can be filled with weights that somebody else has trained.
 
-    A function for that is called, an option asks for them, their address is there, or a model loads itself.
+    A function for that is called, an option asks for them, their address is there, a model loads itself, or
+    inherits how to.
     """
     tree = module.tree
     for name in tree.nodes(cst.Name):
         if name.value in _PUBLISHED or name.value.startswith("pretrained") or name.value == "init_ckpt":
             return True
-        if name.value.endswith(("PreTrainedModel", "ModelMixin", "HubMixin")):
+        if name.value.endswith(_LOADING_THEMSELVES):
             return True
+    if any(_is_loaded_by_heirs(module, definition) for definition in tree.nodes(cst.ClassDef)):
+        return True
     for call in tree.nodes(cst.Call):
         if (module.names.qualified(call.func) or "").startswith("torch.hub.load"):
             return True
@@ -79,6 +81,16 @@ def loads_published_weights(module: Module) -> bool:
             case cst.Attribute(value=cst.Name("self"), attr=cst.Name("load_state_dict")):
                 return True
     return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
+
+
+def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
+    """Whether a class inherits, also from one of another file, how it is filled with published weights."""
+    lineage = module.classes.info(definition).lineage[1:]
+    return any(
+        "from_pretrained" in info.methods
+        or any((last_name(base.value) or "").endswith(_LOADING_THEMSELVES) for base in info.node.bases)
+        for info in lineage
+    )
 
 
 def is_stored_weights(text: str) -> bool:

@@ -248,6 +248,19 @@ class Datasets(Part):
         given = [argument.value for argument in node.args] if isinstance(node, cst.Call) else []
         return any(self._generates_with_model(each) or self._holds_moved(each) for each in given) or None
 
+    def plays(self, node: cst.BaseExpression) -> bool:
+        """Whether a dataset is given a simulation, which no worker process can share."""
+        return some(self._given_environment(node))
+
+    @traced(Through.NOTHING)
+    def _given_environment(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        if path or not isinstance(node, cst.Call):
+            return None
+        if any(has(last_name(argument.value), Role.ENVIRONMENT) for argument in node.args):
+            return True
+        # ``dataset.map(…)`` of a dataset of another library is one as well.
+        return onward(node.func.value) if isinstance(node.func, cst.Attribute) else None
+
     def _holds_moved(self, given: cst.BaseExpression) -> bool:
         """Whether an argument has something in it that has been moved to an accelerator."""
         return any(

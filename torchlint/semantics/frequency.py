@@ -17,11 +17,13 @@ from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 
 _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MODEL})
 
@@ -74,6 +76,8 @@ class Frequencies(Part):
         if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
             return False
         calls = self.tree.within(loop, self.tree.nodes(cst.Call))
+        if any(_acts(call) for call in calls):
+            return False
         return any(places.computes(module, call) and self._is_carried(call, loop) for call in calls)
 
     def _is_carried(self, call: cst.Call, loop: cst.For | cst.While) -> bool:
@@ -116,8 +120,12 @@ class Frequencies(Part):
         """Whether a function runs a loop of decoding steps."""
         if not isinstance(function, cst.FunctionDef):
             return False
-        loops = self.tree.within(function, self.tree.nodes(cst.For, cst.While))
-        return any(self.module.function(loop) is function and self._feeds_itself(loop) for loop in loops)
+        return any(
+            isinstance(loop, (cst.For, cst.While))
+            and self.module.function(loop) is function
+            and self._feeds_itself(loop)
+            for loop in self.tree.within(function, self.tree.nodes(cst.For, cst.While))
+        )
 
     def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
         return (each for each in self.tree.descendants(node) if isinstance(each, cst.Name))
@@ -141,7 +149,7 @@ class Frequencies(Part):
             callers = self.module.callers(each)
             if not callers:
                 once = phase(self.module, each.body) is Phase.SETUP or places.starts_run(self.module, each)
-                found.append(Frequency.ONCE if once else Frequency.UNKNOWN)
+                found.append(Frequency.ONCE if once else self._beside_loops(each))
             for call in callers:
                 around, outer = self._by_loops(call), self.module.function(call)
                 if around is not None or outer is None:
@@ -150,6 +158,15 @@ class Frequencies(Part):
                     seen.add(outer)
                     waiting.append(outer)
         return max(found, default=Frequency.UNKNOWN)
+
+    def _beside_loops(self, function: Function) -> Frequency:
+        """How often a function is called that nobody is seen to call: once an epoch if it goes over data."""
+        loops = self.tree.within(function.body, self.tree.nodes(cst.For))
+        passes = any(
+            self.module.function(loop) is function and places.heat(self.module, loop) is Heat.HOT
+            for loop in loops
+        )
+        return Frequency.EPOCH if passes else Frequency.UNKNOWN
 
     def _by_loops(self, place: cst.CSTNode) -> Frequency | None:
         """What the loops around a place in its function say; None if there are none."""
@@ -160,3 +177,13 @@ class Frequencies(Part):
             if places.computes(self.module, loop):
                 return Frequency.EPOCH
         return Frequency.UNKNOWN if loops else None
+
+
+def _acts(call: cst.Call) -> bool:
+    """``env.step(action)``: what a simulation answers is no token, and its next state no context."""
+    func = call.func
+    return (
+        isinstance(func, cst.Attribute)
+        and func.attr.value == "step"
+        and has(last_name(func.value), Role.ENVIRONMENT)
+    )

@@ -390,7 +390,12 @@ class Loaders(Part):
             or self.yields_raw_items(call)
             or self.only_sampled(call)
             or self._one_batch(call)
+            or self._plays(call)
         )
+
+    def _plays(self, call: cst.Call) -> bool:
+        node = self.dataset(call)
+        return node is not None and self.data.plays(node)
 
     def _one_batch(self, call: cst.Call) -> bool:
         """``batch_size=len(dataset)``."""

@@ -448,7 +448,7 @@ class Phases(Part):
         for function in members:
             infers = self._infers(function)
             phase = self._functions[function] = Phase.EVALUATION if infers and evaluates else common
-            self._handed_on[function] = frozenset({phase}) if infers and own is None else phases
+            self._handed_on[function] = frozenset({phase}) if infers and evaluates else phases
 
     @remembered
     def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:

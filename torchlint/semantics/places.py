@@ -482,13 +482,13 @@ class Places(Part):
             heat = self.heat(loop)
             if heat is Heat.COLD:
                 continue
-            if self._throttling.between(node, loop):
+            if self._rarely_reached(node, loop):
                 restricted = True
             elif heat is Heat.HOT:
                 return Hot(loop, (), self._work_of(loop).reason), None
             elif warm is None and not self._over_parameters(loop):
                 warm = Hot(loop, (), self._work_of(loop).reason)
-        if self._throttling.between(node, function or self.tree.root):
+        if self._rarely_reached(node, function or self.tree.root):
             return None, None
         if function is not None and not self.loops(node) and self._beside_decoding(node, function):
             return None, None
@@ -496,6 +496,31 @@ class Places(Part):
             # Beside a loop of steps, a loop of a few operations reports on it.
             warm = None
         return warm, function
+
+    def _rarely_reached(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
+        """Whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of training.
+
+        ``if step % delay == 0: train(actor)``: where nothing shows the delay, it may be short, and what is
+        done beside that training runs at each of its steps.
+        """
+        if not self._throttling.between(node, boundary):
+            return False
+        imposing = list(self._throttling.imposed(node, boundary))
+        return not imposing or not all(self._trains_under(each, node) for each in imposing)
+
+    def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether ``node`` stands in a branch that computes gradients every so many rounds, however many."""
+        if not isinstance(holder, cst.If) or not self.tree.contains(holder.body, node):
+            return False
+        if not self._throttling.is_of_open_period(holder.test):
+            return False
+        calls = self.tree.within(holder.body, self.tree.nodes(cst.Call))
+        done = [self._work_of_call(call) for call in calls]
+        return any(
+            work is not None
+            and (work.training_steps or (work.trains and work.reason.cause is Cause.GRADIENTS))
+            for work in done
+        )
 
     def _beside_decoding(self, node: cst.CSTNode, function: Function) -> bool:
         """Whether ``node`` is reached once for all the steps of a loop beside it that does not train.

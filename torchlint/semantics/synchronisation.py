@@ -37,6 +37,7 @@ from torchlint.semantics.capture import captured
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
 from torchlint.semantics.lexicon import Role, begins, ends
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
@@ -375,7 +376,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 # Whatever it is, it has a place and becomes an array: only a tensor does.
                 value = module.value(tensor)
                 if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and accelerated(module):
-                    return tensor
+                    return None if _stays_behind(module, tensor) else tensor
             if (
                 moved
                 and accelerated(module)
@@ -397,6 +398,48 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         case _:
             return _given_to_numpy(module, call)
     return tensor if moved and on_device(module, tensor) else None
+
+
+def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
+    """``x, i = batch``, ``model(x.to(device))``, ``i.cpu()``: whether other parts of a batch are moved."""
+    loop, name = _batch_of(module, node), _root(node)
+    if loop is None or name is None:
+        return False
+    moved = {
+        root.value
+        for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
+        if isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in ("to", "cuda")
+        and not to_host(module, call)
+        and (root := _root(call.func.value)) is not None
+        and _batch_of(module, root) is loop
+    }
+    return bool(moved) and name.value not in moved
+
+
+def _root(node: cst.CSTNode | None) -> cst.Name | None:
+    """The variable that an expression reads a part of."""
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None
+
+
+def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
+    """The loop whose variable an expression is a part of, through one assignment."""
+    name = _root(node)
+    for _ in range(2):
+        bindings = module.bindings(name) if name is not None else []
+        if len(bindings) != 1:
+            return None
+        (binding,) = bindings
+        if binding.kind is BindingKind.LOOP:
+            return next((a for a in module.tree.ancestors(binding.node) if isinstance(a, cst.For)), None)
+        made = binding.value if binding.kind is BindingKind.ASSIGN else None
+        match made, binding.path:
+            case cst.Tuple(elements=elements), (int(position),) if position < len(elements):
+                made = elements[position].value
+        name = _root(made)
+    return None
 
 
 def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
@@ -671,12 +714,26 @@ def _waited_before(module: Module, statement: cst.CSTNode, end: cst.CSTNode | No
     def decides(other: cst.CSTNode) -> bool | None:
         return True if _waits_in(module, other, None) else False if places.computes(module, other) else None
 
-    return _said_above(module, statement, block, _waits_above(module, block), decides)
+    if _said_above(module, statement, block, _waits_above(module, block), decides):
+        return True
+    around, above = module.tree.parent(block), block.body[: module.tree.position(statement)]
+    if isinstance(around, cst.Else):
+        around = module.tree.parent(around)
+    if not isinstance(around, (cst.If, cst.With)) or any(places.computes(module, each) for each in above):
+        return False
+    return _waited_before(module, around, around.body)
 
 
 @remembered
 def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
     return [False]
+
+
+def waits_within(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a statement surely waits for the device, whatever it runs beside that."""
+    if isinstance(statement, cst.BaseCompoundStatement):
+        return _waits_in(module, statement, None)
+    return any(_surely_waits(module, part) for part in module.tree.descendants(statement))
 
 
 def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
@@ -966,7 +1023,7 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
     match node:
         case cst.Call():
             candidates = list(written_arguments(module, node))
-        case cst.FormattedString() if _for_failure_only(module, node):
+        case cst.FormattedString() if _for_failure_only(module, node) or _names_record(module, node):
             return None
         case cst.FormattedString():
             candidates = [
@@ -993,6 +1050,21 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
     value = module.value(node)
     held = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
     return accelerated(module) and held is not None and _waits(held) and held.device is Device.ACCELERATOR
+
+
+def _names_record(module: Module, text: cst.FormattedString) -> bool:
+    """``log(f"{source}/loss", loss)``: whether a text is what a value is recorded under, made of words."""
+    around = module.tree.parent(text)
+    call = module.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if not isinstance(around, cst.Arg) or not isinstance(call, cst.Call):
+        return False
+    if around.keyword is not None:
+        return around.keyword.value in _RECORD_NAMES
+    name = last_name(call.func) or ""
+    return around is call.args[0] and len(call.args) > 1 and (name == "log" or name in _CHART_METHODS)
+
+
+_RECORD_NAMES = frozenset({"key", "name", "tag"})
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:

@@ -66,14 +66,29 @@ class Throttling(Part):
 
         ``boundary`` is that loop or function, or the module itself.
         """
-        flow, tree = self.module.flow, self.tree
+        flow = self.module.flow
         if flow.runs_once(node, boundary) if isinstance(boundary, LOOPS) else flow.ends_badly(node):
             return True
-        return any(
-            (restriction.loop is None or tree.contains(restriction.loop, boundary))
-            and (holder is boundary or tree.contains(boundary, holder))
+        return any(self.imposed(node, boundary))
+
+    def imposed(self, node: cst.CSTNode, boundary: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """What restricts ``node`` to few of the iterations of a loop, or calls of a function, around it."""
+        tree = self.tree
+        return (
+            holder
             for holder, restriction in self._chain(node)
+            if (restriction.loop is None or tree.contains(restriction.loop, boundary))
+            and (holder is boundary or tree.contains(boundary, holder))
         )
+
+    def is_of_open_period(self, test: cst.BaseExpression) -> bool:
+        """``step % delay == 0``: whether a test holds every so many iterations, of a number not shown."""
+        periods = [
+            self.module.value(part.right).constant
+            for part in (test, *self.tree.descendants(test))
+            if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo)
+        ]
+        return bool(periods) and not any(isinstance(period, int) for period in periods)
 
     def on_host(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
@@ -699,7 +714,7 @@ class Throttling(Part):
         for part in self.tree.descendants(counter):
             if isinstance(part, cst.Name) and names.is_read(part):
                 for binding in names.bindings(part):
-                    loop = names.loop(binding)
+                    loop = None if _picks(binding) else names.loop(binding)
                     if loop is not None and self.tree.contains(loop, counter):
                         return Restriction(loop)
         return _ALWAYS
@@ -798,6 +813,12 @@ def _counts_on(binding: Binding) -> bool:
         word = last_name(binding.value.func)
         return word == "range" or (word == "enumerate" and binding.path == (0,))
     return False
+
+
+def _picks(binding: Binding) -> bool:
+    """``for i in chosen``: whether a loop goes over numbers that something else counted."""
+    looping = binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
+    return looping and not _counts_on(binding)
 
 
 @traced(Through.OPERANDS)

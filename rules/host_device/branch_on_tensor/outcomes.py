@@ -11,6 +11,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -56,6 +57,21 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
     return Outcome.CHECK if asserts else None
+
+
+def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``if torch.isnan(loss)``: whether a decision is about a number that something has gone wrong with."""
+    decision = module.flow.condition(tensor)
+    test = getattr(decision, "test", tensor)
+    return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
+
+
+def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``if mask.any(): loss = f(x[mask])``: whether the branch begins with a wait of its own."""
+    branch = module.flow.condition(tensor)
+    if not isinstance(branch, cst.If) or not isinstance(branch.body, cst.IndentedBlock):
+        return False
+    return waits_within(module, branch.body.body[0])
 
 
 def _only_raises(block: cst.BaseSuite) -> bool:

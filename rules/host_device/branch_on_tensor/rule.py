@@ -14,7 +14,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.sinks import verdicts
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
@@ -30,7 +30,7 @@ from ..remedies import (
 )
 from ..stakes import slight
 from .checks import check_of
-from .outcomes import Outcome, outcome
+from .outcomes import Outcome, asks_if_finite, begins_with_waits, outcome
 
 
 @rule(
@@ -109,8 +109,10 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     distributions. `torch.linalg.inv_ex` and its counterparts return an error code instead of checking it.
 
     Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
-    loop or the function, runs a model or keeps a division by zero from the gradients, which `torch.where`
-    would not. In servers and decoding loops these count as much as any other.
+    loop or the function, sets what the next step goes by (a learning rate), runs a model, begins with a wait
+    of its own (`x[mask]`) or keeps a division by zero from the gradients, which `torch.where` would not. In
+    training, checks for errors and for values that are not finite count: every 100th step will do for them.
+    In servers and decoding loops all count as much as any other.
 
     ## Fix safety
 
@@ -142,9 +144,11 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
     """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
-    # A check of the loss is as good every hundred steps.
+    # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
+    checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    return Impact.HIGH if spared or trains else slight(module, tensor)
+    spared = spared and not begins_with_waits(module, tensor)
+    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 
 def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
@@ -208,9 +212,18 @@ def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | 
     return None
 
 
+def _decides_later(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a truth that has been given a name decides on something, or is compared with True."""
+    if use.kind is UseKind.ASSIGNED:
+        return ONWARD
+    return use.kind in (UseKind.TESTED, UseKind.COMPARED)
+
+
 def _joined(module: Module, node: cst.CSTNode) -> str:
     """What makes a tensor of a condition that is no decision of a statement."""
     match node:
+        case cst.UnaryOperation() if any(verdicts(module, node, _decides_later)):
+            return "Do what depends on it in any case, or select with `torch.where(…)`"
         case cst.UnaryOperation():
             return "Negate on the device with `torch.logical_not(…)`"
         case cst.BooleanOperation(operator=operator):

@@ -15,6 +15,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -30,7 +31,7 @@ from torchlint.semantics.values import Device, Kind
 
 from ..remedies import as_spelt, inline, tight
 from ..stakes import slight
-from .selections import IGNORING, Fate, fates, guards
+from .selections import IGNORING, Fate, computes_on_selection, fates, guards, looped_over
 
 
 @rule(
@@ -95,8 +96,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     for other operations.
 
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
-    what is selected, distinct values, as many frames as a model predicts, or a quotient that is only finite
-    there. In servers and decoding loops they count as any other.
+    what is selected, values that a loop goes through, what is computed for the selected elements only, distinct
+    values, as many frames as a model predicts, or a quotient that is only finite there. In servers and decoding
+    loops they count as any other.
 
     ## References
 
@@ -122,6 +124,11 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = _impact(module, node, found)
         elif _is_result(module, node, name):
             remedy, impact = _ONCE, slight(module, node)
+        elif any(verdicts(module, node, looped_over)):
+            remedy = as_spelt(
+                module, node, f"Loop over numbers that are read at once: `{_listed(module, node)}`"
+            )
+            impact = slight(module, node)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
@@ -142,7 +149,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
-        impact = slight(module, node) if guards(module, node, assigned) else Impact.HIGH
+        little = guards(module, node, assigned) or computes_on_selection(module, assigned)
+        impact = slight(module, node) if little else Impact.HIGH
         yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"), impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"
@@ -229,6 +237,10 @@ _BEFOREHAND = {
 def _sized_beforehand(call: cst.Call) -> str:
     """What tells an operation how large its result is, or does with a result as large as its input."""
     return _BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
+
+
+def _listed(module: Module, call: cst.Call) -> str:
+    return f"{inline(module, call)}.tolist()"
 
 
 def _looked_up(module: Module, node: cst.Subscript) -> str:

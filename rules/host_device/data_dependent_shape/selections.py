@@ -16,6 +16,7 @@ from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import mask_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -87,6 +88,25 @@ def _called(call: cst.Call, name: str | None) -> Verdict[Fate]:
     if name in _SUMMING:
         return Fate.SUMMED
     return Standing(call) if name in _GOING_ON else Fate.KEPT
+
+
+def looped_over(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use goes through the values one by one, on the host."""
+    if use.kind is UseKind.ITERATED:
+        return True
+    return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED) else False
+
+
+def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
+    """``y[mask] = encode(x[mask])``: whether what is assigned is computed from as many elements as it has.
+
+    What is not element by element could not be computed on all of the tensor, for ``torch.where`` to choose.
+    """
+    return any(
+        Fate.KEPT in fates(module, part)
+        for part in module.tree.descendants(assigned)
+        if isinstance(part, cst.Subscript) and mask_of(module, part) is not None
+    )
 
 
 def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:

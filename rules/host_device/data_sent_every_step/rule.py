@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.rules.host_device.purpose import sends_observation, stake
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -133,7 +134,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         fix, remedy = sent_ahead(module, node, source), _REMEDY
         if (helper := async_helper(module)) is not None:
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-        yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
+        impact = stake(module, node, slight=sends_observation(module, node))
+        yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
 
 
 _DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"
