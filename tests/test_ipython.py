@@ -9,8 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-pytest.importorskip("IPython")
 from IPython.core.interactiveshell import InteractiveShell
 
 LOOP = """\

@@ -5,6 +5,7 @@ __version__ = "0.1.0"
 
 def load_ipython_extension(shell: object) -> None:
     """Called by ``%load_ext torchlint``: adds the magics ``%torchlint`` and ``%%torchlint``."""
-    from torchlint.ipython import load
+    # By its name, as commands are: this module is below all others.
+    from importlib import import_module
 
-    load(shell)
+    import_module("torchlint.ipython").load(shell)

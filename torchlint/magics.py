@@ -91,7 +91,7 @@ def mask(cell: str) -> Masked | None:
         spans += _magics(cell, begin if spans else 0)
     text = _filled(cell, spans)
     word = _WORD.match(cell, begin)
-    if word and word[0] in _AUTOMAGIC.split() and not _parses(text):
+    if word and word[0] in _AUTOMAGIC.split() and not parses(text):
         return None
     return Masked(text, tuple(spans), _is_indented(text[body:]))
 
@@ -151,7 +151,7 @@ def _line_magic(cell: str, start: int) -> Span:
     """What is to be masked of a line that begins with an escape."""
     end = _rest(cell, start)
     time = _TIME.match(cell, start)
-    if time and _parses(cell[time.end() : end]):
+    if time and parses(cell[time.end() : end]):
         return Span(start, time.end())
     return Span(start, end)
 
@@ -192,7 +192,8 @@ def _filler(cell: str, span: Span) -> str:
     return _LINE.sub(fill, cell[span.start : span.end])
 
 
-def _parses(text: str) -> bool:
+def parses(text: str) -> bool:
+    """Whether a text is Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""Reading a file: Python source, or a notebook or a configuration file if it is named like one."""
+"""Reading a file: Python source, with cells perhaps, or a notebook or configuration file by its name."""
 
 from __future__ import annotations
 
@@ -29,4 +29,9 @@ def from_bytes(data: bytes, path: Path) -> Source:
         return Notebook.from_bytes(data, path)
     if is_document(path):
         return Source.decoded(data, path, "utf-8")
-    return Source.from_bytes(data, path)
+    source = Source.from_bytes(data, path)
+    if "%%" in source.text or "In[" in source.text:
+        from torchlint import scripts
+
+        return scripts.read(source)
+    return source

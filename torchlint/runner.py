@@ -389,7 +389,7 @@ def _about(path: Path, found: Sequence[Diagnostic], scope: Scope, source: Source
 def difference(before: Source, after: Source) -> str:
     """The change of a file as a patch; of a notebook as one a cell, for people to read."""
     if not before.in_cells:
-        return unified_diff(before, after.text)
+        return _of_file(before, before.stored, after.stored)
     name = _shown(before.path)
     return "".join(
         _unified(f"{name}:cell {old.cell}", _ended(old.text), _ended(new.text))
@@ -407,8 +407,12 @@ def unified_diff(source: Source, text: str) -> str:
 
     Carriage returns and the byte order mark belong to the lines, as in the file.
     """
+    return _of_file(source, source.text, text)
+
+
+def _of_file(source: Source, before: str, after: str) -> str:
     mark = "\ufeff" if source.bom else ""
-    return _unified(_shown(source.path), mark + source.text, mark + text)
+    return _unified(_shown(source.path), mark + before, mark + after)
 
 
 def _unified(name: str, before: str, after: str) -> str:

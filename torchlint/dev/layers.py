@@ -78,6 +78,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.store",),
         ("torchlint.linelength",),
         ("torchlint.reading",),
+        ("torchlint.scripts",),
         ("torchlint.notebook",),
         ("torchlint.documents",),
         ("torchlint.ipynb",),

@@ -182,7 +182,9 @@ def _tried(python: Path, wheel: Path, version: str, folder: Path) -> object:
 
 
 def _write_sbom(folder: Path, sbom: Path) -> None:
-    """What a base install consists of, as CycloneDX has it; pip is no part of it."""
+    """What a base install consists of, as CycloneDX has it, without pip and the folder it came from."""
+    for origin in (folder / "env").rglob("torchlint-*.dist-info/direct_url.json"):
+        origin.unlink()
     bin_folder = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
     python = str(bin_folder / "python")
     _run([python, "-m", "pip", "--quiet", "uninstall", "--yes", "setuptools", "pip"])
