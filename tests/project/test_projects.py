@@ -89,8 +89,8 @@ def torchlint(*arguments: str) -> str:
     A project with a config file of its own is checked with that.
     """
     configured = any((Path(argument) / "torchlint.toml").exists() for argument in arguments)
-    options = ("--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice")
-    options = options if configured else ("--isolated", *options)
+    options = ["--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice"]
+    options += [] if configured else ["--isolated"]
     result = CliRunner().invoke(command, [*options, *arguments])
     assert result.exit_code in (0, 1), result.output
     return result.stdout
