@@ -53,7 +53,9 @@ def unused_suppression(node: cst.With | cst.FunctionDef, module: Module) -> Iter
     """
     for context in permissions(module, node):
         if never_waits(module, node.body):
-            yield Finding(context, f"nothing waits for the device inside `{_named(module, context)}`")
+            remedy = f"Remove the {'context manager' if isinstance(node, cst.With) else 'decorator'}"
+            message = f"nothing waits for the device inside `{_named(module, context)}`"
+            yield Finding(context, message, remedy=remedy)
 
 
 def _named(module: Module, context: cst.BaseExpression) -> str:

@@ -134,6 +134,11 @@ def _may_wait(module: Module, node: cst.CSTNode) -> bool:
         case cst.For(iter=items) | cst.CompFor(iter=items):
             counted = isinstance(items, cst.Call) and module.qualified(items.func) == "builtins.range"
             return not counted and module.value(items).kind not in (Kind.TENSOR, Kind.LIST, Kind.TUPLE)
+        case cst.Comparison(comparisons=[first, *others]):
+            asks = bool(others) or isinstance(first.operator, (cst.In, cst.NotIn))
+            return asks and not _is_on_host(module, node)
+        case cst.BinaryOperation(left=text, operator=cst.Modulo(), right=written):
+            return module.value(text).kind is Kind.STRING and not _is_on_host(module, written)
         case cst.Attribute():
             return _may_be_property(module, node)
         case cst.Await() | cst.Yield():
