@@ -826,6 +826,37 @@ case(
             print(loss.item())
     """,
 )
+case(
+    "TL215",
+    "a number in a table",
+    True,
+    """\
+    import torch
+
+    class Smoothing(torch.nn.Module):
+        def forward(self, target):
+            weights = torch.zeros(3, 3, device="cuda")
+            weights[1, 1] = 1
+            return target * weights.sum()
+    """,
+)
+case(
+    "TL215",
+    "a number for each token",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model: torch.nn.Module, tokens):
+        model.cuda()
+        tokens, lengths = tokens.cuda(), torch.zeros(8, device="cuda")
+        for i in range(100):
+            tokens = model(tokens)
+            lengths[0] = i
+        return tokens, lengths
+    """,
+)
 
 
 @pytest.mark.parametrize(

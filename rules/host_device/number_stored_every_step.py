@@ -13,6 +13,7 @@ from torchlint.semantics.repetition import may_repeat
 
 from .remedies import as_spelt, inline, tight
 from .sending import async_helper, on_accelerator, place_of_sending
+from .stakes import slight
 from .stores import Store, filled_in_place, stored_number
 
 
@@ -67,6 +68,9 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
     `x[rows, columns] = zero` accepts a scalar that was created on the device once:
     `zero = torch.zeros((), device=device)`.
 
+    Findings are of low impact, since few programs store a number at a time in places that count; in servers
+    and decoding loops they are of high impact.
+
     ## Fix safety
 
     The fix is offered for single elements. It is safe for small constants, and unsafe for other numbers: if
@@ -85,9 +89,8 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
         return
     message = f"storing this number blocks on a host-to-device copy {often(hot)}"
     remedy = as_spelt(module, node, _filled_on_device(module, node, store))
-    yield Finding(
-        store.number, message, filled_in_place(module, node, store), related=trail(hot), remedy=remedy
-    )
+    fix, impact = filled_in_place(module, node, store), slight(module, node)
+    yield Finding(store.number, message, fix, related=trail(hot), remedy=remedy, impact=impact)
 
 
 def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
