@@ -116,8 +116,11 @@ class Frequencies(Part):
         """Whether a function runs a loop of decoding steps."""
         if not isinstance(function, cst.FunctionDef):
             return False
-        loops = self.tree.within(function, self.tree.nodes(cst.For, cst.While))
-        return any(self.module.function(loop) is function and self._feeds_itself(loop) for loop in loops)
+        return any(
+            self.module.function(loop) is function and self._feeds_itself(loop)
+            for loop in self.tree.within(function, self.tree.nodes(cst.For, cst.While))
+            if isinstance(loop, (cst.For, cst.While))
+        )
 
     def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
         return (each for each in self.tree.descendants(node) if isinstance(each, cst.Name))

@@ -9,9 +9,9 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 
+from ..legacytypes import LEGACY_NAMES
 from ..remedies import as_spelt
 from .legacy import (
-    LEGACY_NAMES,
     cast_by_hand,
     constructor_by_hand,
     legacy_cast,
