@@ -18,7 +18,7 @@ from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
-from .legacy import LEGACY_NAMES, copies_to_device
+from .legacytypes import LEGACY_NAMES, copies_to_device
 from .roundtrips import copied_back_from
 from .sending import single_number
 from .sizes import exceeds_staging

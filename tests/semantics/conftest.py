@@ -26,7 +26,7 @@ import pytest
 from torchlint.options import LintSettings
 from torchlint.rules.distributed.parallelism import Parallelism
 from torchlint.rules.host_device.invariance import needless_move
-from torchlint.rules.host_device.legacy import (
+from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     legacy_cast,
     legacy_constructor,
     reported_as_move,

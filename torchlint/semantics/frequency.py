@@ -121,10 +121,9 @@ class Frequencies(Part):
         if not isinstance(function, cst.FunctionDef):
             return False
         return any(
-            isinstance(loop, (cst.For, cst.While))
-            and self.module.function(loop) is function
-            and self._feeds_itself(loop)
+            self.module.function(loop) is function and self._feeds_itself(loop)
             for loop in self.tree.within(function, self.tree.nodes(cst.For, cst.While))
+            if isinstance(loop, (cst.For, cst.While))
         )
 
     def _names(self, node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -96,9 +96,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     for other operations.
 
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
-    what is selected, values that a loop goes through, what is computed for the selected elements only, distinct
-    values, as many frames as a model predicts, or a quotient that is only finite there. In servers and decoding
-    loops they count as any other.
+    what is selected, values that a loop goes through, what is computed for the selected elements only,
+    distinct values, as many frames as a model predicts, or a quotient that is only finite there. In servers
+    and decoding loops they count as any other.
 
     ## References
 

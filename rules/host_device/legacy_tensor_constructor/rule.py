@@ -9,8 +9,9 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 
-from ..legacy import (
-    LEGACY_NAMES,
+from ..legacytypes import LEGACY_NAMES
+from ..remedies import as_spelt
+from .legacy import (
     cast_by_hand,
     constructor_by_hand,
     legacy_cast,
@@ -19,7 +20,6 @@ from ..legacy import (
     modern_constructor,
     reported_as_move,
 )
-from ..remedies import as_spelt
 
 
 @rule(

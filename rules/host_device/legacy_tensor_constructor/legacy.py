@@ -12,56 +12,28 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import add_argument, replace, safe, spell, unsafe
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated, default_dtype_changes
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Device, Kind
 
-from .factories import (
+from ..factories import (
     factory,
     given_sizes,
     moved_later,
     takes_no_data,
     without_device,
 )
-from .remedies import inline, tight
+from ..legacytypes import DTYPES, ON_CUDA, names_of
+from ..remedies import inline, tight
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-_ON_CUDA = {name.replace("torch.", "torch.cuda."): dtype for name, dtype in LEGACY_CONSTRUCTORS.items()}
-_DTYPES: dict[str, str | None] = {**LEGACY_CONSTRUCTORS, **_ON_CUDA, "torch.Tensor": None}
-
-LEGACY_NAMES = last_words(_DTYPES) | {"type"}
-"""What the calls are named that make, or cast to, a legacy tensor type."""
-
-
 def legacy_constructor(module: Module, call: cst.Call) -> str | None:
     """The name of the tensor type that ``call`` makes a tensor by; None for any other call."""
-    names = list(_names(module, call.func))
-    return names[0] if names and all(name in _DTYPES for name in names) else None
-
-
-def _names(module: Module, func: cst.BaseExpression) -> list[str | None]:
-    """What may be called, seen through ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``."""
-    qualified = module.qualified(func)
-    if qualified is not None or not isinstance(func, cst.Name):
-        return [qualified]
-    bindings = module.bindings(func)
-    value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-    if isinstance(value, cst.IfExp):
-        return [module.qualified(value.body), module.qualified(value.orelse)]
-    return []
-
-
-def copies_to_device(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` makes a tensor of data by a type of an accelerator, at least where there is one."""
-    names = list(_names(module, call.func))
-    if not all(name in _DTYPES for name in names) or not any(name in _ON_CUDA for name in names):
-        return False
-    return given_sizes(module, call) is False
+    names = list(names_of(module, call.func))
+    return names[0] if names and all(name in DTYPES for name in names) else None
 
 
 def legacy_cast(module: Module, call: cst.Call) -> str | None:
@@ -71,7 +43,7 @@ def legacy_cast(module: Module, call: cst.Call) -> str | None:
     target = call.args[0].value
     constant = module.value(target).constant
     name = constant if isinstance(constant, str) else module.qualified(target)
-    return name if name in _DTYPES and name != "torch.Tensor" else None
+    return name if name in DTYPES and name != "torch.Tensor" else None
 
 
 def reported_as_move(module: Module, call: cst.Call) -> bool:
@@ -81,7 +53,7 @@ def reported_as_move(module: Module, call: cst.Call) -> bool:
     name = legacy_cast(module, call)
     if name is not None:
         assert isinstance(call.func, cst.Attribute)
-        made = factory(module, call.func.value) if name in _ON_CUDA else None
+        made = factory(module, call.func.value) if name in ON_CUDA else None
         return made is not None and takes_no_data(module, made)
     made = factory(module, call)
     return made is not None and takes_no_data(module, made) and moved_later(module, call)
@@ -90,14 +62,14 @@ def reported_as_move(module: Module, call: cst.Call) -> bool:
 def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     """The fix that writes ``torch.empty``, ``torch.tensor`` or ``torch.as_tensor`` for a constructor."""
     name = module.qualified(call.func)
-    if name not in _DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
+    if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
     if default_dtype_changes(module.tree) or _default_device_changes(module):
         return None
     by_size = True if not call.args else given_sizes(module, call)
     if by_size is None:
         return None
-    dtype = _DTYPES[name] or (None if by_size else "torch.float32")
+    dtype = DTYPES[name] or (None if by_size else "torch.float32")
     array = bool(call.args) and module.value(call.args[0].value).kind is Kind.NDARRAY
     maker = "torch.empty" if by_size else "torch.as_tensor" if array else "torch.tensor"
     spelling = spell(module, maker, call)
@@ -105,7 +77,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     if spelling is None or spelling.edits or (cast is not None and cast.edits) or (dtype and cast is None):
         return None
     keywords = [f"dtype={cast.text}"] if cast is not None else []
-    if name in _ON_CUDA:
+    if name in ON_CUDA:
         keywords.append('device="cuda"')
     message = f"Use `{spelling.text}`"
     renamed = replace(module, call.func, spelling.text)
@@ -122,8 +94,8 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
 
 def constructor_by_hand(module: Module, call: cst.Call) -> str:
     """What to write for a constructor of which the file does not show what it makes."""
-    names = list(_names(module, call.func))
-    dtype = _DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
+    names = list(names_of(module, call.func))
+    dtype = DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
     options = f"dtype={dtype}"
     args = without_device(call)
     device = next((arg.value for arg in call.args if arg not in args), None)
@@ -131,8 +103,8 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
         options += f", device={inline(module, device)}"
     elif len(names) > 1:
         options += ", device=…"
-    elif names[0] in _ON_CUDA or _default_device_changes(module):
-        options += f', device="{"cuda" if names[0] in _ON_CUDA else "cpu"}"'
+    elif names[0] in ON_CUDA or _default_device_changes(module):
+        options += f', device="{"cuda" if names[0] in ON_CUDA else "cpu"}"'
     if device is None and len(args) == 1 and module.value(args[0].value).kind is Kind.TENSOR:
         return f"Use `{tight(module, args[0].value)}.to({dtype})`"
     sized = not args or any(arg.star for arg in args)
@@ -147,8 +119,8 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
     """What to write for a cast of what may be no tensor."""
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute) and name is not None
-    device = "cuda" if name in _ON_CUDA else "cpu"
-    return f'Use `{tight(module, call.func.value)}.to("{device}", {_DTYPES[name]})`'
+    device = "cuda" if name in ON_CUDA else "cpu"
+    return f'Use `{tight(module, call.func.value)}.to("{device}", {DTYPES[name]})`'
 
 
 def _default_device_changes(module: Module) -> bool:
@@ -160,17 +132,17 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute)
     tensor = module.value(call.func.value)
-    dtype = spell(module, _DTYPES[name] or "", call) if name is not None else None
+    dtype = spell(module, DTYPES[name] or "", call) if name is not None else None
     if name is None or dtype is None or dtype.edits or not tensor.tensorlike:
         return None
     arguments = dtype.text
-    if name in _ON_CUDA:
+    if name in ON_CUDA:
         arguments = f'"cuda", {dtype.text}'
     elif tensor.device is not Device.CPU:
         arguments = f'"cpu", {dtype.text}'
     span = module.tree.outer_span(call.args[0].value)
     edits = (replace(module, call.func.attr, "to"), (Edit(span, arguments),))
     # A tensor on the second GPU stays there when it is cast to a type, and ``"cuda"`` is the current one.
-    exact = name not in _ON_CUDA or tensor.device is Device.CPU
+    exact = name not in ON_CUDA or tensor.device is Device.CPU
     message = f"Use `.to({arguments})`"
     return safe(module, message, *edits) if exact else unsafe(module, message, *edits)
