@@ -928,9 +928,10 @@ class Inference:
 
     def _attribute(self, node: cst.Attribute) -> Value:
         result = self._attribute_alone(node)
-        if result.tensorlike and result.device is Device.UNKNOWN:
-            if says_host(node.attr.value) or self._is_attribute_read_as_array(node):
-                return result.on(Device.CPU)
+        if result.tensorlike and result.device is not Device.CPU and says_host(node.attr.value):
+            return result.on(Device.CPU)
+        if result.tensorlike and result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node):
+            return result.on(Device.CPU)
         return result
 
     def _attribute_alone(self, node: cst.Attribute) -> Value:

@@ -98,6 +98,29 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
 
     Whoever calls it, by whatever interface, does so at a step.
     """
+    if is_of_engine(module, function):
+        return True
+    return not _is_protocol(module, function) and any(
+        param.name.value in _OF_PASS
+        and param.annotation is not None
+        and "Tensor" in module.source(param.annotation.annotation)
+        for param in (*function.params.params, *function.params.kwonly_params)
+    )
+
+
+def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a function around a place is one that ``works_on_step``."""
+    function = module.function(node)
+    while function is not None:
+        if isinstance(function, cst.FunctionDef) and works_on_step(module, function):
+            return True
+        function = module.function(function)
+    return False
+
+
+@remembered
+def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is given the batch of a step, or is a method of one or of a backend of attention."""
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
         return False
@@ -109,13 +132,8 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
         if _ATTENTION.fullmatch(holder.name.value) and _takes_tensors(module, function):
             return True
     for param in (*function.params.params, *function.params.kwonly_params):
-        if names_step(param.name.value):
-            return True
-        if param.annotation is None:
-            continue
-        if param.name.value in _OF_PASS and "Tensor" in module.source(param.annotation.annotation):
-            return True
-        if any(_STEP.fullmatch(name) for name in _NAMES.findall(module.source(param.annotation.annotation))):
+        written = "" if param.annotation is None else module.source(param.annotation.annotation)
+        if names_step(param.name.value) or any(map(_STEP.fullmatch, _NAMES.findall(written))):
             return True
     return False
 

@@ -40,7 +40,7 @@ from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import names_step, works_on_step
+from torchlint.semantics.serving import is_part_of_step, names_step
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -387,7 +387,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             if (
                 moved
                 and accelerated(module)
-                and (_given_by_model(module, tensor) or _is_part_of_step(module, tensor))
+                and (_given_by_model(module, tensor) or _is_held_by_step(module, tensor))
             ):
                 return tensor
         case "to":
@@ -404,13 +404,12 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     return tensor if moved and on_device(module, tensor) else None
 
 
-def _is_part_of_step(module: Module, node: cst.BaseExpression) -> bool:
+def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
     """Whether something unknown is worked on at a step of an engine, which moves no model there."""
     value = module.value(node)
     if value.kind is not Kind.UNKNOWN or value.device is Device.CPU or not isinstance(node, cst.Attribute):
         return False
-    function = module.function(node)
-    return isinstance(function, cst.FunctionDef) and works_on_step(module, function)
+    return is_part_of_step(module, node)
 
 
 def _is_read_of_step(module: Module, node: cst.BaseExpression) -> bool:
@@ -424,6 +423,12 @@ def _is_read_of_step(module: Module, node: cst.BaseExpression) -> bool:
             return _is_read_of_step(module, owner)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
             return _is_read_of_step(module, left)
+        case cst.Name(value=name):
+            bindings = module.bindings(node)
+            values = [b.value for b in bindings if b.value is not None and not b.path]
+            if says_host(name) or not values or len(values) < len(bindings):
+                return False
+            return all(isinstance(v, cst.Attribute) and _is_read_of_step(module, v) for v in values)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
             return names_step(owner) and not says_host(name)
     return False
