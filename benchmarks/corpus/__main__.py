@@ -19,6 +19,7 @@ from benchmarks.corpus import (
     fixes,
     packages,
     readings,
+    removed,
     report,
     reports,
     soundness,
@@ -347,6 +348,21 @@ def read(where: Path) -> None:
         click.echo(f"{name:7}{row.read:6d}{change:>9}{true:>7}{wrong:>8}{agreed:>9}")
     packages_read = len({each.package for each in found})
     click.echo(f"{len(found)} findings in {packages_read} packages")
+
+
+@main.command()
+@_FOLDER
+@click.option("--update", is_flag=True, help="Write what is found now into the table.")
+def waits(folder: Path, update: bool) -> None:
+    """How many of the waits are found that maintainers removed, in the packages that lie in a folder."""
+    places = removed.removed()
+    found = removed.score(places, folder)
+    click.echo(f"{'':9}{'found':>6}{'of':>5}")
+    for kind, (hits, count) in removed.recall(found).items():
+        click.echo(f"{kind:9}{hits:6d}{count:5d}{hits / (count or 1):8.0%}")
+    if update:
+        anew = {(each.package, each.version, each.path, each.first): each for each in found}
+        removed.write(anew.get((e.package, e.version, e.path, e.first), e) for e in places)
 
 
 @main.command()

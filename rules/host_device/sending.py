@@ -18,6 +18,7 @@ from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.synchronisation import (
@@ -220,7 +221,8 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     value = module.value(node)
     if value.device is Device.ACCELERATOR or _is_told_where(module, value):
         return True
-    return phase(module, node) is Phase.FORWARD and not imports(module, _PICTURES)
+    in_pass = phase(module, node) is Phase.FORWARD or is_part_of_step(module, node)
+    return in_pass and not imports(module, _PICTURES)
 
 
 def _is_told_where(module: Module, value: Value) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.corpus import findings, fixes, packages, readings, reports, tally
+from benchmarks.corpus import findings, fixes, packages, readings, removed, reports, tally
 from benchmarks.corpus.findings import Finding
 from benchmarks.corpus.packages import Package
 
@@ -227,3 +227,44 @@ def test_readings_are_counted_by_rule_and_by_what_both_readers_settled(tmp_path:
 def test_readings_that_say_nothing_clear_are_refused(tmp_path: Path, row: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         readings.readings(_readings(tmp_path, row))
+
+
+def test_waits_that_maintainers_removed_are_scored_anew_in_the_packages_at_hand(tmp_path: Path) -> None:
+    source = (
+        "import torch\n\n\n"
+        "def prune(logits: torch.Tensor):\n"
+        "    longest = logits.max().item()\n"
+        "    return longest, torch.zeros(3, device=logits.device)\n"
+    )
+    (tmp_path / "engine-1.0").mkdir()
+    (tmp_path / "engine-1.0" / "sampler.py").write_text(source, encoding="utf-8")
+    table = tmp_path / "removed.tsv"
+    removed.write(
+        [
+            removed.Removed("engine", "1.0", "1.1", "sampler.py", 4, 5, "item", "", "not seen to be hot"),
+            removed.Removed("engine", "1.0", "1.1", "sampler.py", 6, 6, "read", "TL203", ""),
+            removed.Removed("absent", "1.0", "1.1", "sampler.py", 5, 5, "item", "", ""),
+        ],
+        table,
+    )
+    found = removed.score(removed.removed(table), tmp_path)
+    assert [(each.first, each.found, each.cause) for each in found] == [(4, "TL202", ""), (6, "", "")]
+    assert removed.recall(found) == {"item": (1, 1), "read": (0, 1), "all": (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [("a|1|2|x.py|3|3|wait||", "a kind must be"), ("a|1|2|x.py|3|3|item|TL202|not hot", "what is found")],
+)
+def test_removed_waits_that_say_nothing_clear_are_refused(tmp_path: Path, row: str, complaint: str) -> None:
+    file = tmp_path / "removed.tsv"
+    file.write_text("\n".join(line.replace("|", "\t") for line in ("|".join(removed.COLUMNS), row)) + "\n")
+    with pytest.raises(ValueError, match=complaint):
+        removed.removed(file)
+
+
+def test_the_table_of_removed_waits_is_whole() -> None:
+    places = removed.removed()
+    assert len({each.package for each in places}) >= 5
+    assert len(set(places)) == len(places) >= 150
+    assert all(each.first <= each.last and each.version != each.later for each in places)

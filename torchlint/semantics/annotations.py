@@ -45,6 +45,7 @@ class Annotations:
         self.names = evaluator.names
         self.link = evaluator.names.link
         self._value = evaluator.value
+        self._binding = evaluator.binding
         self._library = library
 
     @staticmethod
@@ -69,7 +70,8 @@ class Annotations:
                 text = node.evaluated_value
                 if not isinstance(text, str):
                     return UNKNOWN
-                return _WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
+                word = _WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
+                return word if word.known else self._class_named(text)
             case cst.BinaryOperation(operator=cst.BitOr()):
                 return join((self.promised(node.left), self.promised(node.right)))
             case cst.Subscript():
@@ -86,6 +88,14 @@ class Annotations:
                 return TENSOR_TYPES.get(dotted, UNKNOWN)
             case _:
                 return UNKNOWN
+
+    def _class_named(self, text: str) -> Value:
+        """An instance of the class that a string names, so that it may be defined further down."""
+        bindings = self.names.module_scope.bindings.get(text, ())
+        if len(bindings) != 1:
+            return UNKNOWN
+        value = self._binding(bindings[0])
+        return self._library.instance_of(value, None) if value.kind is Kind.CLASS else UNKNOWN
 
     def _generic(self, node: cst.Subscript) -> Value:
         head = (self.names.qualified(node.value) or "").rpartition(".")[2]

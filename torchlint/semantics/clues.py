@@ -21,11 +21,13 @@ from torchlint.semantics.lexicon import (
 )
 from torchlint.semantics.names import Binding, Scope, dotted_text
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
+_WHOLE = frozenset({"int8", "int16", "int32", "int64", "long", "uint8"})
 _ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
@@ -267,6 +269,8 @@ def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:
         return False
     if call.func.attr.value not in results.TENSOR_METHODS or tree.mentions("xarray"):
         return False
+    if call.func.attr.value == "to" and any(last_name(arg.value) in _WHOLE for arg in call.args):
+        return True  # modules are of floating-point numbers
     return any(
         arg.keyword is not None and arg.keyword.value in results.TENSOR_ONLY_KEYWORDS for arg in call.args
     )

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.classes import Classes
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.names import Names
+from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.values import Value
 from torchlint.syntax import SyntaxTree
 
@@ -26,6 +26,9 @@ class Evaluator(Protocol):
 
     def value(self, node: cst.CSTNode) -> Value:
         """What an expression can be."""
+
+    def binding(self, binding: Binding) -> Value:
+        """What one definition binds its name to."""
 
     def attribute(self, base: Value, attr: str) -> Value:
         """``base.attr``."""

@@ -16,6 +16,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.serving import is_of_engine
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -108,6 +109,8 @@ class _Shown(Part):
 
     @cached_property
     def accelerated(self) -> bool:
+        if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
+            return True
         # That modules are defined for others is told without evaluating anything, most of the time.
         if _defined_for_others(self.tree, self.module.names, self.module.inference):
             return True

@@ -966,6 +966,8 @@ class Inference:
 
     def _attribute(self, node: cst.Attribute) -> Value:
         result = self._attribute_alone(node)
+        if result.tensorlike and result.device is not Device.CPU and says_host(node.attr.value):
+            return result.on(Device.CPU)
         if result.tensorlike and result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node):
             return result.on(Device.CPU)
         return result
@@ -1238,8 +1240,16 @@ class Inference:
             self.effort.spent += 1
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
-                return join(self.binding(b) for b in bindings)
+                return join(map(self._field, bindings))
         return UNKNOWN
+
+    def _field(self, binding: Binding) -> Value:
+        """What a binding in the body of a class makes of an attribute; None stands for what is filled in."""
+        value = self.binding(binding)
+        if value.kind is not Kind.NONE:
+            return value
+        declared = self.annotations.of_binding(binding)
+        return value if declared is None or not declared.known else declared
 
     def _registered(self, info: ClassInfo, attr: str) -> Value | None:
         """Buffers, parameters and submodules that are registered by name."""

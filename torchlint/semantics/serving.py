@@ -8,6 +8,7 @@ it calls.
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,16 +34,28 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "apply": ("LogitsProcessor",),
     "forward": ("",),
 }
+# What the classes are called of what one step works on; an engine makes one for each, and hands it on.
+_STEP = re.compile(
+    r"(?:[A-Z]\w*(?:Batch|BatchInfo|VerifyInput|DraftInput)"
+    r"|\w*(?:Attn|Attention|Forward|Sampling|SpecDecode)Metadata"
+    r"|\w*SchedulerOutput|\w*(?:Step|Forward)Context)"
+)
+# Parameters of what is computed in each pass of a model.
+_OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
+_ATTENTION = re.compile(r"\w*(?:Attn|Attention)(?:Backend|Impl)")
 # What an engine does once, before it serves.
 _ONCE = frozenset(
-    {"capture", "capture_graph", "capture_graphs", "capture_model", "compile_or_warm_up_model", "dummy_run"}
-    | {"init_device", "load_model", "load_weights", "profile_run", "warm_up", "warmup", "warmup_model"}
+    {"compile_or_warm_up_model", "init_device", "load_model", "load_weights", "profile_run", "warm_up"}
 )
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_ONCE_WORDS = frozenset({"capture", "dummy", "warmup"})
 
 
 def may_serve(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether ``serves`` may hold of a function, going by its name alone: a cheap question."""
-    return function.name.value in _ROLES or bool(_declared(module).hot)
+    """Whether ``serves`` may hold of a function, going by its names alone: a cheap question."""
+    if _endings(function.name.value) is not None or _declared(module).hot:
+        return True
+    return works_on_step(module, function)
 
 
 @remembered
@@ -52,9 +65,13 @@ def serves(module: Module, function: Function) -> bool:
         return False
     if _is_among(module, function, hot=True):
         return True
+    if runs_once(module, function):
+        return False
+    if works_on_step(module, function):
+        return True
     owner = module.classes.owner(function)
-    endings = _ROLES.get(function.name.value)
-    if owner is None or endings is None or runs_once(module, function):
+    endings = _endings(function.name.value)
+    if owner is None or endings is None:
         return False
     if _is_protocol(module, function) or module.classes.info(owner).kind is Kind.MODULE:
         return False
@@ -65,6 +82,62 @@ def serves(module: Module, function: Function) -> bool:
     return function.name.value in ("execute_model", "build") or _takes_tensors(module, function)
 
 
+def _endings(method: str) -> tuple[str, ...] | None:
+    """What the names of classes end with a method of which runs at every step."""
+    return _ROLES.get("step" if method.startswith("step_") else method)
+
+
+def names_step(variable: str) -> bool:
+    """Whether a variable is called after the class of what one step works on: ``forward_batch``."""
+    return _STEP.fullmatch("".join(map(str.capitalize, variable.split("_")))) is not None
+
+
+@remembered
+def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
+
+    Whoever calls it, by whatever interface, does so at a step.
+    """
+    if is_of_engine(module, function):
+        return True
+    return not _is_protocol(module, function) and any(
+        param.name.value in _OF_PASS
+        and param.annotation is not None
+        and "Tensor" in module.source(param.annotation.annotation)
+        for param in (*function.params.params, *function.params.kwonly_params)
+    )
+
+
+def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a function around a place is one that ``works_on_step``."""
+    function = module.function(node)
+    while function is not None:
+        if isinstance(function, cst.FunctionDef) and works_on_step(module, function):
+            return True
+        function = module.function(function)
+    return False
+
+
+@remembered
+def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is given the batch of a step, or is a method of one or of a backend of attention."""
+    name = function.name.value
+    if name.startswith("__") or _is_protocol(module, function):
+        return False
+    block = module.tree.parent(function)
+    holder = module.tree.parent(block) if block is not None else None
+    if isinstance(holder, cst.ClassDef):
+        if _STEP.fullmatch(holder.name.value):
+            return True
+        if _ATTENTION.fullmatch(holder.name.value) and _takes_tensors(module, function):
+            return True
+    for param in (*function.params.params, *function.params.kwonly_params):
+        written = "" if param.annotation is None else module.source(param.annotation.annotation)
+        if names_step(param.name.value) or any(map(_STEP.fullmatch, _NAMES.findall(written))):
+            return True
+    return False
+
+
 @remembered
 def runs_once(module: Module, function: Function) -> bool:
     """Whether a function, or one around it, is declared cold, or is what an engine does before it serves."""
@@ -73,7 +146,12 @@ def runs_once(module: Module, function: Function) -> bool:
         if isinstance(within, cst.FunctionDef):
             if _is_among(module, within, hot=True):
                 return False
-            if within.name.value.strip("_") in _ONCE or _is_among(module, within, hot=False):
+            name = within.name.value.strip("_")
+            if (
+                name in _ONCE
+                or not _ONCE_WORDS.isdisjoint(name.split("_"))
+                or _is_among(module, within, hot=False)
+            ):
                 return True
         within = module.function(within)
     return False

@@ -34,6 +34,7 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.capture import captured
+from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
 from torchlint.semantics.lexicon import Role, begins, ends
@@ -41,6 +42,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.serving import is_part_of_step, names_step
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -315,6 +317,8 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         source = _device_source(module, func.value)
         if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
             return func.value
+        if source is None and accelerated(module) and _is_read_of_step(module, func.value):
+            return func.value
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
@@ -384,7 +388,11 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 and runs_given_model(module, tensor)
             ):
                 return tensor
-            if moved and accelerated(module) and _given_by_model(module, tensor):
+            if (
+                moved
+                and accelerated(module)
+                and (_given_by_model(module, tensor) or _is_held_by_step(module, tensor))
+            ):
                 return tensor
         case "to":
             moved = to_host(module, call)
@@ -440,6 +448,36 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
                 made = elements[position].value
         name = _root(made)
     return None
+
+
+def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether something unknown is worked on at a step of an engine, which moves no model there."""
+    value = module.value(node)
+    if value.kind is not Kind.UNKNOWN or value.device is Device.CPU or not isinstance(node, cst.Attribute):
+        return False
+    return is_part_of_step(module, node)
+
+
+def _is_read_of_step(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether something unknown is computed from what one step of an engine works on, and not on the host."""
+    if module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
+        return False
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in TENSOR_METHODS:
+            return _is_read_of_step(module, owner)
+        case cst.Subscript(value=owner):
+            return _is_read_of_step(module, owner)
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
+            return _is_read_of_step(module, left)
+        case cst.Name(value=name):
+            bindings = module.bindings(node)
+            values = [b.value for b in bindings if b.value is not None and not b.path]
+            if says_host(name) or not values or len(values) < len(bindings):
+                return False
+            return all(isinstance(v, cst.Attribute) and _is_read_of_step(module, v) for v in values)
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
+            return names_step(owner) and not says_host(name)
+    return False
 
 
 def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:

@@ -544,12 +544,12 @@ class Throttling(Part):
                 yield f"{owner}.{given.attr.value}"
 
     def _set_by(self, call: cst.Call) -> Iterator[str]:
-        """The attributes of ``self`` that a call sets: a method of the same class, or ``register_buffer``."""
+        """The attributes of an object or class that a call of its method sets, or ``register_buffer``."""
         func = call.func
-        if not isinstance(func, cst.Attribute) or not SelfAttributes.is_self(func.value):
+        owner = dotted_text(func.value) if isinstance(func, cst.Attribute) else None
+        if not isinstance(func, cst.Attribute) or owner is None:
             return
-        owner = dotted_text(func.value)
-        if func.attr.value == "register_buffer" and call.args:
+        if func.attr.value == "register_buffer" and call.args and SelfAttributes.is_self(func.value):
             name = call.args[0].value
             if isinstance(name, cst.SimpleString):
                 yield f"{owner}.{name.evaluated_value!s}"
@@ -557,10 +557,13 @@ class Throttling(Part):
         method = self.module.callee(call)
         if not isinstance(method, cst.FunctionDef) or self.tree.is_elsewhere(method):
             return
+        if self.module.classes.owner(method) is None or not method.params.params:
+            return
+        receiver = method.params.params[0].name.value
         for target in self.tree.within(method, self.tree.nodes(cst.AssignTarget)):
-            set_there = target.target
-            if isinstance(set_there, cst.Attribute) and SelfAttributes.is_self(set_there.value):
-                yield f"{owner}.{set_there.attr.value}"
+            match target.target:
+                case cst.Attribute(value=cst.Name(value=holder), attr=attribute) if holder == receiver:
+                    yield f"{owner}.{attribute.value}"
 
     def _filled_later(self, branch: cst.If, missing: set[str]) -> bool:
         """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""

@@ -362,7 +362,7 @@ TENSOR_ONLY_METHODS: Final = frozenset(
 ``size``, ``view`` and ``permute`` are not here: other things have them too. Nothing is proved about
 ``self`` and ``cls``."""
 
-TENSOR_ONLY_KEYWORDS: Final = frozenset({"keepdim", "dim"})
+TENSOR_ONLY_KEYWORDS: Final = frozenset({"as_tuple", "keepdim", "dim"})
 """Keywords that prove a torch tensor when passed to one of `TENSOR_METHODS` on an otherwise unknown
 receiver (NumPy says ``axis`` and ``keepdims``); ``dim`` only with an integer, as xarray takes strings."""
 
