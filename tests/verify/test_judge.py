@@ -156,7 +156,7 @@ def test_a_restless_machine_tells_only_what_lies_beyond_its_noise(
     expected: Verdict,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("torchlint.verify.stats.interval", lambda samples: Interval(*again))
+    monkeypatch.setattr("torchlint.verify.stats.interval", lambda *_: Interval(*again))
     assert judge.timed(Interval(*fixed), judge.noise([]))[0] is expected
 
 

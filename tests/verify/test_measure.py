@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from torchlint.verify.measure import Pool, Session, Settings
-from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Plan
+from torchlint.verify.plan import LEAST_REPLICATES, Plan
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -37,7 +38,7 @@ class Timed(Session):
 
     spread = 0.0
 
-    def _replicate(self, planned: Plan, number: int) -> int | None:
+    def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
         for turn in range(4):
             for place, name in enumerate(planned.variants):
                 faster = 1 - self.spread * number if name == TOGETHER else 1
@@ -78,8 +79,33 @@ def test_a_wide_interval_gets_more_replicates_where_there_is_time_for_them(sessi
     assert replicates(session) == list(range(LEAST_REPLICATES)), "one more would take longer than a second"
     session.allow(100.0)
     session.time_more(lambda *_: None)
-    assert replicates(session) == list(range(REPLICATES))
+    assert len(replicates(session)) > LEAST_REPLICATES
     assert session.half_width > 0.03
+
+
+def test_a_variant_that_there_is_no_time_for_is_not_even_examined(session: Timed) -> None:
+    fixed = [Variant(name) for name in (TOGETHER, "TL101", "TL202")]
+    session.allow(1000.0)
+    assert session.affordable(fixed) == fixed
+    assert session.dropped == []
+    # A round takes a second for each variant, and an examination another.
+    session.allow(45.0)
+    assert session.affordable(fixed) == fixed[:2]
+    assert session.dropped[0].startswith("TL202: not timed separately")
+    session.allow(0.0)
+    assert session.affordable(fixed) == fixed[:1]
+
+
+def test_a_variant_whose_verdict_is_settled_takes_no_further_part(session: Timed) -> None:
+    session.time(lambda *_: None)
+    variants = (ORIGINAL, AGAIN, TOGETHER)
+    assert session._still(variants, 9) == ()
+    assert session._still(variants, 0) == variants, "its process may be another kind of process"
+    session.blocks = [
+        replace(block, wall=block.wall * (1 + 0.3 * block.replicate)) if block.variant == TOGETHER else block
+        for block in session.blocks
+    ]
+    assert session._still(variants, 9) == variants
 
 
 def test_what_was_never_timed_gets_no_more(session: Timed) -> None:

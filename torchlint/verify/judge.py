@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -90,9 +90,9 @@ def _allowed(key: str, tolerance: float) -> float:
     return 10 * tolerance if key.endswith("steps") else tolerance
 
 
-def noise(blocks: Iterable[Block]) -> Noise | None:
+def noise(blocks: Sequence[Block]) -> Noise | None:
     """What the original against itself says of the machine; None if that was not timed."""
-    wall = stats.interval(stats.samples(blocks, ORIGINAL, AGAIN))
+    wall = stats.interval(blocks, ORIGINAL, AGAIN)
     if wall is None:
         return None
     reach = max(1 / wall.low, wall.high) - 1
@@ -137,11 +137,11 @@ def comparison(
         reason = examination.sameness.reason or examination.failure or "the fixed program fails"
         return Comparison(name, Verdict.REJECTED, reason)
     pairs = stats.samples(blocks, ORIGINAL, name)
-    wall = stats.interval(pairs)
+    wall = stats.interval(blocks, ORIGINAL, name)
     if wall is None:
         return Comparison(name, Verdict.UNMEASURED, "it was not timed", memory=memory)
     alone = len(pairs) < 2
-    device = stats.interval(stats.samples(blocks, ORIGINAL, name, "device"))
+    device = stats.interval(blocks, ORIGINAL, name, "device")
     found, reason = (Verdict.UNCLEAR, ONE_REPLICATE) if alone else timed(wall, noise)
     return Comparison(
         name,
@@ -149,7 +149,7 @@ def comparison(
         reason,
         wall=wall,
         device=device,
-        pairs=sum(map(len, pairs)),
+        pairs=sum(map(len, pairs.values())),
         discarded=sum(block.discarded is not None for block in blocks if block.variant in (ORIGINAL, name)),
         memory=memory,
     )

@@ -422,14 +422,19 @@ class Nurseries:
         return Nursery(_environment(job, {}), folder / "output.log")
 
 
-def machine(device: str, folder: Path) -> Machine:
+def machine(device: str, folder: Path, nursery: Nursery | None = None) -> Machine:
     """What is known about the machine and the device; torch is asked in a process of its own.
+
+    Args:
+        device: as in ``Job.device``.
+        folder: where the process has its folder.
+        nursery: what it is a copy of, if of anything.
 
     Raises:
         Failure: torch is missing or too old, or there is no such device.
     """
     job = Job(task="machine", form="", path="", folder=str(folder), scratch=str(folder), device=device)
-    with Process(job, folder / "machine.log") as process:
+    with Process(job, folder / "machine.log", nursery=nursery) as process:
         return process.described(STARTUP)
 
 

@@ -71,7 +71,8 @@ class Examination:
             yield True
         if self._job.role == "perturbed":
             return
-        yield from self._pace()
+        if self._job.role == "reference":
+            yield from self._pace()
         yield from self._memory()
         if self._fellows.count > 1:
             yield from self._collectives()
@@ -93,7 +94,7 @@ class Examination:
             yield True
 
     def _pace(self) -> Iterator[bool]:
-        """A rough time of a step, for the plan."""
+        """A rough time of a step of the original, for the plan."""
         for _ in range(2):
             yield True
         self._device.synchronize()
@@ -107,13 +108,13 @@ class Examination:
 
     def _memory(self) -> Iterator[bool]:
         peak = Peak(self._device)
+        if not peak.found():
+            self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
+            return
         peak.start()
         yield True
         yield True
-        found = peak.found()
-        self._evidence |= found
-        if not found:
-            self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
+        self._evidence |= peak.found()
 
     def _waits(self) -> Iterator[bool]:
         steps = self._job.evidence_steps
