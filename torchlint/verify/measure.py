@@ -35,6 +35,7 @@ from torchlint.verify.plan import (
 )
 from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
 from torchlint.verify.ranks import Group
+from torchlint.verify.reach import reached
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -206,6 +207,10 @@ class Session:
     syncs: SyncReport | None = None
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
+    lines: Mapping[str, frozenset[int]] | None = None
+    """The lines that ran in the original, by file; None where that is not known."""
+    unreached: list[Variant] = field(default_factory=list)
+    """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
     _warmup: int = 0
     _run_steps: int = 0
@@ -273,8 +278,22 @@ class Session:
             self.notes.append("the program expects torchrun; it was run with a single process")
             found = self._run_original()
         self.modules = tuple(found["modules"])
+        if found["lines"] is not None:
+            self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
         return self.examinations[ORIGINAL]
+
+    def reaches(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+        """Whether the original ran any of what is changed, as far as that is known.
+
+        Args:
+            before: the texts of its files.
+            after: those of the files that change.
+        """
+        lines = self.lines
+        return lines is None or any(
+            reached(before[file], text, lines.get(file, frozenset())) for file, text in after.items()
+        )
 
     def affordable(self, variants: Sequence[Variant]) -> list[Variant]:
         """The variants that the budget has time to examine and to time, the first in any case.
@@ -570,10 +589,17 @@ class Session:
             for variant in self.variants
             if variant.name not in (ORIGINAL, AGAIN) and original and variant.name in self.examinations
         ]
+        steps = 0 if original is None else original.steps
+        compared += [
+            Comparison(
+                item.name, Verdict.UNREACHED, f"the lines that it changes did not run in {steps} steps"
+            )
+            for item in self.unreached
+        ]
         return Measurement(
             subject=self.pool.subject.name,
             size=self.size,
-            variants=tuple(self.variants),
+            variants=(*self.variants, *self.unreached),
             examinations=tuple(self.examinations.values()),
             blocks=blocks,
             noise=noise,

@@ -125,12 +125,18 @@ class Run:
             self._sessions = [session]
             self._progress("running the original", 0.05)
             session.examine_original()
-            made = forms_of(script.sources(session.modules))
-            for form in made:
-                script.contents[form.variant.name] = script.encoded(form.texts)
+            sources = script.sources(session.modules)
+            before = {str(path): source.text for path, source in sources.items()}
+            made = []
+            for form in forms_of(sources):
+                if session.reaches(before, {str(path): text for path, text in form.texts.items()}):
+                    made.append(form.variant)
+                    script.contents[form.variant.name] = script.encoded(form.texts)
+                else:
+                    session.unreached.append(form.variant)
             if made:
                 self._progress("comparing results", 0.15)
-                session.examine(session.affordable([form.variant for form in made]))
+                session.examine(session.affordable(made))
                 session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
             session.notes += script.remarks()
 

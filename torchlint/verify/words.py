@@ -37,6 +37,7 @@ VERDICTS: Mapping[Verdict, str] = {
         "itself, the program differed, so no speed-up measured here can be trusted."
     ),
     Verdict.REJECTED: "The fix changes the results, or the fixed program fails, so it was not timed.",
+    Verdict.UNREACHED: "The lines that the fix changes did not run, so it was not timed.",
     Verdict.UNMEASURED: (
         "Nothing was timed: the budget ran out, the program ended, or the run was interrupted."
     ),

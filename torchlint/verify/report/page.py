@@ -51,6 +51,7 @@ SIGNS = {
     Verdict.UNCLEAR: "?",
     Verdict.UNFIT: "!",
     Verdict.REJECTED: "×",
+    Verdict.UNREACHED: "–",
     Verdict.UNMEASURED: "–",
 }
 """What stands before a verdict, so that its colour is not the only sign of it."""

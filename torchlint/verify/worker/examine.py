@@ -12,6 +12,7 @@ from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
 from torchlint.verify.worker.evidence import Collectives, Durations, Kernels, Peak, Waits
 from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.trace import Trace
 
@@ -38,6 +39,10 @@ class Examination:
         self._evidence: dict[str, Any] = {"steps": job.evidence_steps, "missing": []}
         self._found: dict[str, Any] = {}
         self.trace = Trace(Path(job.trace), job.compare_steps, job.role, job.compared)
+        self._lines = Lines(self._project, Path(job.scratch) / "lines")
+        self._whole = job.role == "reference" and job.form != "case"
+        if self._whole:
+            self._lines.start()
 
     def __call__(self) -> None:
         self._steps += 1
@@ -63,12 +68,14 @@ class Examination:
             "results": self.trace.compare(),
             "evidence": self._evidence,
             "modules": self._modules(),
+            "lines": self._lines.found() if self._whole else None,
         }
 
     def _run(self) -> Iterator[bool]:
         """The course of the examination; each ``yield`` lets the program do one step."""
         while self.trace.boundary():
             yield True
+        self._lines.pause()
         if self._job.role == "perturbed":
             return
         if self._job.role == "reference":
@@ -84,11 +91,12 @@ class Examination:
                 "synchronizing calls: only available on CUDA",
                 "kernels and copies: only available on CUDA",
             ]
-        if self._job.role == "reference" and self._job.form in ("script", "module"):
+        if self._whole:
+            self._lines.start()
             yield from self._length()
 
     def _length(self) -> Iterator[bool]:
-        """Go on for a while: the plan wants to know of a short program how many steps it has."""
+        """Go on for a while, to see more lines run; of a short program the plan wants to know its length."""
         began = time.perf_counter()
         while time.perf_counter() - began < ENOUGH_SECONDS:
             yield True
