@@ -388,14 +388,15 @@ def _fresh(
 class Nurseries:
     """A nursery for each replicate, where the system has any. Leaving the ``with`` block ends them."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, device: str, most: int = sys.maxsize) -> None:
         """Make none yet.
 
         Args:
             folder: where they have their folders.
             device: as in ``Job.device``.
+            most: how many there are at most; further replicates share them.
         """
-        self._folder, self._device = folder, device
+        self._folder, self._device, self._most = folder, device, most
         self._made: dict[int, Nursery] = {}
         self._lock = threading.Lock()
 
@@ -410,6 +411,7 @@ class Nurseries:
         """The nursery with this number, made when it is first asked for; None where there can be none."""
         if not COPIES:
             return None
+        number %= self._most
         with self._lock:
             found = self._made.get(number)
             if found is None or not found.alive:

@@ -114,9 +114,8 @@ class Run:
             Failure: there is no torch, no such device, or the script itself does not run.
         """
         with ExitStack() as stack:
-            nurseries = stack.enter_context(Nurseries(folder, self._settings.device))
-            for number in range(min(self._replicates, processors())):
-                nurseries.get(number)
+            # A second one would take as long as everything else until the first step.
+            nurseries = stack.enter_context(Nurseries(folder, self._settings.device, most=1))
             self._progress("inspecting the machine", 0.0)
             found = self._machine = machine(self._settings.device, folder, nurseries.get(0))
             pool = stack.enter_context(Pool(script, nurseries))
