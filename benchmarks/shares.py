@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,9 +29,10 @@ def measured(python: str, program: str, budget: float) -> dict[str, Any]:
     """What one run of ``verify`` wrote as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        command = [python, "-m", "torchlint", "verify", str(ROOT / f"fixtures/programs/{program}.py")]
+        # In a folder of its own: each process would get a copy of this repository else.
+        script = Path(shutil.copy(ROOT / f"fixtures/programs/{program}.py", folder))
+        command = [python, "-m", "torchlint", "verify", script.name]
         command += ["--device", "cpu", "--isolated", "--budget", f"{budget:g}", "--json", str(out)]
-        # Elsewhere: in this folder PYTHON would take this torchlint instead of its own.
         subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return found

@@ -377,6 +377,51 @@ def test_a_stream_that_moved_is_told_from_a_changed_result(project: Path, scratc
     assert "another generator" in found["moved"].reason
 
 
+UNSTEADY = """
+import os
+import torch
+from torch import nn
+
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = 0
+while True:
+    step += 1
+    optimizer.zero_grad()
+    # From step 3 on the program differs from itself, by an amount that differs from run to run.
+    noise = SIZE * (step > 2) * int.from_bytes(os.urandom(1), "big") / 255
+    (model(torch.ones(4, 8)).square().mean() + 1 + noise).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "change", "expected"),
+    [
+        ("0.3", "noise).backward()", Agreement.CLOSE),
+        ("0.0", "noise).backward()", Agreement.IDENTICAL),
+        ("0.3", "noise + 9 * (step > 2)).backward()", Agreement.DIFFERENT),
+        ("0.3", "noise + 0.3 * (step == 1)).backward()", Agreement.DIFFERENT),
+    ],
+    ids=["irreproducible", "reproducible", "beyond", "before"],
+)
+def test_a_fix_is_only_rejected_for_more_than_the_original_differs_from_itself(
+    size: str, change: str, expected: Agreement, project: Path, scratch: Path
+) -> None:
+    text = UNSTEADY.replace("SIZE", size)
+    (project / "train.py").write_text(text, encoding="utf-8")
+    workspace = Workspace(project / "train.py", scratch)
+    script = Script(workspace, device="cpu")
+    changed = text.replace("noise).backward()", change)
+    script.contents = {"fixed": {workspace.relative: changed.encode()}}
+    with Pool(script) as pool:
+        session = Session(pool, Settings(device="cpu"), Machine("cpu"), scratch)
+        session.examine_original()
+        session.examine([Variant("fixed")])
+    found = session.examinations["fixed"].sameness
+    assert found.agreement is expected, found
+
+
 CHECKPOINTED = """
 import torch
 from torch import nn

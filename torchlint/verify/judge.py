@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -51,9 +52,10 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     """The judgement over the results of a variant.
 
     ``found`` is what ``worker.trace`` compared; ``noise`` says, by result, what the original differs from
-    itself by when it starts a rounding error away: a fix is not asked to be more reproducible than the
-    program. A result may differ by ``tolerance``, or ``AMPLIFIED`` times its noise; parameters after some
-    steps by ten times the tolerance, since optimizers amplify what rounding leaves open.
+    itself by when it starts a rounding error away, or is run once more: a fix is not asked to be more
+    reproducible than the program. A result may differ by ``tolerance``; by ``AMPLIFIED`` times its noise; or
+    by the most that any result of its kind, up to the same step, has of it. Parameters after some steps may
+    differ by ten times the tolerance, since optimizers amplify what rounding leaves open.
     """
     steps, differences = found["steps"], found.get("differences", {})
     # A program that computes in half precision rounds as coarsely as that.
@@ -63,15 +65,26 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     if found["bitwise"]:
         return Sameness(Agreement.IDENTICAL, steps, tolerance=tolerance, reason="bitwise identical")
 
+    about = [(*_about(key), most) for key, most in noise.items()]
+
+    def allowance(key: str) -> float:
+        kind, step = _about(key)
+        of_kind = max((most for other, at, most in about if other == kind and at <= step), default=0.0)
+        return max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0), of_kind)
+
     def excess(key: str) -> float:
-        return float(differences[key]) / max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0))
+        allowed = allowance(key)
+        return 0.0 if math.isinf(allowed) else float(differences[key]) / allowed
 
     where = max(differences, key=excess, default="")
     largest = differences.get(where, 0.0)
-    allowed = max(_allowed(where, tolerance), AMPLIFIED * noise.get(where, 0.0))
+    allowed = allowance(where)
     same = partial(
         Sameness, steps=steps, largest=largest, noise=noise.get(where, 0.0), tolerance=allowed, where=where
     )
+    if math.isinf(largest) and math.isinf(allowed):
+        reason = f"the original differs from itself as much ({where})"
+        return same(Agreement.CLOSE, largest=1.0, noise=1.0, tolerance=1.0, reason=reason)
     if largest <= allowed:
         return same(Agreement.CLOSE, reason=f"results differ by at most {largest:.1e} ({where})")
     if found["streams_differ"] and found["kinds_agree"] and found["moments"] <= MOMENTS:
@@ -84,6 +97,13 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
         return same(Agreement.DIFFERENT, largest=1.0, reason=reason)
     reason = f"the results differ: {where} by {largest:.1e}, more than the allowed {allowed:.1e}"
     return same(Agreement.DIFFERENT, reason=reason)
+
+
+def _about(key: str) -> tuple[str, int]:
+    """The kind of a result, and the step that it is of, as ``worker.trace`` names it."""
+    kind = re.search(r"\b(loss|output|gradient|result) ", key)
+    step = re.search(r"\bstep (\d+)|\bafter (\d+) steps", key)
+    return kind[1] if kind else "parameter", int(step[1] or step[2]) if step else 0
 
 
 def _allowed(key: str, tolerance: float) -> float:

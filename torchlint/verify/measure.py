@@ -217,6 +217,8 @@ class Session:
     """How far the programs of the replicate at hand have come."""
     _awake: int = 0
     _planned: Plan | None = None
+    _copying: float = 0.0
+    """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
     """Until when the budget lasts, on the clock ``time.monotonic``."""
     _allowed: float = field(init=False)
@@ -319,17 +321,34 @@ class Session:
                     threads.shutdown(wait=False, cancel_futures=True)
                     self.pool.abort()
                     raise
-        noise: dict[str, float] = {}
-        for name in names:
-            self.examinations[name] = self._judged(name, found[name], noise)
-            again = found[AGAIN]
-            if name == AGAIN and not isinstance(again, Failure):
-                noise = again["results"].get("differences", {})
+        self._judge(found, [found[AGAIN]])
+        runs = [found[AGAIN]]
+        for role in ("compared", "perturbed"):
+            if not any(
+                self.examinations[name].sameness.agreement is Agreement.DIFFERENT for name in names[1:]
+            ):
+                break
+            # Perhaps the program differs from itself by as much, and one run did not show it.
+            with self.pool.process(AGAIN, "examine") as process:
+                runs.append(self._attempt(AGAIN, process, role))
+            self._judge(found, runs)
 
-    def _attempt(self, name: str, process: Running) -> dict[str, Any] | Failure:
+    def _judge(
+        self, found: Mapping[str, dict[str, Any] | Failure], again: Sequence[dict[str, Any] | Failure]
+    ) -> None:
+        """Compare what the variants found with the original, given what that found when it ran ``again``."""
+        noise: dict[str, float] = {}
+        for run in again:
+            if not isinstance(run, Failure):
+                for key, value in run["results"].get("differences", {}).items():
+                    noise[key] = max(value, noise.get(key, 0.0))
+        for name, item in found.items():
+            self.examinations[name] = self._judged(name, item, {} if name == AGAIN else noise)
+
+    def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
         try:
-            return self._run(name, process)
+            return self._run(name, process, role)
         except Failure as error:
             process.kill()
             return error
@@ -341,11 +360,13 @@ class Session:
         return _examination(name, found, judge.agreement(found["results"], noise, self.settings.tolerance))
 
     def _run_original(self) -> dict[str, Any]:
+        began = time.monotonic()
         with self.pool.process(ORIGINAL, "examine") as process:
+            self._copying = time.monotonic() - began
             return self._run(ORIGINAL, process)
 
-    def _run(self, name: str, process: Running) -> dict[str, Any]:
-        role = {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
+    def _run(self, name: str, process: Running, role: str = "") -> dict[str, Any]:
+        role = role or {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
         process.run(**self._changes(trace=str(self._trace), role=role))
         return process.examined(self._patience)
 
@@ -458,6 +479,7 @@ class Session:
             startup=original.startup_seconds or 0.0,
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
+            copy=self._copying,
         )
 
     def _replicate(self, planned: Plan, number: int, end: float) -> int | None:

@@ -84,15 +84,19 @@ class Costs:
     """How many processes can start at once without slowing each other down."""
     examination: float = 0.0
     """From the first step of a variant to the end of its examination."""
+    copy: float = 0.0
+    """For the copy of the project that a process gets."""
 
     def examine(self, plan: Plan) -> float:
         """The time of the examination of all variants but the original."""
-        return (self.startup + self.examination) * math.ceil((len(plan.variants) - 1) / self.parallel)
+        count = len(plan.variants) - 1
+        return self.copy * count + (self.startup + self.examination) * math.ceil(count / self.parallel)
 
     def start(self, plan: Plan) -> float:
         """The time from the start of a replicate to its first block."""
         count = len(plan.variants)
-        return self.startup * math.ceil(count / self.parallel) + count * plan.warmup * self.step
+        started = self.copy * count + self.startup * math.ceil(count / self.parallel)
+        return started + count * plan.warmup * self.step
 
     def round(self, plan: Plan) -> float:
         """The time of one round."""
