@@ -84,15 +84,17 @@ def _run(
             _apply(terminal, results, sources, settings_for)
     if results.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
-    raise click.exceptions.Exit(int(_refuted(results)))
+    raise click.exceptions.Exit(_status(results))
 
 
-def _refuted(results: Results) -> bool:
-    """Whether the fixes together change the results or make the program slower."""
+def _status(results: Results) -> int:
+    """1 if the fixes together change the results or make it slower; 2 if nothing could be measured."""
     from torchlint.verify.results import TOGETHER, Verdict
 
-    together = [item.comparison(TOGETHER) for item in results.measurements]
-    return any(item is not None and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in together)
+    found = [item for measurement in results.measurements for item in measurement.comparisons]
+    if any(item.variant == TOGETHER and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in found):
+        return 1
+    return 2 if found and all(item.verdict in (Verdict.UNFIT, Verdict.UNMEASURED) for item in found) else 0
 
 
 def _apply(

@@ -66,6 +66,8 @@ ONE_PROCESSOR = 1.5
 its threads spread over them by the system, which idle work on every processor would hinder."""
 MEMORY_SHARE = 0.85
 """How much of the device's memory the processes of one replicate may fill."""
+BUSY = 1.5
+"""From how many times as much to do as it has processors on a machine counts as busy."""
 CONTEXT = 600 << 20
 """Bytes of device memory that a process takes beside what torch counts."""
 
@@ -599,6 +601,25 @@ class Session:
             room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
         return max(1, min(count, room))
 
+    def _help(self, comparisons: Sequence[Comparison]) -> list[str]:
+        """What would help where a budget was not enough for a verdict, a sentence each."""
+        undecided = (Verdict.UNFIT, Verdict.UNCLEAR)
+        half = [item.wall.half_width for item in comparisons if item.wall and item.verdict in undecided]
+        if self.pool.subject.reruns or not half:
+            return []
+        told = []
+        # An interval narrows with the root of the time.
+        seconds = round(self.settings.budget * (max(half) / PRECISE) ** 2, -1)
+        if seconds <= LONGEST:
+            told.append(f"`--budget {max(seconds, 2 * self.settings.budget):g}` may be enough for a verdict")
+        busy = os.getloadavg()[0] / processors()
+        if busy > BUSY:
+            told.append(
+                f"this machine has {busy:.0f} times as much to do as it has processors; "
+                "with fewer programs on it, the times vary less"
+            )
+        return told
+
     # --- outcome ----------------------------------------------------------------------------------------
 
     def measurement(self) -> Measurement:
@@ -630,7 +651,7 @@ class Session:
             warmup_steps=self._warmup,
             awake=self._awake,
             dropped=tuple(self.dropped),
-            notes=(*self.remarks, *self.notes),
+            notes=(*self.remarks, *self.notes, *self._help(compared)),
             source=self.pool.subject.source,
             syncs=self.syncs,
             ranks=self.pool.subject.ranks,
@@ -640,6 +661,8 @@ class Session:
 
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
+LONGEST = 3600.0
+"""Seconds of a budget that somebody may be asked for."""
 BLIND_STEP = 0.1
 """Seconds assumed for a step whose time the examination could not tell."""
 
