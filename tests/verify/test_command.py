@@ -257,6 +257,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--select", "TL999"], "TL999"),
         (["train.py", "--device", "tpu"], "use cpu, cuda or mps"),
         (["train.py", "--steps", "1"], "--steps"),
+        (["-m", "package.missing"], "no module package.missing in this folder"),
         ([], "SCRIPT"),
         (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
         (["train.py", "--epochs", "3"], "follow `--`: `verify train.py -- --epochs …`"),

@@ -98,3 +98,22 @@ def test_memory_is_a_reason_too_and_moved_random_numbers_are_said() -> None:
     moved = measurement({TOGETHER: F, "TL201": F, "TL402": F}, moved=(TOGETHER, "TL201"))
     told = "Apply TL402: 1.35 times as fast. TL201 runs faster, but with other random numbers."
     assert words.what_to_do(moved) == told
+
+
+@pytest.mark.parametrize(
+    ("examination", "expected"),
+    [
+        (
+            Examination(ORIGINAL, "optimizer steps", 229, step_seconds=0.0124),
+            "A step is an optimizer step; 229 were watched, 12.4 ms each.",
+        ),
+        (
+            Examination(ORIGINAL, "forward passes", 40, ended=True, step_seconds=2.0),
+            "A step is a forward pass; the program has 40, 2.00 s each.",
+        ),
+        (Examination(ORIGINAL, "calls of once()", 8), "A step is a call of once(); 8 were watched."),
+        (Examination(ORIGINAL, failure="it failed"), ""),
+    ],
+)
+def test_it_is_said_what_a_step_is(examination: Examination, expected: str) -> None:
+    assert words.step_is(Measurement("train.py", examinations=(examination,))) == expected

@@ -176,7 +176,9 @@ def _versions(machine: Machine) -> Iterator[str]:
 
 def _title(measurement: Measurement, color: bool) -> str:
     size = f", {visible(measurement.size)}" if measurement.size else ""
-    return f"\n{_paint(visible(measurement.subject) + size, color, bold=True)}\n"
+    steps = visible(words.step_is(measurement))
+    title = f"\n{_paint(visible(measurement.subject) + size, color, bold=True)}\n"
+    return title + (f"{steps}\n" if steps else "")
 
 
 # --- the table -------------------------------------------------------------------------------------------

@@ -238,6 +238,18 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
     return median(times) if times else None
 
 
+def step_is(measurement: Measurement) -> str:
+    """What was recognised as a step, in how many steps, and how long one takes; empty if nobody looked."""
+    original = measurement.examination(ORIGINAL)
+    if original is None or not original.found_by:
+        return ""
+    kinds = {"optimizer steps": "an optimizer step", "forward passes": "a forward pass"}
+    kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
+    many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
+    each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
+    return f"A step is {kind}; {many}{each}."
+
+
 def step(measurement: Measurement, variant: str) -> str | None:
     """How long a step takes; None if it was not timed."""
     taken = step_seconds(measurement, variant)
