@@ -42,7 +42,10 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
-ONE_REPLICATE = "only one replicate was run, so the variation between processes is unknown"
+ONE_REPLICATE = (
+    "only one process of each variant was timed, so the variation between processes is unknown; "
+    "raise `--budget`"
+)
 """Why a single replicate has no verdict, however narrow its interval."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
@@ -219,7 +222,7 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
         Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
         Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; run more replicates",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer",
     }
     return found, reasons[found]
 

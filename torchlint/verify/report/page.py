@@ -306,7 +306,7 @@ def _lead(results: Results) -> str:
     head = words.headline(measurement)
     if head is None:
         return "No fix was measured." if measurement.syncs is None else _sync_lead(measurement)
-    return _outcome(measurement, head)
+    return f"{words.what_to_do(measurement)} {_outcome(measurement, head)}"
 
 
 def _outcome(measurement: Measurement, head: Comparison) -> str:
