@@ -456,7 +456,7 @@ def test_a_fix_is_only_rejected_for_more_than_the_original_differs_from_itself(
     changed = text.replace("noise).backward()", change)
     script.contents = {"fixed": {workspace.relative: changed.encode()}}
     with Pool(script) as pool:
-        session = Session(pool, Settings(device="cpu"), Machine("cpu"), scratch)
+        session = Session(pool, Settings(device="cpu", budget=3000), Machine("cpu"), scratch)
         session.examine_original()
         session.examine([Variant("fixed")])
     found = session.examinations["fixed"].sameness

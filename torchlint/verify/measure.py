@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -156,6 +156,12 @@ class Pool:
                 process.kill()
             for process in kept:
                 self._end(process)
+
+    def dismiss(self, processes: Iterable[Running]) -> None:
+        """Let programs that nobody wants any more come to their ends side by side."""
+        for process in processes:
+            if not self.subject.reruns and isinstance(process, Process):
+                process.dismiss()
 
     def abort(self) -> None:
         """End all processes at once, those at work in other threads included."""
@@ -326,9 +332,8 @@ class Session:
         self._judge(found, [found[AGAIN]])
         runs = [found[AGAIN]]
         for role in ("compared", "perturbed"):
-            if not any(
-                self.examinations[name].sameness.agreement is Agreement.DIFFERENT for name in names[1:]
-            ):
+            agreements = {self.examinations[name].sameness.agreement for name in names[1:]}
+            if Agreement.DIFFERENT not in agreements or self._left() <= 0:
                 break
             # Perhaps the program differs from itself by as much, and one run did not show it.
             with self.pool.process(AGAIN, "examine") as process:
@@ -494,6 +499,7 @@ class Session:
         with ExitStack() as stack:
             open_ = self.pool.process
             processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
+            stack.callback(self.pool.dismiss, processes.values())
             for process in processes.values():
                 process.run(**self._changes())
             for process in processes.values():

@@ -16,8 +16,10 @@ from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.trace import Trace
 
-ENOUGH_SECONDS = 2.0
-"""A program that goes on for longer than this, after all else, has as many steps as anybody asks for."""
+ENOUGH_SECONDS = (2.0, 6.0)
+"""A program that goes on for longer than this, after all else, has as many steps as anybody asks for. The
+second holds for one that has not done ``ENOUGH_STEPS`` by then."""
+ENOUGH_STEPS = 100
 _PARTS = {"peak_allocated": "peak memory", "syncs": "synchronizing calls", "kernels": "kernels and copies"}
 
 
@@ -98,7 +100,8 @@ class Examination:
     def _length(self) -> Iterator[bool]:
         """Go on for a while, to see more lines run; of a short program the plan wants to know its length."""
         began = time.perf_counter()
-        while time.perf_counter() - began < ENOUGH_SECONDS:
+        least, most = ENOUGH_SECONDS
+        while (taken := time.perf_counter() - began) < least or (self._steps < ENOUGH_STEPS and taken < most):
             yield True
 
     def _pace(self) -> Iterator[bool]:
