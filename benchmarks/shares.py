@@ -83,6 +83,8 @@ def main() -> None:
             "budget": given.budget,
             "torch": results["machine"]["torch"],
             "processor": results["machine"]["processor"],
+            "processors": len(os.sched_getaffinity(0)),
+            "threads": os.environ.get("OMP_NUM_THREADS", ""),
             "load": round(os.getloadavg()[0], 1),
             **summary(results),
         }
