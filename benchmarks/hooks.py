@@ -196,8 +196,8 @@ def measure(name: str, device: Device, replicates: int, rounds: int) -> Outcome:
                 blocks += [
                     Block(way, replicate, turn, place, steps, wall) for place, (way, wall) in enumerate(taken)
                 ]
-    overhead = stats.interval(stats.samples(blocks, HOOKED, BY_HAND))
-    noise = stats.interval(stats.samples(blocks, AGAIN, BY_HAND))
+    overhead = stats.interval(blocks, HOOKED, BY_HAND)
+    noise = stats.interval(blocks, AGAIN, BY_HAND)
     assert overhead is not None and noise is not None
     step_seconds = median(block.wall / block.steps for block in blocks if block.variant == BY_HAND)
     return Outcome(depth, program.modules, step_seconds, overhead, noise, blocks)

@@ -23,7 +23,10 @@ def table_line(text: str, start: str) -> str:
 def test_a_script_is_one_line_a_variant(synthetic: Any) -> None:
     text = measurements.render(synthetic.verify_results(), 80)
     assert text.startswith(
-        "Measured on NVIDIA H200, torch 2.11.0+cu130, CUDA 13.0, driver 570.124.06, in 1\n  min"
+        "Apply TL202:38 (1.30 times as fast) and TL401:11 (208 MiB less memory). TL302:34\n  makes it slower."
+    )
+    assert (
+        "\n\nMeasured on NVIDIA H200, torch 2.11.0+cu130, CUDA 13.0, driver 570.124.06, in 1\n  min" in text
     )
     assert table_line(text, "original").startswith("original 12.")
     assert table_line(text, "original").endswith("ms per step 3.10 GiB 2 212")

@@ -161,6 +161,33 @@ def test_apply_writes_nothing_where_no_fix_has_proved_its_worth(
     assert train.read_bytes() == TRAIN.encode()
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [
+        ((Verdict.SAME, Verdict.SAME), 0),
+        ((Verdict.UNFIT, Verdict.FASTER), 0),
+        ((Verdict.UNCLEAR, Verdict.UNCLEAR), 0),
+        ((Verdict.UNREACHED, Verdict.UNREACHED), 0),
+        ((Verdict.SLOWER, Verdict.FASTER), 1),
+        ((Verdict.REJECTED, Verdict.UNFIT), 1),
+        ((Verdict.UNFIT, Verdict.UNFIT), 2),
+        ((Verdict.UNMEASURED, Verdict.UNFIT), 2),
+    ],
+)
+def test_the_status_tells_whether_anything_was_measured(
+    verdicts: tuple[Verdict, Verdict], status: int, train: Path, found: Any
+) -> None:
+    found(
+        {
+            name: (Agreement.IDENTICAL, item, 1.0)
+            for name, item in zip((TOGETHER, "TL302"), verdicts, strict=True)
+        }
+    )
+    run = torchlint("verify", "--isolated", str(train))
+    assert run.exit_code == status
+    assert (status == 2) == run.stdout.startswith("Nothing could be measured.")
+
+
 def test_apply_after_ctrl_c_writes_nothing(train: Path, found: Any) -> None:
     found({TOGETHER: FASTER, "TL302": FASTER}, interrupted=True)
     assert torchlint("verify", "--apply", "--isolated", str(train)).exit_code == 130
@@ -230,6 +257,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--select", "TL999"], "TL999"),
         (["train.py", "--device", "tpu"], "use cpu, cuda or mps"),
         (["train.py", "--steps", "1"], "--steps"),
+        (["-m", "package.missing"], "no module package.missing in this folder"),
         ([], "SCRIPT"),
         (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
         (["train.py", "--epochs", "3"], "follow `--`: `verify train.py -- --epochs …`"),

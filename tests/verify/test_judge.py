@@ -67,6 +67,21 @@ def found(**changes: Any) -> dict[str, Any]:
         ({"differences": {"output of step 1": math.inf}}, {}, Agreement.DIFFERENT),
         ({"differences": {"loss of step 1": 2e-2}, "coarsest": 7.8e-3}, {}, Agreement.CLOSE),
         ({"steps": 0}, {}, Agreement.UNCHECKED),
+        # Another result of the kind showed by how much the program differs from itself; not so a later step,
+        # or another kind.
+        ({"differences": {"loss of step 8": 3e-2}}, {"loss of step 8 (2)": 4e-2}, Agreement.CLOSE),
+        ({"differences": {"loss of step 8": 3e-2}}, {"loss of step 5": 4e-2}, Agreement.CLOSE),
+        ({"differences": {"loss of step 2": 3e-2}}, {"loss of step 8": 4e-2}, Agreement.DIFFERENT),
+        ({"differences": {"loss of step 8": 3e-2}}, {"output of step 8": 4e-2}, Agreement.DIFFERENT),
+        ({"differences": {"1.weight after 8 steps": 0.2}}, {"0.weight after 8 steps": 0.3}, Agreement.CLOSE),
+        (
+            {"differences": {"rank 1's loss of step 8": 3e-2}},
+            {"rank 0's loss of step 8": 4e-2},
+            Agreement.CLOSE,
+        ),
+        # What the original does not have twice, nobody has to have.
+        ({"differences": {"loss of step 1": math.inf}}, {"loss of step 1": math.inf}, Agreement.CLOSE),
+        ({"differences": {"loss of step 1": 0.3}}, {"loss of step 1": math.inf}, Agreement.CLOSE),
     ],
 )
 def test_agreement(changes: dict[str, Any], noise: dict[str, float], expected: Agreement) -> None:
@@ -156,7 +171,7 @@ def test_a_restless_machine_tells_only_what_lies_beyond_its_noise(
     expected: Verdict,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("torchlint.verify.stats.interval", lambda samples: Interval(*again))
+    monkeypatch.setattr("torchlint.verify.stats.interval", lambda *_: Interval(*again))
     assert judge.timed(Interval(*fixed), judge.noise([]))[0] is expected
 
 

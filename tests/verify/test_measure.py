@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from torchlint.verify.measure import Pool, Session, Settings
-from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Plan
+from torchlint.verify.plan import LEAST_REPLICATES, Plan
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
     TOGETHER,
     Agreement,
     Block,
+    Comparison,
     Examination,
+    Interval,
     Machine,
     Sameness,
     Variant,
+    Verdict,
 )
 from torchlint.verify.worker.job import Job
 
@@ -37,7 +41,7 @@ class Timed(Session):
 
     spread = 0.0
 
-    def _replicate(self, planned: Plan, number: int) -> int | None:
+    def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
         for turn in range(4):
             for place, name in enumerate(planned.variants):
                 faster = 1 - self.spread * number if name == TOGETHER else 1
@@ -78,8 +82,49 @@ def test_a_wide_interval_gets_more_replicates_where_there_is_time_for_them(sessi
     assert replicates(session) == list(range(LEAST_REPLICATES)), "one more would take longer than a second"
     session.allow(100.0)
     session.time_more(lambda *_: None)
-    assert replicates(session) == list(range(REPLICATES))
+    assert len(replicates(session)) > LEAST_REPLICATES
     assert session.half_width > 0.03
+
+
+def test_a_variant_that_there_is_no_time_for_is_not_even_examined(session: Timed) -> None:
+    fixed = [Variant(name) for name in (TOGETHER, "TL101", "TL202")]
+    session.allow(1000.0)
+    assert session.affordable(fixed) == fixed
+    assert session.dropped == []
+    # A round takes a second for each variant, and an examination another.
+    session.allow(45.0)
+    assert session.affordable(fixed) == fixed[:2]
+    assert session.dropped[0].startswith("TL202: not timed separately")
+    session.allow(0.0)
+    assert session.affordable(fixed) == fixed[:1]
+
+
+def test_a_variant_whose_verdict_is_settled_takes_no_further_part(session: Timed) -> None:
+    session.time(lambda *_: None)
+    variants = (ORIGINAL, AGAIN, TOGETHER)
+    assert session._still(variants, 9) == ()
+    assert session._still(variants, 0) == variants, "its process may be another kind of process"
+    session.blocks = [
+        replace(block, wall=block.wall * (1 + 0.3 * block.replicate)) if block.variant == TOGETHER else block
+        for block in session.blocks
+    ]
+    assert session._still(variants, 9) == variants
+
+
+def test_where_no_verdict_was_reached_it_is_said_what_would_help(
+    session: Timed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def helped(half: float, load: float) -> str:
+        monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+        wall = Interval(1.0, 1 - half, 1 + half)
+        return "; ".join(session._help([Comparison(TOGETHER, Verdict.UNFIT, "", wall)]))
+
+    # Twice as wide takes four times as long.
+    monkeypatch.setattr(Case, "reruns", False)
+    assert helped(0.06, 0.0) == "`--budget 480` may be enough for a verdict"
+    assert helped(0.5, 0.0) == ""
+    assert "times as much to do as it has processors" in helped(0.5, 1000.0)
+    assert session._help([Comparison(TOGETHER, Verdict.SAME, "", Interval(1.0, 0.9, 1.1))]) == []
 
 
 def test_what_was_never_timed_gets_no_more(session: Timed) -> None:

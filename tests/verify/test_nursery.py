@@ -13,7 +13,9 @@ import pytest
 
 from torchlint.verify import remains
 from torchlint.verify.processes import Failure, Nurseries, Process
+from torchlint.verify.subjects import Script
 from torchlint.verify.worker.job import Job
+from torchlint.verify.workspace import Workspace
 
 CASE = """
 import os, tempfile
@@ -123,6 +125,22 @@ def test_copies_of_one_nursery_do_not_share_what_they_change(job: Job, nurseries
             process.run()
             process.examined(60)
         assert "torch.float32" in (Path(job.scratch) / f"{name}.log").read_text()
+
+
+def test_a_copy_searches_the_copies_of_the_folders_that_a_user_names(
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper.py").write_text("", encoding="utf-8")
+    (tmp_path / "setup.py").write_text("", encoding="utf-8")
+    (tmp_path / "train.py").write_text("import helper\nprint('from', helper.__file__)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    made = Script(Workspace(tmp_path / "train.py", scratch), device="cpu").job("original", "time")
+    with Nurseries(scratch, "cpu") as nurseries, started(made, nurseries) as process:
+        process.run()
+        with pytest.raises(Failure, match="ended without a step"):
+            process.ready(60)
+    assert f"from {made.project}/lib/helper.py" in (Path(made.scratch) / "output.log").read_text()
 
 
 def test_an_interrupted_order_leaves_no_answer_to_the_next(job: Job, scratch: Path) -> None:

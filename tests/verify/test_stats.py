@@ -13,12 +13,6 @@ from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Block, Interval,
 TRIALS = 120
 
 
-@pytest.fixture(autouse=True)
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coverage needs many trials, not many resamples in each."""
-    monkeypatch.setattr(stats, "RESAMPLES", 600)
-
-
 def timings(
     seed: int,
     ratio: float,
@@ -47,16 +41,18 @@ def timings(
 
 
 def verdict(blocks: list[Block]) -> Verdict:
-    wall = stats.interval(stats.samples(blocks, ORIGINAL, TOGETHER))
+    wall = stats.interval(blocks, ORIGINAL, TOGETHER)
     assert wall is not None
     return judge.timed(wall, judge.noise(blocks))[0]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.05, 1.5])
-def test_a_known_ratio_lies_in_its_interval(ratio: float) -> None:
+@pytest.mark.parametrize(("replicates", "between"), [(2, 0.003), (2, 0.02), (3, 0.003), (4, 0.02)])
+def test_a_known_ratio_lies_in_its_interval(ratio: float, replicates: int, between: float) -> None:
     held = 0
     for seed in range(TRIALS):
-        found = stats.interval(stats.samples(timings(seed, ratio), ORIGINAL, TOGETHER))
+        blocks = timings(seed, ratio, replicates=replicates, between=between)
+        found = stats.interval(blocks, ORIGINAL, TOGETHER)
         assert found is not None
         held += found.low <= ratio <= found.high
     assert held >= 0.93 * TRIALS
@@ -70,16 +66,39 @@ def test_identical_programs_are_not_told_apart() -> None:
     assert sum(item is Verdict.FASTER for item in verdicts) <= 0.025 * TRIALS
 
 
-def test_looking_again_until_the_verdict_is_clear_fools_nobody() -> None:
+@pytest.mark.parametrize("between", [0.003, 0.02])
+def test_looking_again_until_the_verdict_is_clear_fools_nobody(between: float) -> None:
     faster = 0
     for seed in range(TRIALS):
-        blocks = timings(seed, 1.0, replicates=6)
-        for replicates in (3, 4, 5, 6):
-            found = verdict([block for block in blocks if block.replicate < replicates])
+        blocks = timings(seed, 1.0, replicates=6, between=between)
+        looks = [(replicate, turn) for replicate in range(1, 6) for turn in range(4, 14, 2)]
+        for look in looks:
+            found = verdict([block for block in blocks if (block.replicate, block.round) < look])
             if found not in (Verdict.UNCLEAR, Verdict.UNFIT):
                 break
         faster += found is Verdict.FASTER
     assert faster <= 0.025 * TRIALS
+
+
+def test_the_original_against_itself_is_within_its_interval() -> None:
+    for replicates in (2, 3, 6):
+        held = 0
+        for seed in range(TRIALS):
+            found = stats.interval(timings(seed, 1.0, replicates=replicates, between=0.02), ORIGINAL, AGAIN)
+            assert found is not None
+            held += found.low <= 1 <= found.high
+        assert held >= 0.92 * TRIALS
+
+
+def test_how_much_processes_differ_beside_blocks_is_estimated() -> None:
+    apart = [
+        stats.spread(timings(seed, 1.0, between=0.05, rounds=40), ORIGINAL, TOGETHER) for seed in range(40)
+    ]
+    # Of two blocks each, the ratio of pairs of them deviates by 0.02.
+    assert 0.2 < float(np.median(apart)) < 0.8
+    alike = [stats.spread(timings(seed, 1.0, between=0.0), ORIGINAL, TOGETHER) for seed in range(40)]
+    assert float(np.median(alike)) > 3
+    assert stats.spread(timings(0, 1.0)[:2], ORIGINAL, TOGETHER) == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -102,20 +121,20 @@ def test_a_clear_gain_is_seen() -> None:
 
 def test_a_steady_drift_cancels_out() -> None:
     blocks = timings(0, 1.0, noise=0.0, between=0.0, disturb=lambda random, tick: 0.01 * tick)
-    found = stats.interval(stats.samples(blocks, ORIGINAL, TOGETHER))
+    found = stats.interval(blocks, ORIGINAL, TOGETHER)
     assert found is not None
     assert found.ratio == pytest.approx(1.0, abs=1e-9)
 
 
 def test_the_same_samples_give_the_same_interval() -> None:
-    replicates = stats.samples(timings(3, 1.05), ORIGINAL, TOGETHER)
-    assert stats.interval(replicates) == stats.interval(replicates)
-    assert stats.interval([]) is None
+    blocks = timings(3, 1.05)
+    assert stats.interval(blocks, ORIGINAL, TOGETHER) == stats.interval(blocks, ORIGINAL, TOGETHER)
+    assert stats.interval([], ORIGINAL, TOGETHER) is None
 
 
 def test_a_round_without_its_counterpart_gives_no_sample() -> None:
     blocks = [block for block in timings(0, 1.0, replicates=1, rounds=4) if block.round < 3]
-    assert [len(group) for group in stats.samples(blocks, ORIGINAL, TOGETHER)] == [1]
+    assert {key: len(group) for key, group in stats.samples(blocks, ORIGINAL, TOGETHER).items()} == {0: 1}
 
 
 def test_a_throttled_block_is_left_out_and_counted() -> None:

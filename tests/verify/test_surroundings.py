@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +20,7 @@ from torchlint.verify import remains
 from torchlint.verify.measure import Pool, Session, Settings
 from torchlint.verify.processes import Failure, Process
 from torchlint.verify.results import ORIGINAL, Agreement, Machine, Variant
-from torchlint.verify.subjects import Script
+from torchlint.verify.subjects import Script, module_file
 from torchlint.verify.worker.copies import Imports, copied
 from torchlint.verify.workspace import Workspace
 
@@ -81,7 +81,7 @@ def gone(folder: Path, seconds: float = 30) -> bool:
 # --- the project ----------------------------------------------------------------------------------------
 
 DATA = """
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 
 class Numbers:
@@ -317,10 +317,10 @@ def test_processes_with_sessions_of_their_own_end_with_the_program(examine: Any,
 
 KILLED = """
 import os, signal, sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from torchlint.verify.processes import Process
 from torchlint.verify.scratch import Scratch
-from torchlint.verify.subjects import Script
+from torchlint.verify.subjects import Script, module_file
 from torchlint.verify.workspace import Workspace
 
 with Scratch() as folder:
@@ -375,6 +375,92 @@ def test_a_stream_that_moved_is_told_from_a_changed_result(project: Path, scratc
     found = {name: item.sameness for name, item in session.examinations.items()}
     assert found["moved"].agreement is Agreement.STREAM_MOVED, found["moved"]
     assert "another generator" in found["moved"].reason
+
+
+MODULE = """
+import sys
+import torch
+from other import helper
+from .parts import model
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+print("as", __name__, __package__, sys.argv[1:], helper.__file__)
+while True:
+    optimizer.zero_grad()
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("name", "file"), [("pkg.train", "train.py"), ("pkg", "__main__.py")])
+def test_a_module_is_run_as_python_m_does(name: str, file: str, tmp_path: Path, scratch: Path) -> None:
+    texts = {f"pkg/{file}": MODULE, "pkg/parts.py": "import torch\nmodel = torch.nn.Linear(4, 1)\n"}
+    texts |= {"pkg/__init__.py": "", "other/__init__.py": "", "other/helper.py": ""}
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    assert module_file("pkg.missing", [tmp_path]) is None
+    found = module_file(name, [tmp_path / "other", tmp_path])
+    assert found == (tmp_path / "pkg" / file, tmp_path)
+    workspace = Workspace(found[0], scratch, root=found[1])
+    script = Script(
+        workspace, ["--epochs", "3"], device="cpu", module=name, search=found[1], directory=tmp_path
+    )
+    made = script.job(ORIGINAL, "time")
+    with Process(made, tmp_path / "log.txt") as process:
+        process.run()
+        process.ready(60)
+    said = (tmp_path / "log.txt").read_text()
+    assert f"as __main__ pkg ['--epochs', '3'] {made.project}/other/helper.py" in said
+    assert set(script.sources(["pkg/parts.py"])) == {
+        PurePosixPath(f"pkg/{file}"),
+        PurePosixPath("pkg/parts.py"),
+    }
+
+
+UNSTEADY = """
+import os
+import torch
+from torch import nn
+
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = 0
+while True:
+    step += 1
+    optimizer.zero_grad()
+    # From step 3 on the program differs from itself, by an amount that differs from run to run.
+    noise = SIZE * (step > 2) * int.from_bytes(os.urandom(1), "big") / 255
+    (model(torch.ones(4, 8)).square().mean() + 1 + noise).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "change", "expected"),
+    [
+        ("0.3", "noise).backward()", Agreement.CLOSE),
+        ("0.0", "noise).backward()", Agreement.IDENTICAL),
+        ("0.3", "noise + 9 * (step > 2)).backward()", Agreement.DIFFERENT),
+        ("0.3", "noise + 0.3 * (step == 1)).backward()", Agreement.DIFFERENT),
+    ],
+    ids=["irreproducible", "reproducible", "beyond", "before"],
+)
+def test_a_fix_is_only_rejected_for_more_than_the_original_differs_from_itself(
+    size: str, change: str, expected: Agreement, project: Path, scratch: Path
+) -> None:
+    text = UNSTEADY.replace("SIZE", size)
+    (project / "train.py").write_text(text, encoding="utf-8")
+    workspace = Workspace(project / "train.py", scratch)
+    script = Script(workspace, device="cpu")
+    changed = text.replace("noise).backward()", change)
+    script.contents = {"fixed": {workspace.relative: changed.encode()}}
+    with Pool(script) as pool:
+        session = Session(pool, Settings(device="cpu", budget=3000), Machine("cpu"), scratch)
+        session.examine_original()
+        session.examine([Variant("fixed")])
+    found = session.examinations["fixed"].sameness
+    assert found.agreement is expected, found
 
 
 CHECKPOINTED = """

@@ -39,7 +39,8 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--steps"],
             type=click.IntRange(min=2),
             metavar="N",
-            help="Steps to time in each process; by default enough for blocks of 20 ms.",
+            help="Steps to time in each process; by default blocks of at least 10 steps and 100 ms, until "
+            "the verdict is clear or the time is up.",
         ),
         click.Option(
             ["--warmup"],
@@ -51,8 +52,8 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--replicates"],
             type=click.IntRange(min=1),
             metavar="N",
-            help="Number of fresh processes per variant; by default 3 in `bench`, and up to 5 in "
-            "`verify` until the verdicts are clear.",
+            help="Number of fresh processes per variant; by default 2, and more where processes "
+            "differ until the verdicts are clear.",
         ),
         click.Option(
             ["--budget"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _BUDGET = 120.0
 
 def _run(
     script: Path,
+    as_module: bool,
     arguments: tuple[str, ...],
     select: tuple[str, ...],
     unsafe_fixes: bool,
@@ -40,6 +42,10 @@ def _run(
     **options: Any,
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
+    search: Path | None = None
+    module = str(script) if as_module else ""
+    if as_module:
+        script, search = _found(module)
     if not script.is_file():
         reason = "is a directory; `verify` runs a script" if script.is_dir() else "no such file"
         raise Failure(f"{script}: {reason}")
@@ -67,10 +73,12 @@ def _run(
 
         with Scratch() as folder, watching(terminal) as progress:
             try:
-                workspace = Workspace(script, folder, links=links)
+                workspace = Workspace(script, folder, links=links, root=search)
             except ValueError as error:
                 raise Failure(str(error)) from None
-            program = Script(workspace, arguments, device=options["device"], entry=entry)
+            program = Script(
+                workspace, arguments, device=options["device"], entry=entry, module=module, search=search
+            )
             run = Run("verify", settings(options, _BUDGET), progress)
             if syncs:
                 report = lambda evidence, sources: predictions.join(evidence, sources, settings_for)  # noqa: E731
@@ -84,15 +92,28 @@ def _run(
             _apply(terminal, results, sources, settings_for)
     if results.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
-    raise click.exceptions.Exit(int(_refuted(results)))
+    raise click.exceptions.Exit(_status(results))
 
 
-def _refuted(results: Results) -> bool:
-    """Whether the fixes together change the results or make the program slower."""
+def _found(module: str) -> tuple[Path, Path]:
+    """The file of a module that ``python -m`` would run, and where it is imported from."""
+    from torchlint.verify.subjects import module_file
+
+    folders = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    found = module_file(module, [Path.cwd(), *folders])
+    if found is None:
+        raise Failure(f"no module {module} in this folder or on PYTHONPATH")
+    return found
+
+
+def _status(results: Results) -> int:
+    """1 if the fixes together change the results or make it slower; 2 if nothing could be measured."""
     from torchlint.verify.results import TOGETHER, Verdict
 
-    together = [item.comparison(TOGETHER) for item in results.measurements]
-    return any(item is not None and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in together)
+    found = [item for measurement in results.measurements for item in measurement.comparisons]
+    if any(item.variant == TOGETHER and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in found):
+        return 1
+    return 2 if found and all(item.verdict in (Verdict.UNFIT, Verdict.UNMEASURED) for item in found) else 0
 
 
 def _apply(
@@ -143,6 +164,11 @@ command = _Command(
     params=[
         click.Argument(["script"], type=click.Path(path_type=Path)),
         click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),
+        click.Option(
+            ["-m", "as_module"],
+            is_flag=True,
+            help="SCRIPT is the name of a module, which is run as `python -m` does.",
+        ),
         click.Option(
             ["--select"],
             multiple=True,

@@ -44,7 +44,7 @@ _METHOD = (
     "SLOWER mean that the whole interval is outside the noise threshold (3 % or more), SAME that it is "
     "inside, and UNCLEAR that it is neither."
 )
-_NO_RATIO = (Verdict.UNFIT, Verdict.REJECTED, Verdict.UNMEASURED)
+_NO_RATIO = (Verdict.UNFIT, Verdict.REJECTED, Verdict.UNREACHED, Verdict.UNMEASURED)
 _FIGURES = "results | speed-up | per step | peak memory | syncs per step | kernels per step |"
 _WIDTH = 110
 _EVIDENCE = {
@@ -416,7 +416,7 @@ def _latest(cases: Iterable[Case]) -> list[Case]:
 
 def _tells(case: Case) -> bool:
     head = words.headline(case.measurement)
-    return head is not None and head.verdict not in (Verdict.UNFIT, Verdict.UNMEASURED)
+    return head is not None and head.verdict not in (Verdict.UNFIT, Verdict.UNREACHED, Verdict.UNMEASURED)
 
 
 def _sorted(groups: Mapping[tuple[str, str, str], T]) -> list[tuple[tuple[str, str, str], T]]:

@@ -83,7 +83,7 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
 
     ``width`` is the number of columns of the terminal. Columns that do not fit are left out by name.
     """
-    out = _heading(results, width, color)
+    out = _advice(results, width, color) + _heading(results, width, color)
     if results.command == "bench":
         columns = _bench_columns(list(map(_headline, results.measurements)))
         if words.ranked(results):
@@ -147,6 +147,17 @@ def _sync(row: SyncRow, width: int, color: bool) -> str:
     return out
 
 
+def _advice(results: Results, width: int, color: bool) -> str:
+    """What to do, in front of everything else."""
+    if results.command == "bench":
+        return ""
+    told = "\n".join(filter(None, map(words.what_to_do, results.measurements)))
+    filled = textwrap.fill(
+        visible(told), min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False
+    )
+    return f"{_paint(filled, color, bold=True)}\n\n" if told else ""
+
+
 def _heading(results: Results, width: int, color: bool) -> str:
     name = visible(words.everywhere(results))
     versions = ", ".join(filter(None, (*_versions(results.machine), words.awake(results))))
@@ -165,7 +176,9 @@ def _versions(machine: Machine) -> Iterator[str]:
 
 def _title(measurement: Measurement, color: bool) -> str:
     size = f", {visible(measurement.size)}" if measurement.size else ""
-    return f"\n{_paint(visible(measurement.subject) + size, color, bold=True)}\n"
+    steps = visible(words.step_is(measurement))
+    title = f"\n{_paint(visible(measurement.subject) + size, color, bold=True)}\n"
+    return title + (f"{steps}\n" if steps else "")
 
 
 # --- the table -------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,10 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
-ONE_REPLICATE = "only one replicate was run, so the variation between processes is unknown"
+ONE_REPLICATE = (
+    "only one process of each variant was timed, so the variation between processes is unknown; "
+    "raise `--budget`"
+)
 """Why a single replicate has no verdict, however narrow its interval."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
@@ -51,9 +55,10 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     """The judgement over the results of a variant.
 
     ``found`` is what ``worker.trace`` compared; ``noise`` says, by result, what the original differs from
-    itself by when it starts a rounding error away: a fix is not asked to be more reproducible than the
-    program. A result may differ by ``tolerance``, or ``AMPLIFIED`` times its noise; parameters after some
-    steps by ten times the tolerance, since optimizers amplify what rounding leaves open.
+    itself by when it starts a rounding error away, or is run once more: a fix is not asked to be more
+    reproducible than the program. A result may differ by ``tolerance``; by ``AMPLIFIED`` times its noise; or
+    by the most that any result of its kind, up to the same step, has of it. Parameters after some steps may
+    differ by ten times the tolerance, since optimizers amplify what rounding leaves open.
     """
     steps, differences = found["steps"], found.get("differences", {})
     # A program that computes in half precision rounds as coarsely as that.
@@ -63,15 +68,26 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     if found["bitwise"]:
         return Sameness(Agreement.IDENTICAL, steps, tolerance=tolerance, reason="bitwise identical")
 
+    about = [(*_about(key), most) for key, most in noise.items()]
+
+    def allowance(key: str) -> float:
+        kind, step = _about(key)
+        of_kind = max((most for other, at, most in about if other == kind and at <= step), default=0.0)
+        return max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0), of_kind)
+
     def excess(key: str) -> float:
-        return float(differences[key]) / max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0))
+        allowed = allowance(key)
+        return 0.0 if math.isinf(allowed) else float(differences[key]) / allowed
 
     where = max(differences, key=excess, default="")
     largest = differences.get(where, 0.0)
-    allowed = max(_allowed(where, tolerance), AMPLIFIED * noise.get(where, 0.0))
+    allowed = allowance(where)
     same = partial(
         Sameness, steps=steps, largest=largest, noise=noise.get(where, 0.0), tolerance=allowed, where=where
     )
+    if math.isinf(largest) and math.isinf(allowed):
+        reason = f"the original differs from itself as much ({where})"
+        return same(Agreement.CLOSE, largest=1.0, noise=1.0, tolerance=1.0, reason=reason)
     if largest <= allowed:
         return same(Agreement.CLOSE, reason=f"results differ by at most {largest:.1e} ({where})")
     if found["streams_differ"] and found["kinds_agree"] and found["moments"] <= MOMENTS:
@@ -86,13 +102,20 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     return same(Agreement.DIFFERENT, reason=reason)
 
 
+def _about(key: str) -> tuple[str, int]:
+    """The kind of a result, and the step that it is of, as ``worker.trace`` names it."""
+    kind = re.search(r"\b(loss|output|gradient|result) ", key)
+    step = re.search(r"\bstep (\d+)|\bafter (\d+) steps", key)
+    return kind[1] if kind else "parameter", int(step[1] or step[2]) if step else 0
+
+
 def _allowed(key: str, tolerance: float) -> float:
     return 10 * tolerance if key.endswith("steps") else tolerance
 
 
-def noise(blocks: Iterable[Block]) -> Noise | None:
+def noise(blocks: Sequence[Block]) -> Noise | None:
     """What the original against itself says of the machine; None if that was not timed."""
-    wall = stats.interval(stats.samples(blocks, ORIGINAL, AGAIN))
+    wall = stats.interval(blocks, ORIGINAL, AGAIN)
     if wall is None:
         return None
     reach = max(1 / wall.low, wall.high) - 1
@@ -137,11 +160,11 @@ def comparison(
         reason = examination.sameness.reason or examination.failure or "the fixed program fails"
         return Comparison(name, Verdict.REJECTED, reason)
     pairs = stats.samples(blocks, ORIGINAL, name)
-    wall = stats.interval(pairs)
+    wall = stats.interval(blocks, ORIGINAL, name)
     if wall is None:
         return Comparison(name, Verdict.UNMEASURED, "it was not timed", memory=memory)
     alone = len(pairs) < 2
-    device = stats.interval(stats.samples(blocks, ORIGINAL, name, "device"))
+    device = stats.interval(blocks, ORIGINAL, name, "device")
     found, reason = (Verdict.UNCLEAR, ONE_REPLICATE) if alone else timed(wall, noise)
     return Comparison(
         name,
@@ -149,7 +172,7 @@ def comparison(
         reason,
         wall=wall,
         device=device,
-        pairs=sum(map(len, pairs)),
+        pairs=sum(map(len, pairs.values())),
         discarded=sum(block.discarded is not None for block in blocks if block.variant in (ORIGINAL, name)),
         memory=memory,
     )
@@ -199,7 +222,7 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
         Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
         Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; run more replicates",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer",
     }
     return found, reasons[found]
 

@@ -9,27 +9,40 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
 
-from torchlint.verify import judge
+from torchlint.verify import judge, stats
 from torchlint.verify.awake import processors_awake
-from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Costs, Plan, Wishes, plan
+from torchlint.verify.plan import (
+    FIRST_ROUNDS,
+    LEAST_REPLICATES,
+    LEAST_ROUNDS,
+    Costs,
+    Plan,
+    Wishes,
+    plan,
+    replicates,
+)
 from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
 from torchlint.verify.ranks import Group
+from torchlint.verify.reach import reached
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
     TOGETHER,
     Agreement,
     Block,
+    Comparison,
     Evidence,
     Examination,
     Line,
@@ -53,6 +66,8 @@ ONE_PROCESSOR = 1.5
 its threads spread over them by the system, which idle work on every processor would hinder."""
 MEMORY_SHARE = 0.85
 """How much of the device's memory the processes of one replicate may fill."""
+BUSY = 1.5
+"""From how many times as much to do as it has processors on a machine counts as busy."""
 CONTEXT = 600 << 20
 """Bytes of device memory that a process takes beside what torch counts."""
 
@@ -142,6 +157,12 @@ class Pool:
             for process in kept:
                 self._end(process)
 
+    def dismiss(self, processes: Iterable[Running]) -> None:
+        """Let programs that nobody wants any more come to their ends side by side."""
+        for process in processes:
+            if not self.subject.reruns and isinstance(process, Process):
+                process.dismiss()
+
     def abort(self) -> None:
         """End all processes at once, those at work in other threads included."""
         for process in list(self._alive):
@@ -194,14 +215,22 @@ class Session:
     syncs: SyncReport | None = None
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
+    lines: Mapping[str, frozenset[int]] | None = None
+    """The lines that ran in the original, by file; None where that is not known."""
+    unreached: list[Variant] = field(default_factory=list)
+    """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
     _warmup: int = 0
     _run_steps: int = 0
     """How far the programs of the replicate at hand have come."""
     _awake: int = 0
     _planned: Plan | None = None
+    _copying: float = 0.0
+    """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
     """Until when the budget lasts, on the clock ``time.monotonic``."""
+    _allowed: float = field(init=False)
+    """How long it was when it was last said."""
 
     def __post_init__(self) -> None:
         self.allow(self.settings.budget)
@@ -209,6 +238,7 @@ class Session:
     def allow(self, seconds: float) -> None:
         """Let the timing take ``seconds`` from now on."""
         self._end = time.monotonic() + seconds
+        self._allowed = seconds
 
     @property
     def begun(self) -> bool:
@@ -258,8 +288,33 @@ class Session:
             self.notes.append("the program expects torchrun; it was run with a single process")
             found = self._run_original()
         self.modules = tuple(found["modules"])
+        if found["lines"] is not None:
+            self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
         return self.examinations[ORIGINAL]
+
+    def reaches(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+        """Whether the original ran any of what is changed, as far as that is known.
+
+        Args:
+            before: the texts of its files.
+            after: those of the files that change.
+        """
+        lines = self.lines
+        return lines is None or any(
+            reached(before[file], text, lines.get(file, frozenset())) for file, text in after.items()
+        )
+
+    def affordable(self, variants: Sequence[Variant]) -> list[Variant]:
+        """The variants that the budget has time to examine and to time, the first in any case.
+
+        Of the others ``dropped`` says that they are left out.
+        """
+        planned = self._plan(
+            [ORIGINAL, AGAIN, variants[0].name], [item.name for item in variants[1:]], self._left()
+        )
+        self._say_dropped(planned.dropped)
+        return [item for item in variants if item.name not in planned.dropped]
 
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
@@ -274,17 +329,33 @@ class Session:
                     threads.shutdown(wait=False, cancel_futures=True)
                     self.pool.abort()
                     raise
-        noise: dict[str, float] = {}
-        for name in names:
-            self.examinations[name] = self._judged(name, found[name], noise)
-            again = found[AGAIN]
-            if name == AGAIN and not isinstance(again, Failure):
-                noise = again["results"].get("differences", {})
+        self._judge(found, [found[AGAIN]])
+        runs = [found[AGAIN]]
+        for role in ("compared", "perturbed"):
+            agreements = {self.examinations[name].sameness.agreement for name in names[1:]}
+            if Agreement.DIFFERENT not in agreements or self._left() <= 0:
+                break
+            # Perhaps the program differs from itself by as much, and one run did not show it.
+            with self.pool.process(AGAIN, "examine") as process:
+                runs.append(self._attempt(AGAIN, process, role))
+            self._judge(found, runs)
 
-    def _attempt(self, name: str, process: Running) -> dict[str, Any] | Failure:
+    def _judge(
+        self, found: Mapping[str, dict[str, Any] | Failure], again: Sequence[dict[str, Any] | Failure]
+    ) -> None:
+        """Compare what the variants found with the original, given what that found when it ran ``again``."""
+        noise: dict[str, float] = {}
+        for run in again:
+            if not isinstance(run, Failure):
+                for key, value in run["results"].get("differences", {}).items():
+                    noise[key] = max(value, noise.get(key, 0.0))
+        for name, item in found.items():
+            self.examinations[name] = self._judged(name, item, {} if name == AGAIN else noise)
+
+    def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
         try:
-            return self._run(name, process)
+            return self._run(name, process, role)
         except Failure as error:
             process.kill()
             return error
@@ -296,11 +367,13 @@ class Session:
         return _examination(name, found, judge.agreement(found["results"], noise, self.settings.tolerance))
 
     def _run_original(self) -> dict[str, Any]:
+        began = time.monotonic()
         with self.pool.process(ORIGINAL, "examine") as process:
+            self._copying = time.monotonic() - began
             return self._run(ORIGINAL, process)
 
-    def _run(self, name: str, process: Running) -> dict[str, Any]:
-        role = {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
+    def _run(self, name: str, process: Running, role: str = "") -> dict[str, Any]:
+        role = role or {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
         process.run(**self._changes(trace=str(self._trace), role=role))
         return process.examined(self._patience)
 
@@ -328,64 +401,83 @@ class Session:
         together = [TOGETHER] if self._known(TOGETHER) and self._sound(TOGETHER) else []
         if not together and not alone:
             return
-        needed = [ORIGINAL, AGAIN, *together]
-        total = original.steps if original.ended else None
-        planned = plan(needed, alone, self._costs(), self.settings.wishes, self._left(), total)
-        if planned.dropped:
-            self.dropped.append(
-                f"{', '.join(planned.dropped)}: not timed separately, because the budget is too small; "
-                "raise it with `--budget SECONDS`"
-            )
+        planned = self._plan([ORIGINAL, AGAIN, *together], alone, self._left(), examined=True)
+        self._say_dropped(planned.dropped)
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
         self._planned = planned
-        self._replicates_of(planned, needed, alone, progress)
+        self.time_more(progress)
+        if self.settings.wishes.replicates is not None and self._replicates < self.settings.wishes.replicates:
+            wanted = self.settings.wishes.replicates
+            self.notes.append(f"the budget ran out after {self._replicates} of {wanted} replicates")
 
     def time_more(self, progress: Progress) -> None:
-        """Add replicates to those of ``time``, if the budget has time for one and the verdicts want it."""
-        planned = self._planned
-        if planned is None or self._decided() or self._costs().replicate(planned) > self._left():
+        """Run replicates of what ``time`` has planned, until the verdicts are settled or the budget ends."""
+        if self._planned is None:
             return
-        wanted = self.settings.wishes.replicates or REPLICATES
-        needed = [name for name in planned.variants if name in (ORIGINAL, AGAIN, TOGETHER)]
-        alone = [name for name in planned.variants if name not in needed]
-        self._replicates_of(replace(planned, replicates=wanted), needed, alone, progress)
-
-    def _replicates_of(
-        self, planned: Plan, needed: Sequence[str], alone: Sequence[str], progress: Progress
-    ) -> None:
-        """Run the replicates of a plan, until the verdicts are clear or the budget ends."""
         with nullcontext(0) if self.spreads else processors_awake() as self._awake:
-            self._replicates_awake(planned, needed, alone, progress)
+            while self._planned is not None and (more := self._more(self._planned)):
+                self._planned = self._replicate_all(self._planned, more, progress)
 
-    def _replicates_awake(
-        self, planned: Plan, needed: Sequence[str], alone: Sequence[str], progress: Progress
-    ) -> None:
-        groups = self._groups(planned)
-        for replicate in range(self._replicates, planned.replicates):
-            for number, group in enumerate(groups):
-                share = (replicate + number / len(groups)) / planned.replicates
-                # A case has few, which its verdict needs, and they were planned to fit.
-                enough = LEAST_REPLICATES if self.pool.subject.reruns else 1
-                if replicate >= enough and self._left() <= 0:
-                    # A case may yet get what others leave of the budget.
-                    if not self.pool.subject.reruns:
-                        self.notes.append(
-                            f"the budget ran out after {replicate} of {planned.replicates} replicates"
-                        )
-                    return
-                if number == 0 and replicate >= LEAST_REPLICATES and self._decided():
-                    return
-                progress(f"timing, replicate {replicate + 1} of {planned.replicates}", share)
-                ended = self._replicate(replace(planned, variants=group), replicate * len(groups) + number)
-                self._replicates = max(self._replicates, replicate + 1)
-                if ended is not None and planned.lead:
-                    # Shorter than the examination could see: from now on every step counts.
-                    planned = replace(
-                        plan(needed, alone, self._costs(), self.settings.wishes, self._left(), ended),
-                        variants=planned.variants,
-                        replicates=planned.replicates,
-                    )
+    def _more(self, planned: Plan) -> int:
+        """How many more replicates there shall be."""
+        done, wanted = self._replicates, self.settings.wishes.replicates
+        # A case is planned to get the fewest; the time of a program is its user's.
+        least = LEAST_REPLICATES if self.pool.subject.reruns else 1
+        if done and self._left() <= 0 and done >= least:
+            return 0
+        if wanted is not None:
+            return wanted - done
+        open_ = self._open(planned.variants)
+        if done and not open_:
+            return 0
+        planned = replace(planned, variants=(ORIGINAL, AGAIN, *(open_ or planned.variants)))
+        found = replicates(self._costs(), planned, self._left(), done, self._spread(open_))
+        return max(found, least - done)
+
+    def _spread(self, variants: Sequence[str]) -> float:
+        """The deviation of blocks over that of processes, of the variants that are still to be decided."""
+        return median([stats.spread(self.blocks, ORIGINAL, name) for name in variants] or [math.inf])
+
+    def _replicate_all(self, planned: Plan, more: int, progress: Progress) -> Plan:
+        """Run one replicate with a share of the budget, in as many parts as the device's memory wants."""
+        number, until = self._replicates, self._left() / more
+        open_ = self._open(planned.variants) if number else planned.variants
+        groups = self._groups([name for name in planned.variants if name in open_])
+        most = planned.rounds
+        if number < LEAST_REPLICATES:
+            most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
+        for place, group in enumerate(groups):
+            progress(f"timing, process {number + 1} of each variant", self._share)
+            end = time.monotonic() + until / len(groups)
+            part = replace(planned, variants=group, rounds=most)
+            ended = self._replicate(part, number * len(groups) + place, end)
+            self._replicates = number + 1
+            if ended is not None and planned.lead:
+                # Shorter than the examination could see: from now on every step counts.
+                made = plan(planned.variants, (), self._costs(), self.settings.wishes, self._left(), ended)
+                planned = replace(made, dropped=planned.dropped)
+        return planned
+
+    @property
+    def _share(self) -> float:
+        """Which share of the time for the timing is over."""
+        left = max(self._left(), 0.0)
+        return 1 - left / self._allowed if self._allowed > 0 else 1.0
+
+    def _plan(
+        self, needed: Sequence[str], alone: Sequence[str], budget: float, *, examined: bool = False
+    ) -> Plan:
+        original = self.examinations[ORIGINAL]
+        total = original.steps if original.ended else None
+        return plan(needed, alone, self._costs(), self.settings.wishes, budget, total, examined=examined)
+
+    def _say_dropped(self, names: Sequence[str]) -> None:
+        if names:
+            self.dropped.append(
+                f"{', '.join(names)}: not timed separately, because the budget is too small; "
+                "raise it with `--budget SECONDS`"
+            )
 
     def _costs(self) -> Costs:
         original = self.examinations[ORIGINAL]
@@ -393,14 +485,21 @@ class Session:
             step=original.step_seconds or BLIND_STEP,
             startup=original.startup_seconds or 0.0,
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
+            examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
+            copy=self._copying,
         )
 
-    def _replicate(self, planned: Plan, number: int) -> int | None:
-        """Start all variants and run their rounds; if the program ended, the number of steps it had."""
+    def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
+        """Start all variants and run their rounds; if the program ended, the number of steps it had.
+
+        There are at least as many rounds as are of use, and more until the time ``end``. A variant whose
+        verdict is settled takes no further part.
+        """
         order = _order(planned.variants, self.settings.seed, number)
         with ExitStack() as stack:
             open_ = self.pool.process
             processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
+            stack.callback(self.pool.dismiss, processes.values())
             for process in processes.values():
                 process.run(**self._changes())
             for process in processes.values():
@@ -408,19 +507,35 @@ class Session:
             self._run_steps = 1
             try:
                 self._warm_up(planned, processes)
-                for turn in range(planned.rounds):
-                    names = order if turn % 2 == 0 else order[::-1]
-                    times = {
-                        name: self._block(processes[name], planned.lead, planned.steps) for name in names
-                    }
-                    self._run_steps += planned.lead + planned.steps
-                    self.blocks += [
-                        Block(name, number, turn, place, planned.steps, *taken.fields)
-                        for place, (name, taken) in enumerate(times.items())
-                    ]
+                for turn in range(0, planned.rounds or sys.maxsize, 2):
+                    if turn >= planned.least_rounds and time.monotonic() >= end:
+                        break
+                    order = [name for name in order if name in self._still(planned.variants, turn)]
+                    if not order:
+                        break
+                    for half, names in enumerate((order, order[::-1])):
+                        self._round(planned, processes, number, turn + half, names)
             except _Ended:
                 return self._run_steps
         return None
+
+    def _round(
+        self, planned: Plan, processes: Mapping[str, Running], number: int, turn: int, names: Sequence[str]
+    ) -> None:
+        """Time one block of each variant."""
+        times = {name: self._block(processes[name], planned.lead, planned.steps) for name in names}
+        self._run_steps += planned.lead + planned.steps
+        self.blocks += [
+            Block(name, number, turn, place, planned.steps, *taken.fields)
+            for place, (name, taken) in enumerate(times.items())
+        ]
+
+    def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
+        """The variants that take part in the next rounds, the original and its copy among them; or none."""
+        if turn < LEAST_ROUNDS or self._replicates < LEAST_REPLICATES - 1:
+            return variants
+        open_ = self._open(variants)
+        return (ORIGINAL, AGAIN, *open_) if open_ else ()
 
     def _block(self, process: Running, lead: int, steps: int) -> Times:
         """Let one variant run and be timed.
@@ -450,25 +565,26 @@ class Session:
                 break
         self._warmup = max(self._warmup, run)
 
-    def _groups(self, planned: Plan) -> list[tuple[str, ...]]:
+    def _groups(self, others: Sequence[str]) -> list[tuple[str, ...]]:
         """The variants that may hold the device's memory at once; each group has the original twice."""
-        others = [name for name in planned.variants if name not in (ORIGINAL, AGAIN)]
+        others = [name for name in others if name not in (ORIGINAL, AGAIN)]
         peak = self.examinations[ORIGINAL].evidence.peak_reserved
-        room = len(planned.variants)
+        room = len(others) + 2
         if peak and self.machine.gpu_memory:
             room = max(3, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
         size = room - 2
         return [(ORIGINAL, AGAIN, *others[at : at + size]) for at in range(0, len(others), size)]
 
-    def _decided(self) -> bool:
-        """Whether more replicates could not change much; a number that the user asked for is kept to."""
+    def _open(self, variants: Sequence[str]) -> list[str]:
+        """The fixed variants that are not settled; all of them, where the user said how many processes."""
+        fixed = [name for name in variants if name not in (ORIGINAL, AGAIN)]
         if self.settings.wishes.replicates is not None:
-            return False
-        open_ = (Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED)
-        return all(
-            item.verdict not in open_ and (item.wall is None or item.wall.half_width <= PRECISE)
-            for item in self.measurement().comparisons
-        )
+            return fixed
+        blocks = discard(self.blocks)
+        noise = judge.noise(blocks)
+        original = self.examinations[ORIGINAL]
+        found = [judge.comparison(self.examinations[name], original, blocks, noise) for name in fixed]
+        return [item.variant for item in found if not _settled(item)]
 
     def _left(self) -> float:
         return self._end - time.monotonic()
@@ -491,6 +607,25 @@ class Session:
             room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
         return max(1, min(count, room))
 
+    def _help(self, comparisons: Sequence[Comparison]) -> list[str]:
+        """What would help where a budget was not enough for a verdict, a sentence each."""
+        undecided = (Verdict.UNFIT, Verdict.UNCLEAR)
+        half = [item.wall.half_width for item in comparisons if item.wall and item.verdict in undecided]
+        if self.pool.subject.reruns or not half:
+            return []
+        told = []
+        # An interval narrows with the root of the time.
+        seconds = round(self.settings.budget * (max(half) / PRECISE) ** 2, -1)
+        if seconds <= LONGEST:
+            told.append(f"`--budget {max(seconds, 2 * self.settings.budget):g}` may be enough for a verdict")
+        busy = os.getloadavg()[0] / processors()
+        if busy > BUSY:
+            told.append(
+                f"this machine has {busy:.0f} times as much to do as it has processors; "
+                "with fewer programs on it, the times vary less"
+            )
+        return told
+
     # --- outcome ----------------------------------------------------------------------------------------
 
     def measurement(self) -> Measurement:
@@ -503,10 +638,17 @@ class Session:
             for variant in self.variants
             if variant.name not in (ORIGINAL, AGAIN) and original and variant.name in self.examinations
         ]
+        steps = 0 if original is None else original.steps
+        compared += [
+            Comparison(
+                item.name, Verdict.UNREACHED, f"the lines that it changes did not run in {steps} steps"
+            )
+            for item in self.unreached
+        ]
         return Measurement(
             subject=self.pool.subject.name,
             size=self.size,
-            variants=tuple(self.variants),
+            variants=(*self.variants, *self.unreached),
             examinations=tuple(self.examinations.values()),
             blocks=blocks,
             noise=noise,
@@ -515,7 +657,7 @@ class Session:
             warmup_steps=self._warmup,
             awake=self._awake,
             dropped=tuple(self.dropped),
-            notes=(*self.remarks, *self.notes),
+            notes=(*self.remarks, *self.notes, *self._help(compared)),
             source=self.pool.subject.source,
             syncs=self.syncs,
             ranks=self.pool.subject.ranks,
@@ -523,12 +665,22 @@ class Session:
         )
 
 
+EXAMINED_STEPS = Job.compare_steps + 2
+"""The steps that the examination of a variant takes at least."""
+LONGEST = 3600.0
+"""Seconds of a budget that somebody may be asked for."""
 BLIND_STEP = 0.1
 """Seconds assumed for a step whose time the examination could not tell."""
 
 
 class _Ended(Exception):  # noqa: N818
     """A variant's program came to its own end."""
+
+
+def _settled(comparison: Comparison) -> bool:
+    """Whether more blocks could not change much."""
+    decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
+    return decided and comparison.wall is not None and comparison.wall.half_width <= PRECISE
 
 
 def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:

@@ -3,7 +3,8 @@
 Importing torch takes seconds of a processor, and a bench run wants hundreds of processes. A nursery imports
 it once and then only copies itself: what a copy does on the device, and all that it imports besides, is its
 own. Copies of one nursery have their code at the same addresses. That is a part of what a process is dealt
-by chance, so that the variants of one replicate come from one nursery, and each replicate has another.
+by chance, so that the variants of one replicate come from one nursery, and in a bench run each replicate has
+another.
 """
 
 from __future__ import annotations

@@ -1,31 +1,42 @@
-"""What fits into the budget: how many variants, replicates, rounds and steps."""
+"""How a budget is divided: among variants, the processes of each, and the blocks of a process.
+
+Starting a process costs seconds, and timing a block costs a tenth of one; but blocks of one process share
+what that process was dealt (addresses, kernels chosen by trial), so that no number of them replaces a second
+process. The best number of blocks in a process is that of two-stage sampling: the root of what a process
+costs over what a block costs, times the deviation of blocks over that of processes (W. G. Cochran, *Sampling
+Techniques*, 3rd edition, chapter 10).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-BLOCK_SECONDS = 0.02
-"""The least length of a block: the synchronisations around it then cost less than 0.1 %."""
-ROUNDS = (6, 16)
-"""The fewest and the most rounds of a replicate; in between, as many as fill ``REPLICATE_SECONDS``."""
-REPLICATE_SECONDS = 0.35
-"""Timed seconds of one variant in one replicate that are enough."""
+BLOCK_SECONDS = 0.1
+"""The least length of a block."""
+BLOCK_STEPS = 10
+"""The fewest steps of a block, unless they take longer than ``LONG_BLOCK``."""
+LONG_BLOCK = 1.0
+LEAD_SECONDS = 0.02
+"""The least length of the untimed steps before a block, in which the program wakes up from its pause."""
+LONG_STEP = 0.1
+"""Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
-LONG_STEP = 0.02
-"""Seconds from which on a step counts as long."""
+"""The fewest rounds of a process: the middle of fewer blocks is luck."""
+FIRST_ROUNDS = 16
+"""The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
+best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)
 """The warm-up of short and of long steps, where nobody says how much."""
 MOST_WARMUPS = 4
 """How many times the asked warm-up is run at most while the times are not steady,"""
 WARMUP_SECONDS = 0.5
 """and for how long, where nobody asked for more steps."""
-REPLICATES = 5
-"""The most replicates that are run where nobody says how many."""
-LEAST_REPLICATES = 3
-"""The fewest: below, the interval from the replicates among themselves is too wide to say anything. More
-follow while the verdict of a variant is still open, or its interval wide."""
+LEAST_REPLICATES = 2
+"""The fewest processes of a variant: one does not show by how much processes differ."""
+REPLICATES = 12
+"""The most, where nobody says how many. So many are only run of a program that is over soon."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +50,12 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the times are taken: each replicate starts ``variants`` afresh and runs ``rounds`` rounds."""
+    """How the times are taken: each replicate starts ``variants`` anew, and they take turns in rounds."""
 
     variants: tuple[str, ...]
-    replicates: int
-    rounds: int
-    """Even, so that every round has its counterpart in the opposite order."""
+    rounds: int | None
+    """The most rounds of a replicate; None if the program has steps for as many as anybody wants. It is even:
+    every round has its counterpart in the opposite order."""
     steps: int
     """Timed steps in a block."""
     lead: int
@@ -56,6 +67,11 @@ class Plan:
     dropped: tuple[str, ...] = ()
     """The variants that the budget has no time for."""
 
+    @property
+    def least_rounds(self) -> int:
+        """The fewest rounds of a replicate that are of use."""
+        return LEAST_ROUNDS if self.rounds is None else min(LEAST_ROUNDS, self.rounds)
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -66,12 +82,29 @@ class Costs:
     """From the start of a process to its first step."""
     parallel: int = 1
     """How many processes can start at once without slowing each other down."""
+    examination: float = 0.0
+    """From the first step of a variant to the end of its examination."""
+    copy: float = 0.0
+    """For the copy of the project that a process gets."""
+
+    def examine(self, plan: Plan) -> float:
+        """The time of the examination of all variants but the original."""
+        count = len(plan.variants) - 1
+        return self.copy * count + (self.startup + self.examination) * math.ceil(count / self.parallel)
+
+    def start(self, plan: Plan) -> float:
+        """The time from the start of a replicate to its first block."""
+        count = len(plan.variants)
+        started = self.copy * count + self.startup * math.ceil(count / self.parallel)
+        return started + count * plan.warmup * self.step
+
+    def round(self, plan: Plan) -> float:
+        """The time of one round."""
+        return len(plan.variants) * (plan.lead + plan.steps) * self.step
 
     def replicate(self, plan: Plan) -> float:
-        """The time of one replicate."""
-        count = len(plan.variants)
-        steps = plan.warmup + plan.rounds * (plan.lead + plan.steps)
-        return self.startup * math.ceil(count / self.parallel) + count * steps * self.step
+        """The least time of a replicate."""
+        return self.start(plan) + plan.least_rounds * self.round(plan)
 
 
 def plan(
@@ -81,65 +114,70 @@ def plan(
     wishes: Wishes,
     budget: float,
     total: int | None,
+    *,
+    examined: bool = True,
 ) -> Plan:
-    """The most that ``budget`` seconds allow.
+    """The plan with as many variants as ``budget`` seconds allow.
 
-    First fewer rounds are run, down to ``ROUNDS``, and fewer replicates; then still fewer rounds; and at
-    last variants of ``alone`` are left out, from the end of the list. ``needed`` stays, whatever it
-    costs. ``total`` is the number of steps that the program has in all, None if it has more than anybody
-    asks for.
+    Variants of ``alone`` are left out from the end of the list if there is no time for the fewest rounds and
+    replicates of all. ``needed`` stays, whatever it costs. ``total`` is the number of steps that the program
+    has in all, None if it has more than anybody asks for. Unless they are ``examined`` already, they take the
+    time for that as well.
     """
-    full = _shape(costs.step, wishes, total)
-    most = wishes.replicates or REPLICATES
-    fewest = wishes.replicates or LEAST_REPLICATES
-    least_rounds = full.rounds if wishes.steps is not None else min(full.rounds, LEAST_ROUNDS)
+    shape = _shape(costs.step, wishes, total)
+    replicates = wishes.replicates or LEAST_REPLICATES
     for kept in range(len(alone), -1, -1):
-        dropped = tuple(alone[kept:])
-        variants = (*needed, *alone[:kept])
-        for replicates, rounds in _extents(full.rounds, least_rounds, most, fewest):
-            made = replace(full, variants=variants, replicates=replicates, rounds=rounds, dropped=dropped)
-            if replicates * costs.replicate(made) <= budget:
-                return made
+        made = replace(shape, variants=(*needed, *alone[:kept]), dropped=tuple(alone[kept:]))
+        examination = 0.0 if examined else costs.examine(made)
+        if examination + replicates * costs.replicate(made) <= budget:
+            return made
     return made
 
 
-def _extents(rounds: int, least_rounds: int, most: int, fewest: int) -> Iterator[tuple[int, int]]:
-    """Numbers of replicates and of rounds, the best first.
+def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) -> int:
+    """How many more replicates the ``left`` seconds are best divided among; 0 if there is no time for any.
 
-    Replicates that differ from each other widen an interval more than anything, and only more of them narrow
-    it; but the middle of a handful of blocks is luck.
+    Args:
+        costs: what they cost.
+        plan: what they do.
+        left: the rest of the budget.
+        done: how many there are already.
+        spread: the deviation of blocks over that of processes; infinite if processes do not differ.
     """
-    enough = max(least_rounds, min(rounds, ROUNDS[0]))
-    for replicates in range(most, fewest - 1, -1):
-        for number in range(rounds, enough - 1, -2):
-            yield replicates, number
-    for replicates in range(most, fewest - 1, -1):
-        for number in range(enough - 2, least_rounds - 1, -2):
-            yield replicates, number
+    if costs.replicate(plan) > left or done >= REPLICATES:
+        return 0
+    if done < LEAST_REPLICATES:
+        return LEAST_REPLICATES - done
+    start, turn = costs.start(plan), costs.round(plan)
+    rounds = max(spread * math.sqrt(start / turn), plan.least_rounds)
+    if plan.rounds is not None:
+        rounds = min(rounds, plan.rounds)
+    best = round(left / (start + rounds * turn)) if math.isfinite(rounds) else 1
+    if plan.rounds is None and start > 0:
+        # Half of the time is for blocks, unless the program is over too soon for that.
+        best = min(best, int(left / (2 * start)))
+    return max(min(best, REPLICATES - done), 1)
 
 
 def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:
     """A plan for no variants yet: steps in a block, rounds, lead and warm-up."""
-    # A long step recovers from the pause by itself, and does not take ten steps to warm up.
-    lead = int(step < LONG_STEP)
+    step = max(step, 1e-9)
+    steps = max(math.ceil(BLOCK_SECONDS / step), min(BLOCK_STEPS, math.ceil(LONG_BLOCK / step)))
+    lead = math.ceil(LEAD_SECONDS / step) if step < LONG_STEP else 0
     warmup = wishes.warmup if wishes.warmup is not None else WARMUP[0 if lead else 1]
-    steps = max(1, math.ceil(BLOCK_SECONDS / max(step, 1e-9)))
-    rounds = _even(REPLICATE_SECONDS / (steps * max(step, 1e-9)))
+    rounds = FIRST_ROUNDS if wishes.replicates is not None else None
     if wishes.steps is not None:
-        rounds = min(_even(wishes.steps), ROUNDS[1])
+        rounds = max(min(wishes.steps, FIRST_ROUNDS) // 2 * 2, 2)
         steps = max(1, wishes.steps // rounds)
-    most_warmup = max(warmup, min(MOST_WARMUPS * warmup, int(WARMUP_SECONDS / max(step, 1e-9))))
-    # The first step is over before anything is counted.
-    if total is not None and 1 + warmup + rounds * (lead + steps) > total:
-        # A short program: every step counts.
-        lead, warmup = 0, min(warmup, total // 4)
-        steps = max(1, min(steps, (total - 1 - warmup) // rounds))
-        rounds = max(2, min(rounds, (total - 1 - warmup) // steps) // 2 * 2)
+    most_warmup = max(warmup, min(MOST_WARMUPS * warmup, int(WARMUP_SECONDS / step)))
     if total is not None:
-        most_warmup = max(warmup, min(most_warmup, total - 1 - rounds * (lead + steps)))
-    return Plan((), 0, rounds, steps, lead, warmup, most_warmup)
-
-
-def _even(rounds: float) -> int:
-    """An even number of rounds within the limits."""
-    return min(max(int(rounds), ROUNDS[0]), ROUNDS[1]) // 2 * 2
+        # The first step is over before anything is counted.
+        free = total - 1
+        if warmup + (rounds or LEAST_ROUNDS) * (lead + steps) > free:
+            # A short program: every step counts.
+            lead, warmup = 0, min(warmup, total // 4)
+            steps = max(1, min(steps, (free - warmup) // (rounds or LEAST_ROUNDS)))
+        fitting = max(2, (free - warmup) // (lead + steps) // 2 * 2)
+        rounds = fitting if rounds is None else min(rounds, fitting)
+        most_warmup = max(warmup, min(most_warmup, free - rounds * (lead + steps)))
+    return Plan((), rounds, steps, lead, warmup, most_warmup)

@@ -388,14 +388,15 @@ def _fresh(
 class Nurseries:
     """A nursery for each replicate, where the system has any. Leaving the ``with`` block ends them."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, device: str, most: int = sys.maxsize) -> None:
         """Make none yet.
 
         Args:
             folder: where they have their folders.
             device: as in ``Job.device``.
+            most: how many there are at most; further replicates share them.
         """
-        self._folder, self._device = folder, device
+        self._folder, self._device, self._most = folder, device, most
         self._made: dict[int, Nursery] = {}
         self._lock = threading.Lock()
 
@@ -410,6 +411,7 @@ class Nurseries:
         """The nursery with this number, made when it is first asked for; None where there can be none."""
         if not COPIES:
             return None
+        number %= self._most
         with self._lock:
             found = self._made.get(number)
             if found is None or not found.alive:
@@ -422,14 +424,19 @@ class Nurseries:
         return Nursery(_environment(job, {}), folder / "output.log")
 
 
-def machine(device: str, folder: Path) -> Machine:
+def machine(device: str, folder: Path, nursery: Nursery | None = None) -> Machine:
     """What is known about the machine and the device; torch is asked in a process of its own.
+
+    Args:
+        device: as in ``Job.device``.
+        folder: where the process has its folder.
+        nursery: what it is a copy of, if of anything.
 
     Raises:
         Failure: torch is missing or too old, or there is no such device.
     """
     job = Job(task="machine", form="", path="", folder=str(folder), scratch=str(folder), device=device)
-    with Process(job, folder / "machine.log") as process:
+    with Process(job, folder / "machine.log", nursery=nursery) as process:
         return process.described(STARTUP)
 
 

@@ -36,6 +36,8 @@ class Verdict(enum.Enum):
     """The machine does not reproduce the original's own time: no number is to be trusted."""
     REJECTED = "REJECTED"
     """The fix changes the results, or the fixed program fails: its time is of no interest."""
+    UNREACHED = "NOT REACHED"
+    """Nothing that the fix changes ran in the steps that were watched, so it was not timed."""
     UNMEASURED = "UNMEASURED"
     """Nothing was timed: the budget, the program's end or the user came first."""
 

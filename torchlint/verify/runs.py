@@ -19,7 +19,7 @@ from torchlint import __version__
 from torchlint.source import Source
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
-from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES
+from torchlint.verify.plan import LEAST_REPLICATES
 from torchlint.verify.processes import Failure, Nurseries, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.scratch import Scratch
@@ -69,7 +69,7 @@ class Run:
             for number in range(min(self._replicates, processors())):
                 nurseries.get(number)
             self._progress("inspecting the machine", 0.0)
-            found = self._machine = machine(self._settings.device, folder)
+            found = self._machine = machine(self._settings.device, folder, nurseries.get(0))
             pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
             places = [subject.place(found) for subject in subjects]
             sessions = [
@@ -113,19 +113,29 @@ class Run:
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
         """
-        self._progress("inspecting the machine", 0.0)
-        found = self._machine = machine(self._settings.device, folder)
-        with Pool(script) as pool:
+        with ExitStack() as stack:
+            # A second one would take as long as everything else until the first step.
+            nurseries = stack.enter_context(Nurseries(folder, self._settings.device, most=1))
+            self._progress("inspecting the machine", 0.0)
+            found = self._machine = machine(self._settings.device, folder, nurseries.get(0))
+            pool = stack.enter_context(Pool(script, nurseries))
             session = Session(pool, self._settings, found, folder)
+            session.allow(self._left())
             self._sessions = [session]
             self._progress("running the original", 0.05)
             session.examine_original()
-            made = forms_of(script.sources(session.modules))
-            for form in made:
-                script.contents[form.variant.name] = script.encoded(form.texts)
+            sources = script.sources(session.modules)
+            before = {str(path): source.text for path, source in sources.items()}
+            made = []
+            for form in forms_of(sources):
+                if session.reaches(before, {str(path): text for path, text in form.texts.items()}):
+                    made.append(form.variant)
+                    script.contents[form.variant.name] = script.encoded(form.texts)
+                else:
+                    session.unreached.append(form.variant)
             if made:
                 self._progress("comparing results", 0.15)
-                session.examine([form.variant for form in made])
+                session.examine(session.affordable(made))
                 session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
             session.notes += script.remarks()
 
@@ -155,8 +165,8 @@ class Run:
 
     @property
     def _replicates(self) -> int:
-        """The most replicates that a case gets."""
-        return self._settings.wishes.replicates or REPLICATES
+        """The replicates that are certain to be run."""
+        return self._settings.wishes.replicates or LEAST_REPLICATES
 
     def _left(self) -> float:
         """Seconds of the budget."""
@@ -228,11 +238,11 @@ class Run:
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let the processes of a case find the device at once, as many as there is room for."""
-        count = 3 * LEAST_REPLICATES * pool.subject.ranks
+        count = 3 * self._replicates * pool.subject.ranks
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
         for variant in (ORIGINAL, AGAIN, TOGETHER):
-            pool.start(variant, "time", min(LEAST_REPLICATES, self._replicates))
+            pool.start(variant, "time", self._replicates)
 
 
 @contextmanager

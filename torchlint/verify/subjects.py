@@ -22,6 +22,7 @@ from torchlint.verify.workspace import Workspace
 class Script:
     """A user's program, as ``python SCRIPT ARGUMENTS`` would run it, in copies of its project.
 
+    With ``module`` it is run as ``python -m MODULE ARGUMENTS``, found in the folder ``search``.
     With ``entry`` (``module:function``, or the name of a function of the script) the program is not run as
     a whole: its module is imported, and each call of the function is a step.
     """
@@ -36,9 +37,12 @@ class Script:
         *,
         device: str = "auto",
         entry: str = "",
+        module: str = "",
+        search: Path | None = None,
         directory: Path | None = None,
     ) -> None:
         self._workspace, self._arguments = workspace, tuple(arguments)
+        self._module = (module, search.resolve()) if module and search else None
         self._device, self._entry = device, entry
         self._directory = _inside(directory or Path.cwd(), workspace)
         self.name = str(workspace.relative)
@@ -65,6 +69,9 @@ class Script:
         script = project / self._workspace.relative
         form, path, search = "script", str(script), script.parent
         package = _package(script, project, self.source)
+        if self._module is not None:
+            module, searched = self._module
+            package = module, Path(copied(str(searched), self._workspace.project, project))
         if package is not None:
             form, path, search = "module", package[0], package[1]
         function = ""
@@ -101,6 +108,16 @@ class Script:
         """The argument with a path into the user's project leading into the copy."""
         head, equals, path = argument.partition("=") if argument.startswith("-") else ("", "", argument)
         return head + equals + copied(path, self._workspace.project, project)
+
+
+def module_file(name: str, searched: Sequence[Path]) -> tuple[Path, Path] | None:
+    """The file that ``python -m NAME`` runs, and the folder of ``searched`` that has it; None if none has."""
+    for folder in searched:
+        place = folder.joinpath(*name.split("."))
+        for file in (place.with_name(f"{place.name}.py"), place / "__main__.py"):
+            if file.is_file():
+                return file, folder
+    return None
 
 
 class Bench:

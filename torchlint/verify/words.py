@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from torchlint.verify import judge
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -37,6 +38,7 @@ VERDICTS: Mapping[Verdict, str] = {
         "itself, the program differed, so no speed-up measured here can be trusted."
     ),
     Verdict.REJECTED: "The fix changes the results, or the fixed program fails, so it was not timed.",
+    Verdict.UNREACHED: "The lines that the fix changes did not run, so it was not timed.",
     Verdict.UNMEASURED: (
         "Nothing was timed: the budget ran out, the program ended, or the run was interrupted."
     ),
@@ -142,6 +144,79 @@ def headline(measurement: Measurement) -> Comparison | None:
     return next(iter(compared(measurement)), None)
 
 
+def what_to_do(measurement: Measurement) -> str:
+    """What the result says to do, in a line: which fixes to apply, what that gains, and what of the others.
+
+    Empty if there was no fix to measure.
+    """
+    found = compared(measurement)
+    if not found:
+        return ""
+    worth = sorted(judge.proven(measurement))
+    alone = [item for item in found if item.variant != TOGETHER]
+    rest = [item for item in alone or found if not worth or (alone and item.variant not in worth)]
+    if worth:
+        told = _listed(worth)
+        if len(worth) == 1 and alone:
+            told += _gain(measurement, worth[0], ": {}")
+        elif all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in rest):
+            # They were timed together with the others, which make no difference.
+            told += _gain(measurement, TOGETHER, ": {}")
+        else:
+            told = _listed([name + _gain(measurement, name, " ({})") for name in worth])
+        return f"Apply {told}. {_others(measurement, rest)}"
+    head = found[0]
+    interval = speedup(head)
+    if alone and head.variant == TOGETHER and head.verdict is Verdict.FASTER and interval is not None:
+        told = f"All fixes together run {ratio(interval)} times as fast, but no single one is clearly faster."
+        return f"{told} {_others(measurement, rest)}"
+    if all(item.verdict in (Verdict.UNFIT, Verdict.UNMEASURED) for item in found):
+        return "Nothing could be measured."
+    if all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in found):
+        return "Apply nothing: no fix makes a difference here."
+    return f"Apply nothing yet. {_others(measurement, rest)}"
+
+
+def _gain(measurement: Measurement, variant: str, form: str) -> str:
+    """What a variant is better by, put into ``form``; empty if there is no figure."""
+    comparison = measurement.comparison(variant)
+    gains = []
+    if comparison is not None and comparison.verdict is Verdict.FASTER and comparison.wall is not None:
+        gains.append(f"{ratio(comparison.wall)} times as fast")
+    before, after = (evidence(measurement, name).peak_allocated for name in (ORIGINAL, variant))
+    if before and after and before >= judge.LESS_MEMORY * after:
+        gains.append(f"{size(before - after)} less memory")
+    return form.format(", ".join(gains)) if gains else ""
+
+
+def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
+    """What there is to say of the fixes that are not to be applied."""
+    codes = {item.name: _listed(item.codes) for item in measurement.variants if item.name == TOGETHER}
+
+    def named(*verdicts: Verdict) -> list[str]:
+        return [codes.get(item.variant, item.variant) for item in rest if item.verdict in verdicts]
+
+    said = []
+    if names := named(Verdict.FASTER):
+        said.append(f"{_listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
+    if names := named(Verdict.SLOWER):
+        said.append(f"{_listed(names)} {_verb(names, 'makes', 'make')} it slower.")
+    if names := named(Verdict.REJECTED):
+        said.append(f"{_listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
+    if names := named(Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED):
+        said.append(f"Nothing can be said yet of {_listed(names)}.")
+    return " ".join(said) or "Nothing else matters here."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``TL101, TL202 and TL302``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "the fixes"
+
+
+def _verb(names: Sequence[str], one: str, several: str) -> str:
+    return one if len(names) == 1 and " and " not in names[0] else several
+
+
 def speedup(comparison: Comparison) -> Interval | None:
     """The speed-up, if the verdict lets it be shown."""
     return comparison.wall if comparison.verdict in TIMED else None
@@ -161,6 +236,18 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
         if block.variant == variant and block.steps > 0 and block.discarded is None
     ]
     return median(times) if times else None
+
+
+def step_is(measurement: Measurement) -> str:
+    """What was recognised as a step, in how many steps, and how long one takes; empty if nobody looked."""
+    original = measurement.examination(ORIGINAL)
+    if original is None or not original.found_by:
+        return ""
+    kinds = {"optimizer steps": "an optimizer step", "forward passes": "a forward pass"}
+    kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
+    many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
+    each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
+    return f"A step is {kind}; {many}{each}."
 
 
 def step(measurement: Measurement, variant: str) -> str | None:

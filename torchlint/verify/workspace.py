@@ -39,15 +39,25 @@ class Workspace:
     """Makes copies of the project of one script in ``folder``.
 
     ``links`` are paths that are linked to instead of copied: data too large to copy, or beside the project,
-    that the program must not write to.
+    that the program must not write to. ``root`` is a folder above the script that has to be in the copy.
 
     Raises:
         ValueError: the project is larger than ``limit`` bytes, with the folders that make it so.
     """
 
-    def __init__(self, script: Path, folder: Path, *, links: Sequence[str] = (), limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        script: Path,
+        folder: Path,
+        *,
+        links: Sequence[str] = (),
+        limit: int = LIMIT,
+        root: Path | None = None,
+    ) -> None:
         script = script.resolve()
         self.project = root_of(script)
+        if root is not None and not root.resolve().is_relative_to(self.project):
+            self.project = root.resolve()
         self.relative = PurePosixPath(script.relative_to(self.project).as_posix())
         self._folder = folder
         self._links = [self._linked(link) for link in links]

@@ -51,6 +51,7 @@ SIGNS = {
     Verdict.UNCLEAR: "?",
     Verdict.UNFIT: "!",
     Verdict.REJECTED: "×",
+    Verdict.UNREACHED: "–",
     Verdict.UNMEASURED: "–",
 }
 """What stands before a verdict, so that its colour is not the only sign of it."""
@@ -305,7 +306,7 @@ def _lead(results: Results) -> str:
     head = words.headline(measurement)
     if head is None:
         return "No fix was measured." if measurement.syncs is None else _sync_lead(measurement)
-    return _outcome(measurement, head)
+    return f"{words.what_to_do(measurement)} {_outcome(measurement, head)}"
 
 
 def _outcome(measurement: Measurement, head: Comparison) -> str:

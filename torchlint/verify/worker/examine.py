@@ -12,11 +12,14 @@ from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
 from torchlint.verify.worker.evidence import Collectives, Durations, Kernels, Peak, Waits
 from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.trace import Trace
 
-ENOUGH_SECONDS = 2.0
-"""A program that goes on for longer than this, after all else, has as many steps as anybody asks for."""
+ENOUGH_SECONDS = (2.0, 6.0)
+"""A program that goes on for longer than this, after all else, has as many steps as anybody asks for. The
+second holds for one that has not done ``ENOUGH_STEPS`` by then."""
+ENOUGH_STEPS = 100
 _PARTS = {"peak_allocated": "peak memory", "syncs": "synchronizing calls", "kernels": "kernels and copies"}
 
 
@@ -38,6 +41,10 @@ class Examination:
         self._evidence: dict[str, Any] = {"steps": job.evidence_steps, "missing": []}
         self._found: dict[str, Any] = {}
         self.trace = Trace(Path(job.trace), job.compare_steps, job.role, job.compared)
+        self._lines = Lines(self._project, Path(job.scratch) / "lines")
+        self._whole = job.role == "reference" and job.form != "case"
+        if self._whole:
+            self._lines.start()
 
     def __call__(self) -> None:
         self._steps += 1
@@ -63,15 +70,18 @@ class Examination:
             "results": self.trace.compare(),
             "evidence": self._evidence,
             "modules": self._modules(),
+            "lines": self._lines.found() if self._whole else None,
         }
 
     def _run(self) -> Iterator[bool]:
         """The course of the examination; each ``yield`` lets the program do one step."""
         while self.trace.boundary():
             yield True
+        self._lines.pause()
         if self._job.role == "perturbed":
             return
-        yield from self._pace()
+        if self._job.role == "reference":
+            yield from self._pace()
         yield from self._memory()
         if self._fellows.count > 1:
             yield from self._collectives()
@@ -83,17 +93,19 @@ class Examination:
                 "synchronizing calls: only available on CUDA",
                 "kernels and copies: only available on CUDA",
             ]
-        if self._job.role == "reference" and self._job.form in ("script", "module"):
+        if self._whole:
+            self._lines.start()
             yield from self._length()
 
     def _length(self) -> Iterator[bool]:
-        """Go on for a while: the plan wants to know of a short program how many steps it has."""
+        """Go on for a while, to see more lines run; of a short program the plan wants to know its length."""
         began = time.perf_counter()
-        while time.perf_counter() - began < ENOUGH_SECONDS:
+        least, most = ENOUGH_SECONDS
+        while (taken := time.perf_counter() - began) < least or (self._steps < ENOUGH_STEPS and taken < most):
             yield True
 
     def _pace(self) -> Iterator[bool]:
-        """A rough time of a step, for the plan."""
+        """A rough time of a step of the original, for the plan."""
         for _ in range(2):
             yield True
         self._device.synchronize()
@@ -107,13 +119,13 @@ class Examination:
 
     def _memory(self) -> Iterator[bool]:
         peak = Peak(self._device)
+        if not peak.found():
+            self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
+            return
         peak.start()
         yield True
         yield True
-        found = peak.found()
-        self._evidence |= found
-        if not found:
-            self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
+        self._evidence |= peak.found()
 
     def _waits(self) -> Iterator[bool]:
         steps = self._job.evidence_steps

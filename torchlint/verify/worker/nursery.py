@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchlint.verify.worker.channel import Channel
@@ -66,11 +66,18 @@ def _become(order: dict[str, Any], files: Sequence[int]) -> None:
         os.dup2(output, descriptor)
     os.close(output)
     os.chdir(order["folder"])
+    copies = dict(zip(_searched(os.environ), _searched(order["environment"]), strict=True))
+    sys.path[:] = [copies.get(entry, entry) for entry in sys.path]
     os.environ.clear()
     os.environ.update(order["environment"])
     # Asked before, it would have remembered the folder of the nursery.
     tempfile.tempdir = None
     serve(Channel(incoming, outgoing))
+
+
+def _searched(variables: Mapping[str, str]) -> list[str]:
+    """The folders of ``PYTHONPATH``, which is where a program finds its own modules in its copy."""
+    return variables.get("PYTHONPATH", "").split(os.pathsep)
 
 
 def _status(pid: int) -> dict[str, int | None]:
