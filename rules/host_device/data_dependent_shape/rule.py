@@ -122,13 +122,13 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             found = fates(module, node)
             remedy = _of_fates(found, _condition(module, node), module) or remedy
             impact = _impact(module, node, found)
-        elif _is_result(module, node, name):
-            remedy, impact = _ONCE, slight(module, node)
         elif any(verdicts(module, node, looped_over)):
             remedy = as_spelt(
                 module, node, f"Loop over numbers that are read at once: `{_listed(module, node)}`"
             )
             impact = slight(module, node)
+        elif _is_result(module, node, name):
+            remedy, impact = _ONCE, slight(module, node)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
