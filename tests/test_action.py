@@ -294,7 +294,7 @@ def pull(git: Any, tmp_path: Path) -> Runner:
     """A pull request as actions/checkout leaves it: a shallow clone at the merge that GitHub makes."""
     git.commit(old=FINDING, other="x = 1\n")
     git("switch", "--quiet", "--create", "topic")
-    git.commit(old=FINDING.replace("    for", "    # twice\n    noise = torch.ones(8).to('cuda')\n    for"))
+    git.commit(old=FINDING.replace("        loss =", "        more = torch.ones(8).to('cuda')\n        loss ="))
     git("switch", "--quiet", "main")
     git.commit(other=FINDING)
     git("merge", "--quiet", "--no-edit", "topic")
@@ -327,11 +327,11 @@ def test_a_pull_request_is_checked_where_it_changes_lines(pull: Runner) -> None:
     assert result.returncode == 1, result.stdout + result.stderr
     annotations = [line for line in result.stdout.splitlines() if line.startswith("::warning ")]
     assert [line.partition("::old")[0] for line in annotations] == [
-        f"::warning title=torchlint (TL201),file={pull.work / 'old.py'},line=6,col=13,endLine=6,endColumn=26"
+        f"::warning title=torchlint (TL201),file={pull.work / 'old.py'},line=7,col=16,endLine=7,endColumn=29"
     ]
     summary = (pull.temp / "summary").read_text()
     assert "Found 1 warning." in summary
-    assert "<code>old.py&#58;6&#58;13</code>" in summary
+    assert "<code>old.py&#58;7&#58;16</code>" in summary
 
 
 def test_changes_are_counted_from_the_first_parent_of_the_merge(pull: Runner, git: Any) -> None:

@@ -515,7 +515,7 @@ def test_rules_that_were_given_up_are_remembered_and_told_by_workers_alike(check
     write(a=too_large, b=silenced, c=BAD)
     args = ("--isolated", "--output-format", "concise")
     fresh = lint(*args, "--no-cache", "-j", "1")
-    notes = [line for line in fresh.output.splitlines() if "TL004" in line]
+    notes = [line for line in fresh.output.splitlines() if ": TL004" in line]
     assert [line.split(":")[0] for line in notes] == ["a.py"]
     assert "TL002" not in fresh.output
     assert lint(*args, "--no-cache", "-j", "2").output == fresh.output

@@ -135,6 +135,7 @@ def test_findings_of_low_impact_are_counted_and_not_shown() -> None:
         "a.py:4:1: ZR103 `broken` is called\n"
         "Found 1 error, 1 warning.\n"
         "[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZR102`.\n"
         "2 findings of low impact are not shown; `--impact low` shows them.\n"
     )
 
@@ -299,6 +300,7 @@ def test_people_are_told_advice_behind_the_findings(name: str) -> None:
     assert f"Advice{advice}" == (
         f"{BLOCK}  `torchlint advise a.py` shows what to change\n\n"
         "Found 1 error, 1 warning.\n[*] 1 fixable with `--fix`.\n"
+        "For more information about a rule, run `torchlint rule ZR102`.\n"
         "1 finding of low impact is not shown; `--impact low` shows it.\n"
     )
 

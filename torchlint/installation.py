@@ -62,6 +62,24 @@ def versions(distributions: Iterable[str]) -> dict[str, str | None]:
     return found
 
 
+recalled_urls: list[dict[str, str]] = []
+"""The project's addresses, if an earlier run looked for them and nothing was installed meanwhile."""
+
+
+def urls() -> dict[str, str]:
+    """The project's addresses by their names in lower case, as the installed metadata has them."""
+    if recalled_urls:
+        return recalled_urls[-1]
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        entries = metadata(PACKAGE).get_all("Project-URL") or []
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return {}
+    pairs = (str(entry).partition(",") for entry in entries)
+    return {name.strip().lower(): url.strip() for name, _, url in pairs}
+
+
 def places() -> str:
     """A digest of the folders that distributions are installed in; it changes when one comes or goes."""
     states: list[object] = [sys.version, sys.path]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from torchlint import installation
 from torchlint.diagnostics import Diagnostic
 from torchlint.rule import Rule
 
@@ -44,11 +45,4 @@ def explaining(diagnostic: Diagnostic, rules: Mapping[str, Rule]) -> str | None:
 @cache
 def declared() -> Mapping[str, str]:
     """The project's addresses by their names in lower case, as the installed metadata has them."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    try:
-        entries = metadata("torchlint").get_all("Project-URL") or []
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return {}
-    pairs = (str(entry).partition(",") for entry in entries)
-    return {name.strip().lower(): url.strip() for name, _, url in pairs}
+    return installation.urls()

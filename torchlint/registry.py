@@ -150,6 +150,7 @@ def forget() -> None:
     global _known
     _known = None
     installation.recalled.clear()
+    installation.recalled_urls.clear()
     rules.cache_clear()
     catalogue.cache_clear()
     _loaded.cache_clear()
@@ -182,6 +183,7 @@ def known(store: Store) -> Known:
             "code": found.code,
             "packs": [[pack.name, pack.module, pack.distribution] for pack in packs],
             "versions": installation.versions((TORCH, *LIBRARIES)),
+            "urls": installation.urls(),
             "rules": [_written(rule) for rule in found.catalogue.values()],
         }
         store.save(name, document)
@@ -200,14 +202,15 @@ def _remembered(document: Any, places: str) -> Known | None:
             return None
         rules = _collect(_restored(*rule) for rule in document["rules"])
         installation.recalled.update(document["versions"])
+        installation.recalled_urls.append({str(name): str(url) for name, url in document["urls"].items()})
         return Known(rules, packs, str(document["code"]))
-    except (TypeError, ValueError, KeyError, RegistryError):
+    except (AttributeError, TypeError, ValueError, KeyError, RegistryError):
         return None
 
 
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
-    facts += [rule.follows, rule.measured, rule.configured, rule.advice, rule.lasting]
+    facts += [rule.follows, rule.measured, rule.configured, rule.advice, rule.lasting, rule.synchronizes]
     return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
@@ -224,6 +227,7 @@ def _restored(
     configured: bool,
     advice: bool,
     lasting: bool,
+    synchronizes: bool,
     function: str,
     module: str,
     page: str | None,
@@ -235,6 +239,7 @@ def _restored(
         configured=configured,
         advice=advice,
         lasting=lasting,
+        synchronizes=synchronizes,
     )
 
 

@@ -88,7 +88,7 @@ def torchlint(*arguments: str) -> str:
 
     A project with a config file of its own is checked with that.
     """
-    configured = any((Path(argument) / "torchlint.toml").exists() for argument in arguments)
+    configured = any((up / "torchlint.toml").exists() for up in (Path.cwd(), *map(Path, arguments)))
     isolated = () if configured else ("--isolated",)
     options = ("--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice")
     result = CliRunner().invoke(command, [*isolated, *options, *arguments])

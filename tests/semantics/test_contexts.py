@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import libcst as cst
 import pytest
 
 from torchlint.notebook import Notebook
+from torchlint.options import LintSettings
 from torchlint.semantics.contexts import context
 from torchlint.semantics.model import build
-from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 PROGRAMS = {
     "unit tests": """
@@ -439,8 +436,7 @@ def test_cells(title: str) -> None:
     text, expected = CELLS[title]
     head = "import torch\nfrom torch import nn\nimport matplotlib.pyplot as plt\nx = torch.rand(2, 3)"
     notebook = Notebook.from_cells([(1, head), (2, text)], Path("lesson.ipynb"))
-    settings = cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
-    module = build(SyntaxTree(notebook.text), settings, notebook.locate)
+    module = build(SyntaxTree(notebook.text), LintSettings(), notebook.locate)
     marked = next(
         call
         for call in module.tree.nodes(cst.Call)

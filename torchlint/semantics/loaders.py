@@ -325,7 +325,12 @@ class Loaders(Part):
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
 
     def regroups_items(self, call: cst.Call) -> bool:
-        """Whether the ``collate_fn`` puts the parts of items into lists, and makes no tensors of them."""
+        """Whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they are.
+
+        Tensors in a list would be pinned.
+        """
+        if any(call in each._moved_in_place for each in self._movers):
+            return False
         collate = self.module.argument(call, "collate_fn").node
         function = self.module.value(collate).definition if collate is not None else None
         if not isinstance(function, cst.FunctionDef):
