@@ -294,7 +294,9 @@ def pull(git: Any, tmp_path: Path) -> Runner:
     """A pull request as actions/checkout leaves it: a shallow clone at the merge that GitHub makes."""
     git.commit(old=FINDING, other="x = 1\n")
     git("switch", "--quiet", "--create", "topic")
-    git.commit(old=FINDING.replace("        loss =", "        more = torch.ones(8).to('cuda')\n        loss ="))
+    git.commit(
+        old=FINDING.replace("        loss =", "        more = torch.ones(8).to('cuda')\n        loss =")
+    )
     git("switch", "--quiet", "main")
     git.commit(other=FINDING)
     git("merge", "--quiet", "--no-edit", "topic")

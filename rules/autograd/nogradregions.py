@@ -23,7 +23,7 @@ from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
@@ -114,7 +114,16 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
             continue
         if last_name(call.func) not in ("__init__", "register_buffer"):
             return False
-    return True
+    # What it is given may be a module, too.
+    return all(_is_plain(module, param) for param in list(all_parameters(start.params))[1:])
+
+
+def _is_plain(module: Module, param: cst.Param) -> bool:
+    """Whether an argument is a number or a text, by its annotation or its default."""
+    if param.annotation is not None:
+        return module.source(param.annotation.annotation) in ("bool", "float", "int", "str")
+    plain = (Kind.BOOL, Kind.NUMBER, Kind.STRING)
+    return param.default is not None and module.value(param.default).kind in plain
 
 
 class NoGradRegions(Part):

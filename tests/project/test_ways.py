@@ -203,9 +203,9 @@ async def test_a_finding_is_the_same_whichever_way_its_file_is_asked_for(
         path.write_text(json.dumps(EMPTY) if path.suffix == ".ipynb" else "", encoding="utf-8")
     assert checked(project, ".") == []
     assert checked(project, "--force-exclude", "--no-fix", "--staged", *files) == whole
-    opened = Opened(editor, project, {path: texts[path] for path in programs(project)})
     if (project / "torchlint.toml").exists():
-        return  # This editor is started without any configuration.
+        return  # The editor is started without any configuration.
+    opened = Opened(editor, project, {path: texts[path] for path in programs(project)})
     # Editors are told of programs only: what is found in a configuration file they do not show.
     told = [item for item in whole if Path(item["file"]).suffix in (".py", ".ipynb")]
     assert await opened.found(told) == told
