@@ -445,6 +445,13 @@ class SyntaxTree:
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
 
+    def nodes_within(self, outer: cst.CSTNode, kind: type[Node]) -> Sequence[Node]:
+        """The nodes of exactly this type that are ``outer`` or lie below it, at the cost of those alone."""
+        known: list[Node] = self._by_type.get(kind, [])  # type: ignore[assignment]
+        found = self.within(outer, known)
+        self.effort.spend(1 + len(found) // 4)
+        return found
+
     def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
         """The nodes of exactly these types that begin behind the start of one node and before another."""
         self._here(first)

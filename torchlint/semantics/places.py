@@ -372,7 +372,7 @@ class Places(Part):
     @remembered
     def computes(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` holds a call that gives the device a whole step of work."""
-        done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
+        done = map(self._work_of_call, self.tree.nodes_within(node, cst.Call))
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
     def starts_run(self, function: Function) -> bool:

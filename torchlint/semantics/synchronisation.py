@@ -733,7 +733,7 @@ def _begins_with_reading(module: Module, statement: cst.CSTNode) -> bool:
             return False
     if places.computes(module, first):
         return False
-    calls = module.tree.within(first, module.tree.nodes(cst.Call))
+    calls = module.tree.nodes_within(first, cst.Call)
     return any(_reads_back(module, call) for call in calls)
 
 
