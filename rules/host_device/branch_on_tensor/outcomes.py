@@ -62,7 +62,12 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
 def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
     """``if torch.isnan(loss)``: whether a decision is about a number that something has gone wrong with."""
     decision = module.flow.condition(tensor)
-    test = getattr(decision, "test", tensor)
+    return _has_infinite(module, getattr(decision, "test", tensor))
+
+
+@remembered
+def _has_infinite(module: Module, test: cst.CSTNode) -> bool:
+    """Whether a part of a condition is infinite, or asks what is."""
     return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
 
 
