@@ -110,7 +110,7 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
         name = module.qualified(call.func) or ""
         if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
             continue
-        if name.startswith("torch.") and not name.startswith("torch.nn."):
+        if name.startswith("torch.") and module.value(call).kind in (Kind.TENSOR, Kind.DEVICE):
             continue
         if last_name(call.func) not in ("__init__", "register_buffer"):
             return False

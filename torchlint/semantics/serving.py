@@ -36,7 +36,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
 }
 # What the classes are called of what one step works on; an engine makes one for each, and hands it on.
 _STEP = re.compile(
-    r"(?:[A-Z]\w*(?:Batch|BatchInfo|VerifyInput|DraftInput)"
+    r"(?:\w*(?:Forward|Schedule|Worker|Decode|Prefill|Running|Sampling)(?:Batch|BatchInfo)"
+    r"|[A-Z]\w*(?:VerifyInput|DraftInput)"
     r"|\w*(?:Attn|Attention|Forward|Sampling|SpecDecode)Metadata"
     r"|\w*SchedulerOutput|\w*(?:Step|Forward)Context)"
 )
