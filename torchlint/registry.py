@@ -46,7 +46,7 @@ FAMILIES: Mapping[str, str] = {
     "TL5": "Precision, kernels, compiler",
     "TL6": "Memory",
     "TL7": "Several GPUs",
-    "TL8": "Left on",
+    "TL8": "Debugging left on",
     "TL9": "API upgrades",
 }
 """The titles of our own families, by what the codes of their rules begin with."""

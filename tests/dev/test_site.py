@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from torchlint import links
-from torchlint.dev import ROOT, site
+from torchlint import effects, links
+from torchlint.dev import ROOT, site, speedups
 from torchlint.registry import catalogue
 
 
@@ -33,6 +34,40 @@ def test_every_rule_has_a_page_with_badges(built: Path) -> None:
     listed = (built / "rules" / "index.html").read_text(encoding="utf-8")
     assert all(f'href="{code}/"' in listed for code in catalogue())
     assert '<span class="badge measured">measured</span>' in listed
+
+
+def test_measured_speed_ups_are_drawn(built: Path) -> None:
+    page = (built / "rules" / "TL202" / "index.html").read_text(encoding="utf-8")
+    drawn = page.partition('id="measured"')[2]
+    timed = [effect for effect in effects.of("TL202") if effect["speedup"] is not None]
+    assert timed
+    assert drawn.count('<div class="speedup">') == len(timed)
+    untimed = next(code for code in catalogue() if not effects.of(code))
+    assert 'class="speedup' not in (built / "rules" / untimed / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_all_speed_ups_goes_from_the_largest_to_the_least(built: Path) -> None:
+    page = (built / "worth" / "index.html").read_text(encoding="utf-8")
+    listed = re.findall(r'href="../rules/(TL\d+)/">TL\d+</a> [\w-]+</span>', page)
+    timed = {
+        code: max(e["speedup"]["low"] for e in effects.of(code) if e["speedup"] is not None)
+        for code in catalogue()
+        if any(e["speedup"] is not None for e in effects.of(code))
+    }
+    assert listed == sorted(timed, key=lambda code: (-timed[code], code))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "place"), [(0.5, 0.0), (0.1, 0.0), (1.0, 100 / 6), (4.0, 50.0), (32.0, 100.0), (99.0, 100.0)]
+)
+def test_the_axis_is_logarithmic(ratio: float, place: float) -> None:
+    effect = {
+        "machine": "GPU",
+        "size": "small",
+        "verdict": "FASTER",
+        "speedup": {"ratio": ratio, "low": ratio, "high": ratio},
+    }
+    assert f'<i class="ratio" style="left: {place:.1f}%">' in speedups.by_size([effect])
 
 
 def test_guides_are_searched(built: Path) -> None:

@@ -1,7 +1,8 @@
 """What the documentation site has beside the files in ``docs/``; mkdocs calls the functions as hooks.
 
 The first page is README.md without its list of rules. The rules have a page of their own, family by family,
-with badges, and each rule the same badges below its title.
+with badges, and each rule the same badges below its title, and its measured speed-ups as a figure. One page
+has those of all rules.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from torchlint import effects, impact, links
-from torchlint.dev import ROOT
+from torchlint.dev import ROOT, speedups
 from torchlint.registry import catalogue, families
 from torchlint.rule import Rule
 
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
 _RULE = re.compile(r"rules/(TL\d+)\.md")
-_HEAD = "| Rule | | Finds |\n| --- | --- | --- |\n"
+_MEASURED = "\n## Measured\n\n"
 _STYLE = """\
 .badge {
   border: 1px solid var(--md-default-fg-color--lighter); border-radius: 1rem;
-  font-size: 0.65rem; font-weight: 600; margin-right: 0.3rem; padding: 0.15rem 0.6rem; white-space: nowrap;
+  font-size: 0.65rem; font-weight: 600; line-height: 2; margin-right: 0.3rem; padding: 0.15rem 0.6rem;
+  white-space: nowrap;
 }
 .badge.error, .badge.high { background: #b71c1c; border-color: #b71c1c; color: #fff; }
 .badge.warning, .badge.medium { background: #bf360c; border-color: #bf360c; color: #fff; }
@@ -56,7 +58,7 @@ def on_config(config: Any) -> Any:
         },
         {"CI and editors": ["github-action.md", "gitlab.md", "editors.md"]},
         {"Rules": ["rules/index.md", *rules]},
-        {"Measurements": "measured.md"},
+        {"Measurements": [{"What the fixes are worth": "worth.md"}, {"All figures": "measured.md"}]},
     ]
     return config
 
@@ -67,7 +69,12 @@ def _pages(rules: tuple[Rule, ...]) -> list[dict[str, str]]:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made here, and the style of the badges."""
-    made = {"index.md": _home(), "rules/index.md": _index(), "stylesheets/site.css": _STYLE}
+    made = {
+        "index.md": _home(),
+        "rules/index.md": _index(),
+        "worth.md": _worth(),
+        "stylesheets/site.css": _STYLE + speedups.STYLE,
+    }
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -102,6 +109,20 @@ def _index() -> str:
     return "".join(parts)
 
 
+def _worth() -> str:
+    """The measured speed-ups of all rules."""
+    rules = catalogue()
+    figure = speedups.over_all(rules.values(), {code: effects.of(code) for code in rules})
+    return (
+        "---\nhide: [toc]\n---\n\n# What the fixes are worth\n\n"
+        "Each row is a rule, in the size of its benchmark in which its fix gains most: time before over time "
+        "after, with its 95 % interval. Green is faster beyond the noise, red slower, and grey neither. What "
+        "these programs gain is not what yours will: `torchlint verify` measures that. The sizes that gain "
+        "less, memory, and the machines are among [all figures](measured.md); rules without a row were not "
+        f"measured, or no time could be.\n\n{figure}"
+    )
+
+
 def _badges(rule: Rule) -> str:
     """What there is to know of a rule at a glance, as HTML."""
     worth = impact.worth(rule)
@@ -115,7 +136,7 @@ def _badges(rule: Rule) -> str:
         shown.append(("optional", "opt-in"))
     if rule.advice:
         shown.append(("advice", "advice"))
-    return "".join(f'<span class="badge {kind}">{escape(told)}</span>' for kind, told in shown)
+    return " ".join(f'<span class="badge {kind}">{escape(told)}</span>' for kind, told in shown)
 
 
 def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
@@ -125,6 +146,10 @@ def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
     if rule is not None:
         title, _, rest = markdown.partition("\n")
         markdown = f"{title}\n\n{_badges(catalogue()[rule[1]])}\n{rest}"
+        figure = speedups.by_size(effects.of(rule[1]))
+        markdown = markdown.replace(_MEASURED, f"{_MEASURED}{figure}\n", 1)
+    if path == "measured.md":
+        page.meta["hide"] = ["navigation", "toc"]  # its tables are wide
     return _LINK.sub(lambda link: _led(link, path), markdown)
 
 
