@@ -13,7 +13,6 @@ import libcst as cst
 
 from torchlint.semantics.arrays import array
 from torchlint.semantics.dimensions import has_dimensions
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Device, Kind
 
 from .sending import in_host_memory, on_accelerator
@@ -94,27 +93,10 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
-    match index:
-        case cst.List():
-            return bool(index.elements) and all(
-                isinstance(element, cst.Element) and module.value(element.value).kind is Kind.NUMBER
-                for element in index.elements
-            )
-        case cst.Name():
-            bindings = module.bindings(index)
-            return bool(bindings) and all(
-                binding.kind is BindingKind.ASSIGN
-                and not binding.path
-                and isinstance(binding.value, cst.List)
-                and _is_list_of_numbers(module, binding.value)
-                for binding in bindings
-            )
-        case cst.Attribute() | cst.ListComp():
-            value = module.value(index)
-            items = value.elements if value.elements is not None else (value.item,)
-            return (
-                value.kind is Kind.LIST
-                and bool(items)
-                and all(i is not None and i.kind is Kind.NUMBER for i in items)
-            )
-    return False
+    value = module.value(index)
+    items = value.elements if value.elements is not None else (value.item,)
+    return (
+        value.kind is Kind.LIST
+        and bool(items)
+        and all(item is not None and item.kind is Kind.NUMBER for item in items)
+    )

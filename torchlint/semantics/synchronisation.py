@@ -37,12 +37,12 @@ from torchlint.semantics.capture import captured
 from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
-from torchlint.semantics.lexicon import Role, begins, ends
+from torchlint.semantics.lexicon import Role, begins, denotes, ends
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_part_of_step, names_step
+from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -441,7 +441,8 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
             return None
         (binding,) = bindings
         if binding.kind is BindingKind.LOOP:
-            return next((a for a in module.tree.ancestors(binding.node) if isinstance(a, cst.For)), None)
+            loop = module.flow.statement(binding.node)
+            return loop if isinstance(loop, cst.For) else None
         made = binding.value if binding.kind is BindingKind.ASSIGN else None
         match made, binding.path:
             case cst.Tuple(elements=elements), (int(position),) if position < len(elements):
@@ -476,7 +477,7 @@ def _is_read_of_step(module: Module, node: cst.BaseExpression) -> bool:
                 return False
             return all(isinstance(v, cst.Attribute) and _is_read_of_step(module, v) for v in values)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
-            return names_step(owner) and not says_host(name)
+            return denotes(owner, Role.ENGINE_STEP) and not says_host(name)
     return False
 
 
