@@ -13,12 +13,14 @@ import libcst as cst
 
 from torchlint.semantics.arrays import array
 from torchlint.semantics.dimensions import has_dimensions
+from torchlint.semantics.sources import Through, onward, traced
 from torchlint.semantics.values import Device, Kind
 
 from .sending import in_host_memory, on_accelerator
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path, Source
 
 
 def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
@@ -74,18 +76,17 @@ def is_mask(module: Module, index: cst.BaseExpression) -> bool:
     return value.dtype in ("torch.bool", "bool")
 
 
-def is_constant(module: Module, tensor: cst.BaseExpression) -> bool:
+@traced(Through.OPERANDS)
+def of_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a tensor of at most one element is computed by functions from literal numbers alone."""
-    match tensor:
+    match node:
         case cst.Integer() | cst.Float():
-            return True
-        case cst.List(elements=[cst.Element(value=only)]) | cst.UnaryOperation(expression=only):
-            return is_constant(module, only)
-        case cst.BinaryOperation(left=left, right=right):
-            return is_constant(module, left) and is_constant(module, right)
+            return not path
+        case cst.List(elements=[cst.Element(value=only)]):
+            return onward(only)
         case cst.Call(func=func, args=[cst.Arg(keyword=None, value=only)]):
-            return (module.qualified(func) or "").startswith("torch.") and is_constant(module, only)
-    return False
+            return (module.qualified(func) or "").startswith("torch.") and onward(only)
+    return None
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:

@@ -379,7 +379,8 @@ class Contexts(Part):
                 return Context.PLOTTING
         loops = [loop for loop in (statement, *flow.loops(node)) if isinstance(loop, cst.For)]
         branches = (statement, *(branch.construct for branch in flow.branches(node))) if self._drawing else ()
-        if any(map(self._is_drawn, (*loops, *(branch for branch in branches if isinstance(branch, cst.If))))):
+        blocks = [block for block in (*loops, *branches) if isinstance(block, (cst.For, cst.If))]
+        if self._drawing and any(map(self._is_drawn, blocks)):
             return Context.PLOTTING
         if any(map(self._is_timed, loops)):
             return Context.BENCHMARK
@@ -399,8 +400,6 @@ class Contexts(Part):
     @remembered
     def _is_drawn(self, block: cst.For | cst.If) -> bool:
         """Whether each run of a loop, or of a branch, draws something, and trains nothing."""
-        if not self._drawing:
-            return False
         body = block.body
         drawing = any(
             not self.module.flow.is_conditional(call, within=block)
