@@ -144,18 +144,18 @@ class Module:
         self.path = path
         """Where the file is, as far as that is known."""
         self._grad_off = grad_off
-        self._parts: dict[type, Part] = {}
+        self._parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
+    @remembered
     def part(self, kind: type[Part]) -> Part:
         """The part of a class, the same each time; as `Part.of`."""
-        found = self._parts.get(kind)
-        if found is None:
-            found = self._parts[kind] = self._linked(kind)(self)
+        found = self._linked(kind)(self)
+        self._parts.append(found)
         return found
 
     @staticmethod
@@ -181,7 +181,7 @@ class Module:
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
-        for part in self._parts.values():
+        for part in self._parts:
             vars(part).clear()
         for part in vars(self).values():
             if isinstance(part, Names):
