@@ -94,6 +94,11 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
+    """Whether an index is a list of numbers that the program has written out, or an attribute holds."""
+    if isinstance(index, cst.Name):
+        lists = [binding.value for binding in module.bindings(index)]
+        if not all(isinstance(value, cst.List) and value.elements for value in lists):
+            return False  # What is appended one by one may be another list at each step.
     value = module.value(index)
     items = value.elements if value.elements is not None else (value.item,)
     return (
