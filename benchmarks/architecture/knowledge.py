@@ -34,7 +34,7 @@ _OF_CONSTANTS = "functions of text"
 def memories(sources: Sources) -> Measured:
     """Styles of memory that the model and the rules use, of these five:
 
-    - ``cached_property`` of functools;
+    - ``cached_property`` of functools, or a class of that name, with the table in which it keeps the answers;
     - ``cache`` or ``lru_cache`` of functools;
     - the fixpoint: ``fixpoint.ask(…)``, or a decorator from a module named ``fixpoint``, or one named
       ``remembered`` or ``solved`` from a module that keeps its answers in the tables of a fixpoint, in
@@ -81,7 +81,10 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
                 style = "fixpoint" if front is not None and _keeps_in_fixpoint(front) else "remembered"
             if style:
                 yield style, code.place(function, f"{style}: {function.name}")
+        owner = next((node for node in code.around(function) if isinstance(node, ast.ClassDef)), None)
         style = "fixpoint" if code.name.endswith(".fixpoint") else "dictionaries"
+        if owner is not None and owner.name == "cached_property":
+            style = "cached_property"
         for table in _tables(code, function):
             yield style, code.place(function, f"dictionary {table}: {function.name}")
     for node in ast.walk(code.tree):

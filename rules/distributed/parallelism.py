@@ -383,14 +383,6 @@ class Parallelism(Part):
         """The calls that run what a wrapper made, ``model(x)``, by default of any; the file's come first."""
         return [call for call, wraps in self._forwards if wrapper is None or wrapper in wraps.wrappers]
 
-    def unwraps(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is the model inside of a wrapped one: ``ddp.module``."""
-        match node:
-            case cst.Attribute(value=owner, attr=cst.Name("module")):
-                return bool(self.wraps(owner).wrappers)
-            case _:
-                return False
-
     # ------------------------------------------------------------------ the file as a whole
 
     @cached_property

@@ -300,7 +300,7 @@ def without_device(call: cst.Call) -> list[cst.Arg]:
 def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:
     match node:
         case cst.Attribute(value=owner, attr=cst.Name(value="shape")):
-            return module.is_tensor(owner)
+            return module.value(owner).kind is Kind.TENSOR
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=[]):
-            return module.is_tensor(owner)
+            return module.value(owner).kind is Kind.TENSOR
     return False

@@ -13,13 +13,14 @@ import libcst as cst
 
 from torchlint.semantics.arrays import array
 from torchlint.semantics.dimensions import has_dimensions
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.sources import Through, onward, traced
 from torchlint.semantics.values import Device, Kind
 
 from .sending import in_host_memory, on_accelerator
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path, Source
 
 
 def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
@@ -75,18 +76,17 @@ def is_mask(module: Module, index: cst.BaseExpression) -> bool:
     return value.dtype in ("torch.bool", "bool")
 
 
-def is_constant(module: Module, tensor: cst.BaseExpression) -> bool:
+@traced(Through.OPERANDS)
+def of_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a tensor of at most one element is computed by functions from literal numbers alone."""
-    match tensor:
+    match node:
         case cst.Integer() | cst.Float():
-            return True
-        case cst.List(elements=[cst.Element(value=only)]) | cst.UnaryOperation(expression=only):
-            return is_constant(module, only)
-        case cst.BinaryOperation(left=left, right=right):
-            return is_constant(module, left) and is_constant(module, right)
+            return not path
+        case cst.List(elements=[cst.Element(value=only)]):
+            return onward(only)
         case cst.Call(func=func, args=[cst.Arg(keyword=None, value=only)]):
-            return (module.qualified(func) or "").startswith("torch.") and is_constant(module, only)
-    return False
+            return (module.qualified(func) or "").startswith("torch.") and onward(only)
+    return None
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
@@ -94,27 +94,15 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
-    match index:
-        case cst.List():
-            return bool(index.elements) and all(
-                isinstance(element, cst.Element) and module.value(element.value).kind is Kind.NUMBER
-                for element in index.elements
-            )
-        case cst.Name():
-            bindings = module.bindings(index)
-            return bool(bindings) and all(
-                binding.kind is BindingKind.ASSIGN
-                and not binding.path
-                and isinstance(binding.value, cst.List)
-                and _is_list_of_numbers(module, binding.value)
-                for binding in bindings
-            )
-        case cst.Attribute() | cst.ListComp():
-            value = module.value(index)
-            items = value.elements if value.elements is not None else (value.item,)
-            return (
-                value.kind is Kind.LIST
-                and bool(items)
-                and all(i is not None and i.kind is Kind.NUMBER for i in items)
-            )
-    return False
+    """Whether an index is a list of numbers that the program has written out, or an attribute holds."""
+    if isinstance(index, cst.Name):
+        lists = [binding.value for binding in module.bindings(index)]
+        if not all(isinstance(value, cst.List) and value.elements for value in lists):
+            return False  # What is appended one by one may be another list at each step.
+    value = module.value(index)
+    items = value.elements if value.elements is not None else (value.item,)
+    return (
+        value.kind is Kind.LIST
+        and bool(items)
+        and all(item is not None and item.kind is Kind.NUMBER for item in items)
+    )

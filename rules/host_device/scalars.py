@@ -176,7 +176,10 @@ def _python_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | lis
         case cst.UnaryOperation(operator=cst.Not()):
             return True
         case cst.Subscript():
-            return module.value(node.value).kind is Kind.SHAPE and module.is_tensor(_owner(node.value))
+            return (
+                module.value(node.value).kind is Kind.SHAPE
+                and module.value(_owner(node.value)).kind is Kind.TENSOR
+            )
         case cst.Attribute():
             return _names_python_number(module, node)
         case _:

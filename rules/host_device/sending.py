@@ -175,8 +175,10 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
                 without: bool = takes_no_data(module, made)
                 return without
             given = (arg.value for arg in node.args)
-            parts = [value for value in given if module.is_tensor(value) or _gathers(module, value)]
-            if isinstance(func, cst.Attribute) and module.is_tensor(func.value):
+            parts = [
+                value for value in given if module.value(value).kind is Kind.TENSOR or _gathers(module, value)
+            ]
+            if isinstance(func, cst.Attribute) and module.value(func.value).kind is Kind.TENSOR:
                 parts.append(func.value)
             return onward(*parts) if parts else False
     return None
@@ -186,7 +188,9 @@ def _gathers(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a list of tensors, written out or made by a function of torch: a mesh grid."""
     if isinstance(node, cst.Call):
         return (module.qualified(node.func) or "").startswith("torch.")
-    return isinstance(node, (cst.List, cst.Tuple)) and any(module.is_tensor(e.value) for e in node.elements)
+    return isinstance(node, (cst.List, cst.Tuple)) and any(
+        module.value(e.value).kind is Kind.TENSOR for e in node.elements
+    )
 
 
 COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"

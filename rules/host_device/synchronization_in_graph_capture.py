@@ -20,7 +20,7 @@ from torchlint.semantics.synchronisation import (
     truth_tests,
     written_out,
 )
-from torchlint.semantics.values import Memory
+from torchlint.semantics.values import Kind, Memory
 
 from .data import sent_data
 from .indices import host_index, listed_indices, stored_tensor
@@ -133,7 +133,7 @@ def _depends_on_data(module: Module, node: cst.Call | cst.Subscript) -> bool:
     """Whether a shape depends on data; what is filled through a mask, `x[mask] = 0`, has none."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-    if isinstance(statement, cst.Assign) and not module.is_tensor(statement.value):
+    if isinstance(statement, cst.Assign) and module.value(statement.value).kind is not Kind.TENSOR:
         return False
     return shape_wait(module, node)
 

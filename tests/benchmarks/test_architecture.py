@@ -383,6 +383,15 @@ def test_bounds(tree: Tree, text: str, expected: list[str]) -> None:
             ),
             None,
         ),
+        (
+            (
+                "class cached_property:\n    def __get__(self, instance, owner):\n"
+                "        if self.name not in instance.__dict__:\n"
+                "            instance.__dict__[self.name] = self.work_out(instance)\n"
+                "        return instance.__dict__[self.name]\n"
+            ),
+            "cached_property",
+        ),
         ("@cache\ndef f(module: Module, name: str): ...\n", "functools.cache"),
         ("@cache\ndef f(name): ...\n", "functools.cache"),
         ("class C:\n    @cache\n    def f(self, name: str): ...\n", "functools.cache"),

@@ -223,6 +223,13 @@ ROLES = {
     Role.PICTURE: ("image_size cifar10 ImageFolder torchvision", "imagine vision"),
     Role.PICTURE_SIZE: ("image_size imsize cropSize img_h resolution", "image size hidden_size solution"),
     Role.STYLE_TRANSFER: ("style-image style_weight", "style stylegan"),
+    Role.ENGINE_STEP: (
+        "ForwardBatch ModelWorkerBatch SamplingBatchInfo EagleVerifyInput attn_metadata scheduler_output",
+        "batch train_batch metadata batch_info model_input forward_pass",
+    ),
+    Role.ATTENTION_BACKEND: ("FlashInferAttnBackend FlashAttentionImpl", "attention backend"),
+    Role.ENGINE_START: ("load_model load_weights profile_run", "load model profile profiled_run"),
+    Role.REHEARSAL: ("capture_graph dummy_run warmup", "captured warm_up warm"),
     Role.VARIABLE_SHAPE: ("vocab_size multi_scale boxes collate_boxes", "box anchor length"),
     Role.RECORDING: ("take_snapshot record trace_memory", "recall retraced"),
 }

@@ -252,22 +252,27 @@ def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.Base
 
 def pattern_of(name: cst.BaseExpression) -> str:
     """The name that an expression spells, with ``*`` for every part that code makes."""
-    if isinstance(name, cst.SimpleString) and isinstance(name.evaluated_value, str):
-        return name.evaluated_value
-    if isinstance(name, cst.FormattedString):
-        parts = [p.value if isinstance(p, cst.FormattedStringText) else "*" for p in name.parts]
-        return re.sub(r"\*+", "*", "".join(parts))
-    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Add):
-        return re.sub(r"\*+", "*", pattern_of(name.left) + pattern_of(name.right))
-    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Modulo):
-        return re.sub(r"%\w", "*", pattern_of(name.left))
-    if (
-        isinstance(name, cst.Call)
-        and isinstance(name.func, cst.Attribute)
-        and name.func.attr.value == "format"
-    ):
-        return re.sub(r"\{[^}]*\}", "*", pattern_of(name.func.value))
-    return "*"
+    spelt: list[str] = []
+    pending = [name]
+    while pending:
+        match pending.pop():
+            case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
+                pending += (right, left)
+            case cst.SimpleString(evaluated_value=str(text)):
+                spelt.append(text)
+            case cst.FormattedString(parts=parts):
+                spelt += [p.value if isinstance(p, cst.FormattedStringText) else "*" for p in parts]
+            case cst.BinaryOperation(operator=cst.Modulo(), left=cst.SimpleString(evaluated_value=str(text))):
+                spelt.append(re.sub(r"%\w", "*", text))
+            case cst.Call(
+                func=cst.Attribute(
+                    value=cst.SimpleString(evaluated_value=str(text)), attr=cst.Name(value="format")
+                )
+            ):
+                spelt.append(re.sub(r"\{[^}]*\}", "*", text))
+            case _:
+                spelt.append("*")
+    return re.sub(r"\*+", "*", "".join(spelt))
 
 
 def name_pattern(name: str) -> re.Pattern[str]:

@@ -20,6 +20,7 @@ from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -122,7 +123,7 @@ class Backpropagation(Part):
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value in _BACKWARD:
             callee = module.callee(call)
-            if callee is not None and not module.leads_outside(call):
+            if callee is not None and not leads_outside(module, call):
                 return None
             kind = module.value(func.value).kind
             hands_on = func.attr.value != "backward" or callee is not None or kind is Kind.ACCELERATOR

@@ -7,6 +7,7 @@ nothing of what the program does, and so it can only keep a rule from telling so
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
@@ -64,6 +65,9 @@ class Topic(Enum):
     SPARSE = "sparse"
     """Most elements are zero, and are not stored."""
 
+    DEPRECATION = "deprecated"
+    """Something is kept for its callers only."""
+
 
 _WORD: Final = re.compile(r"\w+")
 _FOR_TOOLS: Final = re.compile(r"\b(fmt|isort|yapf)\s*:\s*\w+")
@@ -92,12 +96,25 @@ def documents(module: Module, *topics: Topic) -> bool:
 
 def speaks_of(text: str, *topics: Topic) -> bool:
     """Return whether a text, such as a comment or a docstring, speaks of one of these topics."""
-    spoken = f" {' '.join(_WORD.findall(_FOR_TOOLS.sub('', text).lower()))} "
-    return any(
-        f" {entry[:-1]}" in spoken if entry.endswith("*") else f" {entry} " in spoken
-        for topic in topics
-        for entry in topic.value.split(", ")
-    )
+    spoken = _spoken(text)
+    return any(phrase in spoken for phrase in _phrases(topics))
+
+
+def begins_with(text: str, *topics: Topic) -> bool:
+    """Return whether the first words of a text are about one of these topics: ``# Deprecated: use …``."""
+    return _spoken(text).startswith(tuple(_phrases(topics)))
+
+
+def _spoken(text: str) -> str:
+    """Return the words of a text in lower case, with a space in front of and behind each."""
+    return f" {' '.join(_WORD.findall(_FOR_TOOLS.sub('', text).lower()))} "
+
+
+def _phrases(topics: tuple[Topic, ...]) -> Iterator[str]:
+    """Yield what is looked for among the words of a text."""
+    for topic in topics:
+        for entry in topic.value.split(", "):
+            yield f" {entry[:-1]}" if entry.endswith("*") else f" {entry} "
 
 
 def at(module: Module, node: cst.CSTNode) -> list[str]:

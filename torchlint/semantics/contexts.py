@@ -348,7 +348,7 @@ class Contexts(Part):
             yield _Act.DRAWS
         if name.startswith("assert") or qualified.startswith(("torch.testing.", "numpy.testing.")):
             yield _Act.CHECKS
-        if _makes_up(qualified, call):
+        if _makes_up(self.module, qualified, call):
             yield _Act.MAKES_UP
 
     def _trains_elsewhere(self, call: cst.Call, name: str) -> bool:
@@ -369,17 +369,21 @@ class Contexts(Part):
     def _in_region(self, node: cst.CSTNode) -> Context | None:
         """The context of the loop, the block or the call around a node that is there for one purpose."""
         flow = self.module.flow
+        statement = flow.statement(node)
         for around in self.tree.ancestors(node):
-            if isinstance(around, (*FUNCTIONS, cst.ClassDef)):
+            if around is statement or isinstance(around, FUNCTIONS):
                 break
             if isinstance(around, cst.Call) and (
                 self._draws(around) or begins(last_name(around.func), Role.PLOTTING)
             ):
                 return Context.PLOTTING
-            if isinstance(around, (cst.For, cst.If)) and self._is_drawn(around):
-                return Context.PLOTTING
-            if isinstance(around, cst.For) and self._is_timed(around):
-                return Context.BENCHMARK
+        loops = [loop for loop in (statement, *flow.loops(node)) if isinstance(loop, cst.For)]
+        branches = (statement, *(branch.construct for branch in flow.branches(node))) if self._drawing else ()
+        blocks = [block for block in (*loops, *branches) if isinstance(block, (cst.For, cst.If))]
+        if self._drawing and any(map(self._is_drawn, blocks)):
+            return Context.PLOTTING
+        if any(map(self._is_timed, loops)):
+            return Context.BENCHMARK
         profiled = any(
             isinstance(item.item, cst.Call)
             and self.module.qualified(item.item.func) in _PROFILING
@@ -396,8 +400,6 @@ class Contexts(Part):
     @remembered
     def _is_drawn(self, block: cst.For | cst.If) -> bool:
         """Whether each run of a loop, or of a branch, draws something, and trains nothing."""
-        if not self._drawing:
-            return False
         body = block.body
         drawing = any(
             not self.module.flow.is_conditional(call, within=block)
@@ -512,22 +514,11 @@ def _required(function: Function) -> bool:
     return any(param.default is None and param.name.value not in ("self", "cls") for param in given)
 
 
-def _makes_up(qualified: str, call: cst.Call) -> bool:
+def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
     """``torch.rand(1, 3, 224, 224)``: whether a call makes a tensor of which the program spells the sizes."""
-    if qualified not in _MAKING_UP or not call.args:
-        return False
-    positional = [arg.value for arg in call.args if arg.keyword is None]
-    return bool(positional) and all(map(_is_literal, positional))
-
-
-def _is_literal(node: cst.BaseExpression) -> bool:
-    match node:
-        case cst.Integer() | cst.Float() | cst.UnaryOperation(expression=cst.Integer() | cst.Float()):
-            return True
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            return all(_is_literal(element.value) for element in elements)
-        case _:
-            return False
+    sizes = [arg for arg in call.args if arg.keyword is None] if qualified in _MAKING_UP else []
+    parts = (part for size in sizes for part in module.tree.descendants(size))
+    return bool(sizes) and not any(isinstance(part, (cst.Name, cst.Attribute, cst.Call)) for part in parts)
 
 
 def _is_shape(node: cst.BaseExpression) -> bool:

@@ -199,7 +199,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
     if not any(adds_dimension(item) for item in items):
         return None
-    if not shape_of(module, node.value) and module.value(node.value).known:
+    indexed = module.value(node.value)
+    if indexed.known and indexed.kind is not Kind.TENSOR:
         return None
     split = next((i for i, item in enumerate(items) if _is_ellipsis(item)), len(items))
     front = _positions(items[:split])
@@ -233,13 +234,10 @@ def _is_ellipsis(item: cst.BaseSlice) -> bool:
 
 
 def _called(module: Module, call: cst.Call) -> Shape | list[Source] | None:
-    name = module.qualified(call.func)
-    if name is not None:
-        return _by_function(module, call, name)
-    if not isinstance(call.func, cst.Attribute):
-        return None
-    method, owner = call.func.attr.value, call.func.value
-    arguments = call.args
+    called = module.method_call(call)
+    if called is None:
+        return _by_function(module, call)
+    (owner, method), arguments = called, call.args
     if method in _KEEPING:
         return onward(owner)
     if method == "unsqueeze":
@@ -251,7 +249,8 @@ def _called(module: Module, call: cst.Call) -> Shape | list[Source] | None:
     return None
 
 
-def _by_function(module: Module, call: cst.Call, name: str) -> Shape | list[Source] | None:
+def _by_function(module: Module, call: cst.Call) -> Shape | list[Source] | None:
+    name = module.qualified(call.func) or ""
     if name == "torch.unsqueeze" and call.args and not call.args[0].star:
         return _unsqueezed(module, call.args[0].value, call.args[1:])
     if name == "torch.reshape":

@@ -129,7 +129,7 @@ def _number(module: Module, call: cst.Call) -> bool:
     if qualified not in _CONVERTING_BUILTINS and not qualified.startswith("math."):
         return False
     return any(
-        not arg.star and (module.is_tensor(arg.value) or every(_reduced(module, arg.value)))
+        not arg.star and (module.value(arg.value).kind is Kind.TENSOR or every(_reduced(module, arg.value)))
         for arg in call.args
     )
 
@@ -138,12 +138,14 @@ def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpres
     """The tensors by which Python decides, wherever they are."""
     if isinstance(node, cst.Comparison):
         # ``x in (a, b)`` is traced, ``a in x`` is not.
-        yield from (tensor for tensor in truth_tests(module, node) if module.is_tensor(tensor))
+        yield from (
+            tensor for tensor in truth_tests(module, node) if module.value(tensor).kind is Kind.TENSOR
+        )
         return
     asked = _asked(node)
     if asked is None or (isinstance(asked, cst.Comparison) and len(asked.comparisons) > 1):
         return  # a chain asks by itself
-    if module.is_tensor(asked) or every(_reduced(module, asked)):
+    if module.value(asked).kind is Kind.TENSOR or every(_reduced(module, asked)):
         yield asked
 
 

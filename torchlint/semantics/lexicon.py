@@ -631,6 +631,24 @@ class Role(IdentityEnum):
     STYLE_TRANSFER = "style_image style_weight style_size style_loss"
     """Gives one picture the style of another; the network for that is called a transformer."""
 
+    ENGINE_STEP = (
+        "forward_batch schedule_batch worker_batch decode_batch prefill_batch running_batch sampling_batch"
+        " forward_batch_info schedule_batch_info worker_batch_info decode_batch_info prefill_batch_info"
+        " running_batch_info sampling_batch_info verify_input draft_input attn_metadata attention_metadata"
+        " forward_metadata sampling_metadata spec_decode_metadata scheduler_output step_context"
+        " forward_context"
+    )
+    """What one step of an inference engine works on: an engine makes one for each, and hands it on."""
+
+    ATTENTION_BACKEND = "attn_backend attention_backend attn_impl attention_impl"
+    """The part of an inference engine that computes attention at each step."""
+
+    ENGINE_START = "compile_or_warm_up_model init_device load_model load_weights profile_run warm_up"
+    """Is done once, before an inference engine serves."""
+
+    REHEARSAL = "capture dummy warmup"
+    """Runs before what counts, with made-up inputs, or to record what is run later."""
+
     VARIABLE_SHAPE = (
         "vocab vocabulary token tokenizer tokenize sentence utterance spectrogram mel waveform wav wave"
         " pad_sequence bucket* multi_scale bounding bbox boxes anchors coco detection point_cloud"

@@ -28,6 +28,7 @@ from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters
+from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import (
@@ -867,7 +868,7 @@ class Loaders(Part):
                 return dotted.startswith("torch.cuda")
             return dotted.partition(".")[0] not in HOST_PACKAGES
         if self.module.callee(call) is not None:
-            return self.module.leads_outside(call)
+            return leads_outside(self.module, call)
         callee = self.module.value(call.func)
         if callee.kind is Kind.MODULE:
             # A parallel wrapper sends its inputs to the devices by itself, and so may the model of another

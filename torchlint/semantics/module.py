@@ -144,19 +144,18 @@ class Module:
         self.path = path
         """Where the file is, as far as that is known."""
         self._grad_off = grad_off
-        self.parts: list[Part] = []
+        self._parts: list[Part] = []
         """What further parts of the model know of this one; see `Part`."""
-        self._parts: dict[type, Part] = {}
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
+    @remembered
     def part(self, kind: type[Part]) -> Part:
         """The part of a class, the same each time; as `Part.of`."""
-        found = self._parts.get(kind)
-        if found is None:
-            found = self._parts[kind] = self._linked(kind)(self)
+        found = self._linked(kind)(self)
+        self._parts.append(found)
         return found
 
     @staticmethod
@@ -176,23 +175,13 @@ class Module:
         """Those other files of its programs that have one of some words in their text."""
         return () if self.link is None else self.link.companions(self, words)
 
-    def leads_outside(self, call: cst.Call) -> bool:
-        """Whether a call runs a function of another file that is not judged together with this one.
-
-        Such a file is part of too many programs: what it does with its arguments is not looked at.
-        """
-        callee = self.callee(call)
-        if self.link is None or callee is None or not self.tree.is_elsewhere(callee):
-            return False
-        return not self.link.is_companion(self.link.home(callee), self)
-
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
 
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
-        for part in self.parts:
+        for part in self._parts:
             vars(part).clear()
         for part in vars(self).values():
             if isinstance(part, Names):
@@ -270,10 +259,6 @@ class Module:
     def uses(self, binding: Binding) -> list[cst.Name]:
         """The reads that a definition reaches."""
         return self.names.uses(binding)
-
-    def is_tensor(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is known to be a tensor."""
-        return self.value(node).kind is Kind.TENSOR
 
     # ------------------------------------------------------------------ calls
 
@@ -421,7 +406,6 @@ class Part:
         self.module = module
         self.tree = module.tree
         self.link = module.link
-        module.parts.append(self)
 
     @classmethod
     def counterpart(cls: type[Known], module: Any) -> Known:

@@ -35,6 +35,17 @@ _PASSING_METHODS = frozenset(
 _DISPLAYS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
+def leads_outside(module: Module, call: cst.Call) -> bool:
+    """Whether a call runs a function of another file that is not judged together with this one.
+
+    Such a file is part of too many programs: what it does with its arguments is not looked at.
+    """
+    home, callee = module.home(call), module.callee(call)
+    if home.link is None or callee is None or not home.tree.is_elsewhere(callee):
+        return False
+    return not home.link.is_companion(home.link.home(callee), home)
+
+
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value that the file leaves open comes from a function that was given device tensors."""
     if not accelerated(module) or module.value(node).kind is not Kind.UNKNOWN:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, asks, denotes, has
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -34,22 +35,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "apply": ("LogitsProcessor",),
     "forward": ("",),
 }
-# What the classes are called of what one step works on; an engine makes one for each, and hands it on.
-_STEP = re.compile(
-    r"(?:\w*(?:Forward|Schedule|Worker|Decode|Prefill|Running|Sampling)(?:Batch|BatchInfo)"
-    r"|[A-Z]\w*(?:VerifyInput|DraftInput)"
-    r"|\w*(?:Attn|Attention|Forward|Sampling|SpecDecode)Metadata"
-    r"|\w*SchedulerOutput|\w*(?:Step|Forward)Context)"
-)
 # Parameters of what is computed in each pass of a model.
 _OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
-_ATTENTION = re.compile(r"\w*(?:Attn|Attention)(?:Backend|Impl)")
-# What an engine does once, before it serves.
-_ONCE = frozenset(
-    {"compile_or_warm_up_model", "init_device", "load_model", "load_weights", "profile_run", "warm_up"}
-)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
-_ONCE_WORDS = frozenset({"capture", "dummy", "warmup"})
 
 
 def may_serve(module: Module, function: cst.FunctionDef) -> bool:
@@ -88,11 +76,6 @@ def _endings(method: str) -> tuple[str, ...] | None:
     return _ROLES.get("step" if method.startswith("step_") else method)
 
 
-def names_step(variable: str) -> bool:
-    """Whether a variable is called after the class of what one step works on: ``forward_batch``."""
-    return _STEP.fullmatch("".join(map(str.capitalize, variable.split("_")))) is not None
-
-
 @remembered
 def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
@@ -128,13 +111,13 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
     block = module.tree.parent(function)
     holder = module.tree.parent(block) if block is not None else None
     if isinstance(holder, cst.ClassDef):
-        if _STEP.fullmatch(holder.name.value):
+        if denotes(holder.name.value, Role.ENGINE_STEP):
             return True
-        if _ATTENTION.fullmatch(holder.name.value) and _takes_tensors(module, function):
+        if denotes(holder.name.value, Role.ATTENTION_BACKEND) and _takes_tensors(module, function):
             return True
     for param in (*function.params.params, *function.params.kwonly_params):
         written = "" if param.annotation is None else module.source(param.annotation.annotation)
-        if names_step(param.name.value) or any(map(_STEP.fullmatch, _NAMES.findall(written))):
+        if any(denotes(name, Role.ENGINE_STEP) for name in (param.name.value, *_NAMES.findall(written))):
             return True
     return False
 
@@ -147,12 +130,10 @@ def runs_once(module: Module, function: Function) -> bool:
         if isinstance(within, cst.FunctionDef):
             if _is_among(module, within, hot=True):
                 return False
-            name = within.name.value.strip("_")
-            if (
-                name in _ONCE
-                or not _ONCE_WORDS.isdisjoint(name.split("_"))
-                or _is_among(module, within, hot=False)
-            ):
+            name = within.name.value
+            if asks(name, Role.ENGINE_START) or has(name, Role.REHEARSAL):
+                return True
+            if _is_among(module, within, hot=False):
                 return True
         within = module.function(within)
     return False

@@ -100,7 +100,9 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
             return _of_method(use.name)
         case UseKind.ARGUMENT:
             return _of_argument(module, use)
-        case UseKind.STORED if isinstance(use.by, cst.Subscript) and module.is_tensor(use.by.value):
+        case UseKind.STORED if (
+            isinstance(use.by, cst.Subscript) and module.value(use.by.value).kind is Kind.TENSOR
+        ):
             return Fate.READ
     return Fate.HELD
 
@@ -127,7 +129,7 @@ def _of_argument(module: Module, use: Use) -> Verdict[Fate]:
     if isinstance(module.callee(call), cst.FunctionDef):
         return ONWARD
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in TENSOR_METHODS:
-        if module.is_tensor(call.func.value):
+        if module.value(call.func.value).kind is Kind.TENSOR:
             return Fate.READ  # ``y.add_(x)`` and ``y.view_as(x)`` change ``y``, if any.
     value = module.value(call.func)
     known = value.kind is Kind.MODULE and value.cls in NN_LOSSES

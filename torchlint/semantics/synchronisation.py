@@ -16,7 +16,7 @@ copy with ``non_blocking=True`` does not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -37,16 +37,18 @@ from torchlint.semantics.capture import captured
 from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
-from torchlint.semantics.lexicon import Role, begins, ends
+from torchlint.semantics.lexicon import Role, begins, denotes, ends
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_part_of_step, names_step
+from torchlint.semantics.serving import is_part_of_step
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Root
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
@@ -262,42 +264,24 @@ def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
 
 def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
     """``if not mask.any(): continue`` some lines above, with no model and no gradients in between."""
-    statement = module.tree.statement(node)
-    block = module.tree.parent(statement)
-    if not isinstance(block, cst.IndentedBlock):
-        return False
-
-    def decides(other: cst.CSTNode) -> bool | None:
-        if isinstance(other, cst.If) and any(asks_device(module, other.test)):
-            return True
-        return (
-            False if isinstance(other, cst.BaseCompoundStatement) or places.computes(module, other) else None
-        )
-
-    return _said_above(module, statement, block, _guards_above(module, block), decides)
+    return module.flow.at_point(node, _guarded(module, module.flow.root(node)))
 
 
 @remembered
-def _guards_above(module: Module, block: cst.CSTNode) -> list[bool]:
-    return [False]
+def _guarded(module: Module, root: Root) -> list[bool]:
+    """Of each point of a function whether the host has waited for a decision shortly before."""
+
+    def decides(point: cst.CSTNode) -> bool | None:
+        if isinstance(module.flow.condition(point), cst.If) and _is_asked(module, point):
+            return True
+        return False if places.computes(module, point) else None
+
+    return module.flow.available(root, decides)
 
 
-def _said_above(
-    module: Module,
-    statement: cst.CSTNode,
-    block: cst.IndentedBlock | cst.Module,
-    known: list[bool],
-    decides: Callable[[cst.CSTNode], bool | None],
-) -> bool:
-    """What the last statement above one in its block says that decides anything at all; False if none does.
-
-    ``known`` has the answers for the first statements of the block, and is continued.
-    """
-    position = module.tree.position(statement)
-    while len(known) <= position:
-        said = decides(block.body[len(known) - 1])
-        known.append(known[-1] if said is None else said)
-    return known[position]
+def _is_asked(module: Module, point: cst.CSTNode) -> bool:
+    """Whether a point of the flow is an expression the truth of which the host waits for."""
+    return isinstance(point, cst.BaseExpression) and any(asks_device(module, point))
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -317,7 +301,7 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         source = _device_source(module, func.value)
         if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
             return func.value
-        if source is None and accelerated(module) and _is_read_of_step(module, func.value):
+        if source is None and accelerated(module) and every(_read_of_step(module, func.value)):
             return func.value
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
@@ -441,7 +425,8 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
             return None
         (binding,) = bindings
         if binding.kind is BindingKind.LOOP:
-            return next((a for a in module.tree.ancestors(binding.node) if isinstance(a, cst.For)), None)
+            loop = module.flow.statement(binding.node)
+            return loop if isinstance(loop, cst.For) else None
         made = binding.value if binding.kind is BindingKind.ASSIGN else None
         match made, binding.path:
             case cst.Tuple(elements=elements), (int(position),) if position < len(elements):
@@ -458,25 +443,24 @@ def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
     return is_part_of_step(module, node)
 
 
-def _is_read_of_step(module: Module, node: cst.BaseExpression) -> bool:
+@traced(Through.NOTHING)
+def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
     """Whether something unknown is computed from what one step of an engine works on, and not on the host."""
-    if module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
+    if path or module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
         return False
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in TENSOR_METHODS:
-            return _is_read_of_step(module, owner)
+            return onward(owner)
         case cst.Subscript(value=owner):
-            return _is_read_of_step(module, owner)
+            return onward(owner)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
-            return _is_read_of_step(module, left)
+            return onward(left)
         case cst.Name(value=name):
-            bindings = module.bindings(node)
-            values = [b.value for b in bindings if b.value is not None and not b.path]
-            if says_host(name) or not values or len(values) < len(bindings):
-                return False
-            return all(isinstance(v, cst.Attribute) and _is_read_of_step(module, v) for v in values)
+            bindings = () if says_host(name) else module.bindings(node)
+            read = [b.value for b in bindings if isinstance(b.value, cst.Attribute) and not b.path]
+            return len(read) == len(bindings) > 0 and onward(*read)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
-            return names_step(owner) and not says_host(name)
+            return denotes(owner, Role.ENGINE_STEP) and not says_host(name)
     return False
 
 
@@ -696,7 +680,7 @@ def after_a_wait(module: Module, node: cst.BaseExpression) -> bool:
     samples tensor by tensor; the first cut waits for the device, as does the ``max(lengths)`` in front of it,
     or the ``if`` that asks whether there is anything to cut.
     """
-    return after_a_decision(module, node) or _waited_before(module, module.tree.statement(node), node)
+    return after_a_decision(module, node) or _waited_before(module, node)
 
 
 def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
@@ -741,52 +725,47 @@ def _reads_back(module: Module, call: cst.Call) -> bool:
     return conversion(module, call) is not None or host_copy(module, call) is not None
 
 
-def _waited_before(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
-    """Whether the host has waited when it comes to a statement, or to ``end`` in it."""
-    if _waits_in(module, statement, end):
+def _waited_before(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the host has waited when it comes to a node, and has given the device no model since."""
+    point = module.flow.point(node)
+    if _waits_in(module, point, node):
         return True
-    block = module.tree.parent(statement)
-    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or places.computes(module, statement):
-        return False
-
-    def decides(other: cst.CSTNode) -> bool | None:
-        return True if _waits_in(module, other, None) else False if places.computes(module, other) else None
-
-    if _said_above(module, statement, block, _waits_above(module, block), decides):
-        return True
-    around, above = module.tree.parent(block), block.body[: module.tree.position(statement)]
-    if isinstance(around, cst.Else):
-        around = module.tree.parent(around)
-    if not isinstance(around, (cst.If, cst.With)) or any(places.computes(module, each) for each in above):
-        return False
-    return _waited_before(module, around, around.body)
+    waited = module.flow.at_point(node, _waited(module, module.flow.root(node)))
+    return waited and not places.computes(module, point)
 
 
 @remembered
-def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
-    return [False]
+def _waited(module: Module, root: Root) -> list[bool]:
+    """Of each point of a function whether the host has waited shortly before."""
+
+    def waits(point: cst.CSTNode) -> bool | None:
+        return True if _waits_in(module, point, None) else False if places.computes(module, point) else None
+
+    return module.flow.available(root, waits)
 
 
 def waits_within(module: Module, statement: cst.CSTNode) -> bool:
     """Whether a statement surely waits for the device, whatever it runs beside that."""
     if isinstance(statement, cst.BaseCompoundStatement):
-        return _waits_in(module, statement, None)
+        # What stands in a branch or loop may not have run; what decides on the branch has.
+        decided = isinstance(statement, cst.If) and any(asks_device(module, statement.test))
+        return decided and not places.computes(module, statement)
     return any(_surely_waits(module, part) for part in module.tree.descendants(statement))
 
 
-def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
-    """Whether a statement surely waits, in front of ``end`` if that is given, and runs no model behind it."""
-    if isinstance(statement, cst.BaseCompoundStatement):
-        # What stands in a branch or loop may not have run; what decides on the branch has.
-        decided = isinstance(statement, cst.If) and end is None and any(asks_device(module, statement.test))
-        return decided and not places.computes(module, statement)
+def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None) -> bool:
+    """Whether a point of the flow waits, in front of ``end`` if there is one, and runs no model behind it."""
+    if not isinstance(point, (cst.BaseExpression, cst.BaseSmallStatement, cst.WithItem)):
+        return False
+    if end is None and module.flow.condition(point) is not None:
+        return _is_asked(module, point) and not places.computes(module, point)
     around = set(module.tree.ancestors(end)) if end is not None else ()
-    for part in module.tree.descendants(statement):
+    for part in module.tree.descendants(point):
         if part is end:
             return False
         # What is around the end is evaluated behind it.
         if part not in around and _surely_waits(module, part):
-            return end is not None or _runs_nothing_after(module, statement, part)
+            return end is not None or _runs_nothing_after(module, point, part)
     return False
 
 

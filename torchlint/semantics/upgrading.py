@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.comments import above
+from torchlint.semantics.comments import Topic, above, begins_with
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name, last_words
@@ -20,7 +19,6 @@ GIVEN_UP = last_words(SYMBOLS)
 """The last words of the names that were given up."""
 
 _DEPRECATIONS = frozenset({"DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"})
-_SAYS_DEPRECATED = re.compile(r"[rRuU\W]*deprecated\b", re.IGNORECASE)
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
@@ -87,12 +85,12 @@ def is_kept_for_callers(module: Module, node: cst.CSTNode) -> bool:
 def _is_deprecated(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> bool:
     if any("deprecated" in (last_name(each.decorator) or "").lower() for each in definition.decorators):
         return True
-    if any(_SAYS_DEPRECATED.match(text) for text in above(module, definition)):
+    if any(begins_with(text, Topic.DEPRECATION) for text in above(module, definition)):
         return True
     for line in definition.body.body:
         match line:
-            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString(value=text))]):
-                if _SAYS_DEPRECATED.match(text):
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString() as string)]):
+                if begins_with(string.raw_value, Topic.DEPRECATION):
                     return True
             case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
                 if any(last_name(arg.value) in _DEPRECATIONS for arg in call.args):

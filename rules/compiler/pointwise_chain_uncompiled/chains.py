@@ -129,7 +129,7 @@ class _Chains:
             package, _, name = qualified.rpartition(".")
             if package in ("math", "builtins"):
                 # Of numbers, or of shapes.
-                return 0 if not any(self.module.is_tensor(value) for value in given) else None
+                return 0 if not any(self.module.value(value).kind is Kind.TENSOR for value in given) else None
         elif isinstance(call.func, cst.Attribute):
             if self.module.classes.instance_class(call.func.value) is not None:
                 return None  # a method or a layer of its own, whatever it is called

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.flow.guards import Guard, implied
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
@@ -92,22 +93,24 @@ def _is_asked_for(module: Module, call: cst.Call) -> bool:
 
     Such a program is written for one device, and several processes would be another program.
     """
-    return any(_says_several(branch.test) for branch in module.flow.branches(call) if branch.holds)
+    return any(
+        _says_several(guard)
+        for branch in module.flow.branches(call)
+        for guard in implied(module, branch.test, branch.holds)
+    )
 
 
-def _says_several(test: cst.BaseExpression) -> bool:
-    """``n_gpus > 1``, ``torch.cuda.device_count() > 1 and not cpu``, ``self.data_parallel``."""
-    match test:
-        case cst.BooleanOperation(operator=cst.And()):
-            return _says_several(test.left) or _says_several(test.right)
+def _says_several(guard: Guard) -> bool:
+    """``n_gpus > 1``, ``self.data_parallel``."""
+    match guard.test:
         case cst.Comparison(
             comparisons=[
                 cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer("1"))
                 | cst.ComparisonTarget(operator=cst.GreaterThanEqual(), comparator=cst.Integer("2"))
             ]
         ):
-            return True
+            return guard.holds
         case cst.Name() | cst.Attribute():
-            return has(last_name(test), Role.DISTRIBUTED)
+            return guard.holds and has(last_name(guard.test), Role.DISTRIBUTED)
         case _:
             return False

@@ -12,11 +12,12 @@ from torchlint.rules.host_device.purpose import sends_observation, stake
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.sources import every
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Memory
 
 from ..data import MAKERS, SENDERS, is_drawn, made_and_sent, sent_ahead, sent_data
-from ..indices import host_index, is_constant, is_mask, listed_indices, sent_before, stored_tensor
+from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
@@ -149,7 +150,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         message = f"this host-to-device copy blocks the host {often(hot)}"
         copy = f"{inline(module, node)}.copy_({inline(module, stored)}, non_blocking=True)"
         remedy = f"Copy without blocking: `{copy}`"
-        if is_constant(module, stored):
+        if every(of_numbers(module, stored)):
             remedy = "Compute the constant with `math`, and assign the number itself"
         yield Finding(stored, message, related=trail(hot), remedy=remedy)
         return

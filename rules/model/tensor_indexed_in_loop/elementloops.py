@@ -137,7 +137,7 @@ class _Rounds:
         return False
 
     def _is_on_device(self, node: cst.BaseExpression) -> bool:
-        return self.module.is_tensor(node) and on_device(self.module, node)
+        return self.module.value(node).kind is Kind.TENSOR and on_device(self.module, node)
 
     def _is_one_tensor(self, node: cst.BaseExpression) -> bool:
         """Whether it is no list of tensors, which goes by the same names: it is computed, or has a shape."""
@@ -149,7 +149,7 @@ class _Rounds:
             binding.kind is BindingKind.ASSIGN
             and not binding.path
             and isinstance(binding.value, (cst.Call, cst.BinaryOperation))
-            and self.module.is_tensor(binding.value)
+            and self.module.value(binding.value).kind is Kind.TENSOR
             for binding in self.module.bindings(node)
         )
 

@@ -657,3 +657,58 @@ DEAD = {
 def test_dead_code(program: str, expected: bool) -> None:
     tree = SyntaxTree(program)
     assert control_flow(tree).is_dead(called(tree, "f")) is expected
+
+
+AVAILABLE = {
+    "above": ("make()\nread()", True),
+    "not above": ("other()\nread()", False),
+    "ended": ("make()\nend()\nread()", False),
+    "on one way only": ("if x:\n    make()\nread()", False),
+    "on both ways": ("if x:\n    make()\nelse:\n    make()\nread()", True),
+    "ended on one way": ("make()\nif x:\n    end()\nread()", False),
+    "the other way leaves": ("make()\nif x:\n    end()\n    raise x\nread()", True),
+    "above a branch": ("make()\nif x:\n    read()", True),
+    "above a with": ("make()\nwith x:\n    read()", True),
+    "each iteration begins anew": ("make()\nfor x in y:\n    read()\n    make()", False),
+    "in the iteration": ("for x in y:\n    make()\n    read()", True),
+    "behind a loop": ("make()\nfor x in y:\n    other()\nread()", True),
+    "behind a nested loop": ("for z in y:\n    make()\n    for x in y:\n        other()\n    read()", True),
+    "behind a loop that is left": ("make()\nwhile x:\n    if y:\n        break\nread()", True),
+    "below a condition in a loop": ("make()\nfor x in y:\n    if x:\n        read()", False),
+    "ended in a loop": ("make()\nfor x in y:\n    end()\nread()", False),
+    "in a loop that may not run": ("for x in y:\n    make()\nread()", False),
+    "a comprehension": ("make()\nx = [read(y) for y in z]", True),
+    "ended in a comprehension": ("make()\nx = [(read(y), end()) for y in z]", False),
+    "a handler": ("try:\n    make()\n    other()\nexcept E:\n    read()", False),
+    "above a try": ("make()\ntry:\n    other()\nexcept E:\n    read()", True),
+    "finally": ("try:\n    make()\nfinally:\n    read()", False),
+    "above finally": ("make()\ntry:\n    other()\nfinally:\n    read()", True),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), AVAILABLE.values(), ids=AVAILABLE)
+def test_what_holds_on_every_way(program: str, expected: bool) -> None:
+    tree = SyntaxTree(program)
+    flow = control_flow(tree)
+
+    def judge(point: cst.CSTNode) -> bool | None:
+        if isinstance(point, (cst.For, cst.While, cst.ExceptHandler)):
+            return None  # what stands in it has points of its own
+        source = tree.source(point)
+        return True if "make" in source else False if "end" in source else None
+
+    assert flow.at_point(called(tree, "read"), flow.available(tree.root, judge)) is expected
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("x = read(y)", "x = read(y)"),
+        ("if read(x):\n    y", "read(x)"),
+        ("x = y and f(read())", "f(read())"),
+        ("with read() as x:\n    y", "read() as x"),
+    ],
+)
+def test_what_evaluates_a_node(program: str, expected: str) -> None:
+    tree = SyntaxTree(program)
+    assert tree.source(control_flow(tree).point(called(tree, "read"))) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -467,6 +467,52 @@ class ControlFlow:
             return before < after if first == second else dominators.dominates(first, second)
 
         return bool(later) and all(any(precedes(before, after) for before in earlier) for after in later)
+
+    def available(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> list[bool]:
+        """Of each point of a function whether a fact holds before it, whichever way control came there.
+
+        ``judge`` says whether the fact holds behind a point; None if it holds there as before. These are the
+        available expressions of Aho, Lam, Sethi and Ullman, "Compilers" (2006), section 9.2.6: the fact is
+        open at a block to which a way leads from the entry, or from a point that ends the fact, and on which
+        nothing makes it hold. In the body of a loop it is open at the start of each iteration.
+        """
+        flow = self.of(root)
+        graph = flow.graph
+        said = [judge(point) for point in graph.points]
+        leaves = {block: last for block, last in zip(graph.blocks, said, strict=True) if last is not None}
+        holds = [True] * len(graph.successors)
+
+        def spread(pending: list[Block], within: Container[Block]) -> None:
+            while pending:
+                for block in graph.successors[pending.pop()]:
+                    if holds[block] and block in within:
+                        holds[block] = False
+                        if block not in leaves:
+                            pending.append(block)
+
+        holds[graph.entry] = False
+        ending = [block for block, last in leaves.items() if not last]
+        spread(ending if graph.entry in leaves else [graph.entry, *ending], range(len(holds)))
+        for loop, head in graph.heads.items():
+            if isinstance(loop, (cst.For, cst.While)):
+                spread([head], flow.continuing[loop] - {head})
+        before = []
+        for block, last in zip(graph.blocks, said, strict=True):
+            before.append(holds[block])
+            if last is not None:
+                holds[block] = last
+        return before
+
+    def point(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The small statement, or the part of a choice or of a compound statement, that evaluates a node."""
+        graph = self.of(self.root(node)).graph
+        points = self.points(node, graph)
+        return graph.points[points[0]] if points else node
+
+    def at_point(self, node: cst.CSTNode, facts: Sequence[bool]) -> bool:
+        """Whether a fact that is known of each point of a function holds before the point of a node."""
+        points = self.points(node, self.of(self.root(node)).graph)
+        return bool(points) and all(facts[point] for point in points)
 
     def evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether of two nodes at the same point one is evaluated first."""
