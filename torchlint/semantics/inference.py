@@ -981,6 +981,8 @@ class Inference:
         attr = node.attr.value
         if attr == "shape" and not self._defines_shapes:
             return SHAPE  # whatever has one, so that it need not be worked out
+        if (owner := self._class_of_super(node.value)) is not None:
+            return self._inherited(owner, attr) or UNKNOWN
         base = self.value(node.value)
         if base is BOTTOM:
             return base
@@ -1192,9 +1194,7 @@ class Inference:
             return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
         if method is not None:
-            if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
-                return self.returned(method)
-            return Value(Kind.FUNCTION, definition=method, receiver=base)
+            return self._bound_method(method, base)
         assigned = self.classes.attribute_bindings(info, attr)
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
@@ -1421,10 +1421,9 @@ class Inference:
             return TENSOR.on(Device.ACCELERATOR)
         if dotted is not None:
             return self.library.call(node, dotted)
-        if isinstance(func, cst.Attribute):
-            moved = self._super_call(node, func)
-            if moved is not None:
-                return moved
+        if isinstance(func, cst.Attribute) and (owner := self._class_of_super(func.value)) is not None:
+            if self._inherited(owner, func.attr.value) is None:
+                return self.library.method_call(self.instance(owner), func.attr.value, node, inherited=True)
         if isinstance(func, cst.Call) and len(node.args) == 1 and len(func.args) == 1:
             if self.names.qualified(func.func) == "builtins.type":
                 return self._made_alike(func.args[0].value, node.args[0].value)
@@ -1528,19 +1527,25 @@ class Inference:
             return ()
         return self.callgraph.overriding(function)
 
-    def _super_call(self, node: cst.Call, func: cst.Attribute) -> Value | None:
-        """``super().method(...)`` in a class whose base is in this file."""
-        inner = func.value
-        if not isinstance(inner, cst.Call) or self.names.qualified(inner.func) != "builtins.super":
+    def _class_of_super(self, node: cst.BaseExpression) -> cst.ClassDef | None:
+        """The class around ``super()``; None for any other expression."""
+        if not isinstance(node, cst.Call) or self.names.qualified(node.func) != "builtins.super":
             return None
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        if owner is None:
-            return None
+        return self.tree.enclosing(node, cst.ClassDef)
+
+    def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
+        """What ``super().attr`` is in a class, by the methods of its bases; None if no file defines it."""
         for parent in self.classes.info(owner).parents:
-            method = parent.method(func.attr.value)
+            method = parent.method(attr)
             if method is not None:
-                return self.returned(method)
-        return self.library.method_call(self.instance(owner), func.attr.value, node, inherited=True)
+                return self._bound_method(method, self.instance(owner))
+        return None
+
+    def _bound_method(self, method: cst.FunctionDef, instance: Value) -> Value:
+        """A method of an instance, or what it returns if it is a property."""
+        if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
+            return self.returned(method)
+        return Value(Kind.FUNCTION, definition=method, receiver=instance)
 
     # ------------------------------------------------------------------ modules
 

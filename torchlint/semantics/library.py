@@ -307,7 +307,9 @@ class Library:
         if dotted in _PASSING:
             if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
                 return self._iterator(first)
-            return first
+            # A copy is another model than the one that it is made of.
+            copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
+            return first._replace(origin=node) if copied else first
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
             return first._replace(presets=(*first.presets, node))
         if dotted == "torch.device":
