@@ -1096,6 +1096,9 @@ class Inference:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 return self._method(base, attr)
+            case Kind.OBJECT if (held := field(base, attr)) is not None:
+                known = base.origin is not None and not self._is_set_outside(attr, base.origin)
+                return held if known else held._replace(constant=MISSING, literal=False)
             case Kind.MODULE | Kind.DATASET | Kind.OBJECT | Kind.SAMPLER:
                 return self._member(base, attr)
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
@@ -1172,7 +1175,7 @@ class Inference:
         passed = self.value(given.value)
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
-    def _is_set_outside(self, attr: str, made: cst.Call) -> bool:
+    def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
         """Whether this file, or that in which an object is made, sets such an attribute of what may be it."""
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
