@@ -310,8 +310,8 @@ class Program:
     ) -> Sequence[Module]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those with one of some words in their text: of what imports it, and of ``instances`` also of the rest of
-        its programs, which may be handed them. With ``heirs``, those that define a class with such a base.
+        Those with one of some words in their text: of what imports it, and of ``instances`` also of the rest
+        of its programs, which may be handed them. With ``heirs``, those that define a class with such a base.
         """
         key = self.file(part), words, instances, heirs
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
