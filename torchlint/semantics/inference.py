@@ -671,6 +671,8 @@ class Inference:
                 if value.kind is Kind.UNKNOWN and not binding.path:
                     declared = self.annotations.of_binding(binding)
                     return declared if declared is not None else value
+                if _is_empty_table(value) and not binding.path:
+                    return self._registry(binding, value)
                 return value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
@@ -687,18 +689,35 @@ class Inference:
                 return self.library.named(dotted) if dotted is not None else UNKNOWN
             case BindingKind.PARAMETER:
                 return self.parameter(binding)
-            case BindingKind.FUNCTION:
-                assert isinstance(binding.node, cst.FunctionDef)
-                return Value(Kind.FUNCTION, definition=binding.node)
-            case BindingKind.CLASS:
-                assert isinstance(binding.node, cst.ClassDef)
-                return Value(Kind.CLASS, definition=binding.node)
+            case BindingKind.FUNCTION | BindingKind.CLASS:
+                assert isinstance(binding.node, (cst.FunctionDef, cst.ClassDef))
+                return self._defined(binding.node)
             case BindingKind.MANY:
                 return self._of_several(self.names.definitions(binding.scope, binding.name))
             case BindingKind.DECLARE:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
+
+    def _registry(self, binding: Binding, value: Value) -> Value:
+        """A dict that starts empty and is filled with classes or functions."""
+        entries = self._entries(binding)
+        if not entries or len(entries) > MANY:
+            return value
+        item = self._joined("registry", binding.node, partial(map, self.value, entries))
+        return value._replace(item=item) if item.kind in (Kind.CLASS, Kind.FUNCTION) else value
+
+    @remembered
+    def _entries(self, binding: Binding) -> list[cst.BaseExpression]:
+        """The expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition makes."""
+        found = []
+        for read in self.names.uses(binding):
+            target = self.tree.parent(read)
+            holder = self.tree.parent(target) if isinstance(target, cst.Subscript) else None
+            assign = self.tree.parent(holder) if isinstance(holder, cst.AssignTarget) else None
+            if isinstance(target, cst.Subscript) and target.value is read and isinstance(assign, cst.Assign):
+                found.append(assign.value)
+        return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
         """What an import statement, or an attribute of a file, brings from another file of the project."""
@@ -883,6 +902,8 @@ class Inference:
                 return UNKNOWN
             elif param.default is not None:
                 found.append(self.value(param.default))
+        if isinstance(function, cst.FunctionDef) and not sites and self._is_only_parameter(function, param):
+            found += map(self._defined, self.callgraph.decorated(function))
         if found:
             return join(found)
         if not sites and param.default is not None:
@@ -894,6 +915,16 @@ class Inference:
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
                 return default._replace(constant=MISSING, literal=False)
         return None
+
+    def _is_only_parameter(self, function: cst.FunctionDef, param: cst.Param) -> bool:
+        """Whether a function, or method, takes just this one."""
+        given = function.params.params[self.classes.self_name(function) is not None :]
+        return len(given) == 1 and given[0] is param
+
+    @staticmethod
+    def _defined(definition: cst.ClassDef | cst.FunctionDef) -> Value:
+        kind = Kind.CLASS if isinstance(definition, cst.ClassDef) else Kind.FUNCTION
+        return Value(kind, definition=definition)
 
     def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
         """What the calls pass that ``*args`` takes; None if nothing is known of it."""
@@ -1626,6 +1657,11 @@ def _with_each(structure: Value, result: Value) -> Value:
         return result if structure.kind is Kind.TENSOR else UNKNOWN
     graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
     return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
+
+
+def _is_empty_table(value: Value) -> bool:
+    """Whether a dict starts without items."""
+    return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:

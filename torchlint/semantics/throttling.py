@@ -684,6 +684,9 @@ class Throttling(Part):
 
     def _is_short(self, period: cst.BaseExpression) -> bool:
         """Whether a period is so short, by default at least, that what it picks runs all the time."""
+        constant = self.module.value(period).constant
+        if isinstance(constant, int):
+            return constant < _SHORT
         periods = _periods(self.module, period)
         return bool(periods) and all(
             isinstance(each, cst.Integer) and each.evaluated_value < _SHORT for each in periods
