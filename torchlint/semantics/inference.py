@@ -45,7 +45,7 @@ from torchlint.semantics.names import (
     canonical,
     dotted_text,
 )
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import (
     BATCH,
@@ -1332,16 +1332,58 @@ class Inference:
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
-        """``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way."""
+        """``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
+
+        Of a parameter also after such an assignment in the files of all its callers.
+        """
         spelt = dotted_text(node)
-        if spelt is None:
-            return UNKNOWN
+        assigned = self._assigned_as(spelt) if spelt is not None else UNKNOWN
+        if assigned.known or self.link is None or not isinstance(node.value, cst.Name):
+            return assigned
+        bindings = self.names.bindings(node.value)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
+            return assigned
+        return self._assigned_by_callers(bindings[0], node.attr.value)
+
+    def _assigned_as(self, spelt: str) -> Value:
+        """What the file assigns to an attribute that is spelt so."""
         assigned = self._assignments_by_spelling.get(spelt)
         if assigned is None:
             return UNKNOWN
         values = partial(map, self._assigned_value, assigned)
         few = len(assigned) <= _FEW
-        return solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
+            # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
+            return UNKNOWN if all(self._is_conditional(each.target) for each in assigned) else found
+        return found
+
+    def _is_conditional(self, node: cst.CSTNode) -> bool:
+        branch = self.tree.enclosing(node, cst.If, cst.FunctionDef, cst.Lambda)
+        return isinstance(branch, cst.If)
+
+    @solved(UNKNOWN)
+    def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:
+        """The device that all callers assign to an attribute of what they pass for a parameter."""
+        function = binding.scope.node
+        if not isinstance(function, cst.FunctionDef):
+            return UNKNOWN
+        calls = self.callgraph.callers(function)
+        found = [self._assigned_to_argument(call, function, binding.name, attr) for call in calls]
+        devices = all(v.kind in (Kind.STRING, Kind.DEVICE) and v.device is not Device.UNKNOWN for v in found)
+        return join(found) if found and devices else UNKNOWN
+
+    def _assigned_to_argument(self, call: cst.Call, function: cst.FunctionDef, name: str, attr: str) -> Value:
+        given = self.callgraph.bound_to(call, function).get(name).node
+        spelt = dotted_text(given) if given is not None else None
+        if given is None or spelt is None or self.link is None:
+            return UNKNOWN
+        home = self.counterpart(self.link.home(call)) if self.tree.is_elsewhere(call) else self
+        assigned = home._assigned_as(f"{spelt}.{attr}")
+        passed = home.names.bindings(given) if isinstance(given, cst.Name) else ()
+        if assigned.known or len(passed) != 1 or passed[0].kind is not BindingKind.PARAMETER:
+            return assigned
+        return home._assigned_by_callers(passed[0], attr)
 
     def _assigned_value(self, binding: AttributeBinding) -> Value:
         assert binding.value is not None
