@@ -14,8 +14,9 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.names import BindingKind, unpacked
+from torchlint.semantics.names import Binding, BindingKind, unpacked
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
@@ -169,12 +170,13 @@ def sharded_later(module: Module, call: cst.Call) -> Wrapper | None:
         return None
     if module.value(call).origin is not call or module.callee(call) is not None:
         return None
-    for place, model in _taken(module, call):
+    for place, made, model in _takings(module, call):
         for wrapper in wrappers:
             for site, wrapped in _sites(module, wrapper):
-                if not _same(module, model, wrapped) or not module.flow.certainly_before(place, site):
+                home = module.home(site)
+                if not _same(module, model, wrapped) or home is not module.home(place):
                     continue
-                if not _made_again(module, call, site):
+                if home.flow.certainly_before(place, site) and not _made_again(home, made, site):
                     return wrapper
     return None
 
@@ -188,6 +190,18 @@ def _replaces(module: Module, wrapper: Wrapper) -> bool:
     # With `use_orig_params=True` the parameters stay the same objects.
     kept = Parallelism.of(module).argument(wrapper, "use_orig_params")
     return kept.absent or kept.constant is False
+
+
+def _takings(
+    module: Module, optimizer: cst.Call
+) -> Iterator[tuple[cst.CSTNode, cst.Call, cst.BaseExpression]]:
+    """Where the parameters of an optimizer are taken, the call that makes it there, and the model.
+
+    That is also where a helper is given the model that makes the optimizer.
+    """
+    for place, model in _taken(module, optimizer):
+        yield place, optimizer, model
+        yield from ((caller, caller, given) for caller, given in _handed(module, model))
 
 
 def _taken(module: Module, optimizer: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
@@ -227,9 +241,24 @@ def _sites(module: Module, wrapper: Wrapper) -> Iterator[tuple[cst.Call, cst.Bas
     if wrapper.model is None:
         return
     yield wrapper.call, wrapper.model
-    if isinstance(wrapper.model, cst.Name):
-        for binding in module.bindings(wrapper.model):
-            if binding.kind is BindingKind.PARAMETER:
+    yield from _handed(module, wrapper.model)
+
+
+def _handed(module: Module, model: cst.BaseExpression) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+    """The calls that hand a helper its model, which may move it first, and what they hand it."""
+    waiting, seen = [model], set[Binding]()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            if node.func.attr.value in RETURNS_SELF:
+                waiting.append(node.func.value)
+        for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+            if binding in seen:
+                continue
+            seen.add(binding)
+            if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+                waiting.append(binding.value)
+            elif binding.kind is BindingKind.PARAMETER:
                 for caller in module.callers(binding.scope.node):
                     given = module.argument(caller, binding.name).node
                     if given is not None:

@@ -310,8 +310,8 @@ class Program:
     ) -> Sequence[Module]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those with one of some words in their text: of what imports it, and of ``instances`` also of what that
-        imports, to which they may be handed. With ``heirs``, those that define a class with such a base.
+        Those with one of some words in their text: of what imports it, and of ``instances`` also of the rest
+        of its programs, which may be handed them. With ``heirs``, those that define a class with such a base.
         """
         key = self.file(part), words, instances, heirs
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
@@ -396,9 +396,11 @@ class Program:
         self._note(*direct)
         if not instances:
             return tuple(sorted(found))
-        # An instance is handed on to what its maker imports.
-        handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
-        self._note(*handed)
+        # An instance is handed on to what its maker imports, and returned to what imports its maker.
+        handed: Collection[Path] = self._companions_of(file)
+        if not handed:
+            handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
+            self._note(*handed)
         every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= most else found))
 

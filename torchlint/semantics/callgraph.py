@@ -133,6 +133,34 @@ class CallGraph:
             found = (self.link.users(family, words, instances=True) for family in families)
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
+    @remembered
+    def decorated(self, function: cst.FunctionDef) -> tuple[cst.ClassDef | cst.FunctionDef, ...]:
+        """The classes and functions of the project that a function is given as their decorator.
+
+        Or one that encloses it makes it their decorator: ``@register("name")``.
+        """
+        maker = function
+        while isinstance(outer := self.names.scope(maker).node, cst.FunctionDef):
+            maker = outer
+        graphs = [self, *map(self.counterpart, self._users(maker))]
+        return tuple(
+            definition
+            for graph in dict.fromkeys(graphs)
+            for decorator, definition in graph._decorators.get(maker.name.value, ())
+            if self._value(decorator).definition is function
+        )
+
+    @cached_property
+    def _decorators(self) -> dict[str, list[tuple[cst.BaseExpression, cst.ClassDef | cst.FunctionDef]]]:
+        """The decorators of this file by the names that they go by, with what they decorate."""
+        found: dict[str, list[tuple[cst.BaseExpression, cst.ClassDef | cst.FunctionDef]]] = {}
+        for definition in self.tree.nodes(cst.ClassDef, cst.FunctionDef):
+            assert isinstance(definition, (cst.ClassDef, cst.FunctionDef))
+            for each in definition.decorators:
+                made = each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+                found.setdefault(last_name(made) or "", []).append((each.decorator, definition))
+        return found
+
     @cached_property
     def _instance_calls(self) -> _Pool:
         """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``."""

@@ -143,13 +143,25 @@ class Compilation(Part):
             made = made.func if isinstance(made, cst.Call) else made
             qualified = self.module.qualified(made) or ""
             if isinstance(holder, cst.FunctionDef) and qualified not in COMPILERS:
-                name = last_name(made)
-                if DISABLERS.search(qualified) or name in _KEPT_OUT or has(name, Role.COMPILATION):
+                if DISABLERS.search(qualified) or self._keeps_out(made):
                     found.add(holder)
         for call in self.tree.nodes(cst.Call):
             if call.args and DISABLERS.search(self.module.qualified(call.func) or ""):
                 found.update(self._run_by(self.module.value(call.args[0].value)))
         return found
+
+    def _keeps_out(self, decorator: cst.BaseExpression) -> bool:
+        """Whether a decorator keeps the compiler out, by its body, or by its name if that is not shown."""
+        name = last_name(decorator)
+        made = self.module.value(decorator).definition
+        if not isinstance(made, cst.FunctionDef):
+            return name in _KEPT_OUT or has(name, Role.COMPILATION)
+        home = self.module.home(made)
+        return any(
+            DISABLERS.search(home.qualified(part) or "") or last_name(part) in _KEPT_OUT
+            for part in home.tree.descendants(made)
+            if isinstance(part, (cst.Name, cst.Attribute))
+        )
 
     # ------------------------------------------------------------------ what is given to the compiler
 

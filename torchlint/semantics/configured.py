@@ -383,6 +383,8 @@ def _set_items(module: Module) -> Iterator[tuple[cst.BaseExpression, str | None]
                     yield owner, constant if isinstance(constant, str) else None
     for call in module.tree.nodes(cst.Call):
         if isinstance(call.func, cst.Attribute) and last_name(call.func) in _CHANGING:
-            yield call.func.value, None
+            taken = call.args[0].value if call.args and last_name(call.func) == "pop" else None
+            key = module.value(taken).constant if taken is not None else MISSING
+            yield call.func.value, key if isinstance(key, str) else None
         if call.args and module.qualified(call.func) in _CHANGING_FUNCTIONS:
             yield call.args[0].value, None

@@ -15,7 +15,9 @@ from torchlint.semantics.holders import HARMLESS, LIBRARIES, holds_model
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.names import Scope
+from torchlint.semantics.program import Program
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import sole
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -108,8 +110,8 @@ class _Search:
     def _is_same(self, one: Subject, other: Subject) -> bool:
         if one.is_certainly(other):
             return True
-        origin = one.value.origin
-        if origin is None or origin is not other.value.origin:
+        origin = self._origin(one)
+        if origin is None or origin is not self._origin(other):
             return False
         # What a function makes may be made several times.
         function = self.module.function(origin)
@@ -117,13 +119,17 @@ class _Search:
 
     def _is_other(self, one: Subject | None, other: Subject) -> bool:
         """Whether two are surely different models."""
-        if one is None or one.place is None or one.place == other.place:
+        if one is None or one.is_certainly(other):
             return False
         origins = one.value.origin, other.value.origin
         if None not in origins:
             return origins[0] is not origins[1]
         classes = one.value.definitions, other.value.definitions
-        return all(classes) and classes[0].isdisjoint(classes[1])
+        return one.place is not None and all(classes) and classes[0].isdisjoint(classes[1])
+
+    def _origin(self, model: Subject) -> cst.CSTNode | None:
+        """What makes a model, in whichever file; None if that cannot be told."""
+        return model.value.origin or sole(Program.of(self.module).made(model.node))
 
     # ------------------------------------------------------------------ what is trained
 

@@ -45,7 +45,7 @@ from torchlint.semantics.names import (
     canonical,
     dotted_text,
 )
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import (
     BATCH,
@@ -671,6 +671,8 @@ class Inference:
                 if value.kind is Kind.UNKNOWN and not binding.path:
                     declared = self.annotations.of_binding(binding)
                     return declared if declared is not None else value
+                if _is_empty_table(value) and not binding.path:
+                    return self._registry(binding, value)
                 return value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
@@ -687,18 +689,35 @@ class Inference:
                 return self.library.named(dotted) if dotted is not None else UNKNOWN
             case BindingKind.PARAMETER:
                 return self.parameter(binding)
-            case BindingKind.FUNCTION:
-                assert isinstance(binding.node, cst.FunctionDef)
-                return Value(Kind.FUNCTION, definition=binding.node)
-            case BindingKind.CLASS:
-                assert isinstance(binding.node, cst.ClassDef)
-                return Value(Kind.CLASS, definition=binding.node)
+            case BindingKind.FUNCTION | BindingKind.CLASS:
+                assert isinstance(binding.node, (cst.FunctionDef, cst.ClassDef))
+                return self._defined(binding.node)
             case BindingKind.MANY:
                 return self._of_several(self.names.definitions(binding.scope, binding.name))
             case BindingKind.DECLARE:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
+
+    def _registry(self, binding: Binding, value: Value) -> Value:
+        """A dict that starts empty and is filled with classes or functions."""
+        entries = self._entries(binding)
+        if not entries or len(entries) > MANY:
+            return value
+        item = self._joined("registry", binding.node, partial(map, self.value, entries))
+        return value._replace(item=item) if item.kind in (Kind.CLASS, Kind.FUNCTION) else value
+
+    @remembered
+    def _entries(self, binding: Binding) -> list[cst.BaseExpression]:
+        """The expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition makes."""
+        found = []
+        for read in self.names.uses(binding):
+            target = self.tree.parent(read)
+            holder = self.tree.parent(target) if isinstance(target, cst.Subscript) else None
+            assign = self.tree.parent(holder) if isinstance(holder, cst.AssignTarget) else None
+            if isinstance(target, cst.Subscript) and target.value is read and isinstance(assign, cst.Assign):
+                found.append(assign.value)
+        return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
         """What an import statement, or an attribute of a file, brings from another file of the project."""
@@ -883,6 +902,8 @@ class Inference:
                 return UNKNOWN
             elif param.default is not None:
                 found.append(self.value(param.default))
+        if isinstance(function, cst.FunctionDef) and not sites and self._is_only_parameter(function, param):
+            found += map(self._defined, self.callgraph.decorated(function))
         if found:
             return join(found)
         if not sites and param.default is not None:
@@ -894,6 +915,16 @@ class Inference:
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
                 return default._replace(constant=MISSING, literal=False)
         return None
+
+    def _is_only_parameter(self, function: cst.FunctionDef, param: cst.Param) -> bool:
+        """Whether a function, or method, takes just this one."""
+        given = function.params.params[self.classes.self_name(function) is not None :]
+        return len(given) == 1 and given[0] is param
+
+    @staticmethod
+    def _defined(definition: cst.ClassDef | cst.FunctionDef) -> Value:
+        kind = Kind.CLASS if isinstance(definition, cst.ClassDef) else Kind.FUNCTION
+        return Value(kind, definition=definition)
 
     def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
         """What the calls pass that ``*args`` takes; None if nothing is known of it."""
@@ -981,6 +1012,8 @@ class Inference:
         attr = node.attr.value
         if attr == "shape" and not self._defines_shapes:
             return SHAPE  # whatever has one, so that it need not be worked out
+        if (owner := self._class_of_super(node.value)) is not None:
+            return self._inherited(owner, attr) or UNKNOWN
         base = self.value(node.value)
         if base is BOTTOM:
             return base
@@ -1094,6 +1127,9 @@ class Inference:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 return self._method(base, attr)
+            case Kind.OBJECT if (held := field(base, attr)) is not None:
+                known = base.origin is not None and not self._is_set_outside(attr, base.origin)
+                return held if known else held._replace(constant=MISSING, literal=False)
             case Kind.MODULE | Kind.DATASET | Kind.OBJECT | Kind.SAMPLER:
                 return self._member(base, attr)
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
@@ -1170,7 +1206,7 @@ class Inference:
         passed = self.value(given.value)
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
-    def _is_set_outside(self, attr: str, made: cst.Call) -> bool:
+    def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
         """Whether this file, or that in which an object is made, sets such an attribute of what may be it."""
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
@@ -1192,9 +1228,7 @@ class Inference:
             return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
         if method is not None:
-            if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
-                return self.returned(method)
-            return Value(Kind.FUNCTION, definition=method, receiver=base)
+            return self._bound_method(method, base)
         assigned = self.classes.attribute_bindings(info, attr)
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
@@ -1298,16 +1332,58 @@ class Inference:
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
-        """``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way."""
+        """``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
+
+        Of a parameter also after such an assignment in the files of all its callers.
+        """
         spelt = dotted_text(node)
-        if spelt is None:
-            return UNKNOWN
+        assigned = self._assigned_as(spelt) if spelt is not None else UNKNOWN
+        if assigned.known or self.link is None or not isinstance(node.value, cst.Name):
+            return assigned
+        bindings = self.names.bindings(node.value)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
+            return assigned
+        return self._assigned_by_callers(bindings[0], node.attr.value)
+
+    def _assigned_as(self, spelt: str) -> Value:
+        """What the file assigns to an attribute that is spelt so."""
         assigned = self._assignments_by_spelling.get(spelt)
         if assigned is None:
             return UNKNOWN
         values = partial(map, self._assigned_value, assigned)
         few = len(assigned) <= _FEW
-        return solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
+            # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
+            return UNKNOWN if all(self._is_conditional(each.target) for each in assigned) else found
+        return found
+
+    def _is_conditional(self, node: cst.CSTNode) -> bool:
+        branch = self.tree.enclosing(node, cst.If, cst.FunctionDef, cst.Lambda)
+        return isinstance(branch, cst.If)
+
+    @solved(UNKNOWN)
+    def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:
+        """The device that all callers assign to an attribute of what they pass for a parameter."""
+        function = binding.scope.node
+        if not isinstance(function, cst.FunctionDef):
+            return UNKNOWN
+        calls = self.callgraph.callers(function)
+        found = [self._assigned_to_argument(call, function, binding.name, attr) for call in calls]
+        devices = all(v.kind in (Kind.STRING, Kind.DEVICE) and v.device is not Device.UNKNOWN for v in found)
+        return join(found) if found and devices else UNKNOWN
+
+    def _assigned_to_argument(self, call: cst.Call, function: cst.FunctionDef, name: str, attr: str) -> Value:
+        given = self.callgraph.bound_to(call, function).get(name).node
+        spelt = dotted_text(given) if given is not None else None
+        if given is None or spelt is None or self.link is None:
+            return UNKNOWN
+        home = self.counterpart(self.link.home(call)) if self.tree.is_elsewhere(call) else self
+        assigned = home._assigned_as(f"{spelt}.{attr}")
+        passed = home.names.bindings(given) if isinstance(given, cst.Name) else ()
+        if assigned.known or len(passed) != 1 or passed[0].kind is not BindingKind.PARAMETER:
+            return assigned
+        return home._assigned_by_callers(passed[0], attr)
 
     def _assigned_value(self, binding: AttributeBinding) -> Value:
         assert binding.value is not None
@@ -1421,10 +1497,9 @@ class Inference:
             return TENSOR.on(Device.ACCELERATOR)
         if dotted is not None:
             return self.library.call(node, dotted)
-        if isinstance(func, cst.Attribute):
-            moved = self._super_call(node, func)
-            if moved is not None:
-                return moved
+        if isinstance(func, cst.Attribute) and (owner := self._class_of_super(func.value)) is not None:
+            if self._inherited(owner, func.attr.value) is None:
+                return self.library.method_call(self.instance(owner), func.attr.value, node, inherited=True)
         if isinstance(func, cst.Call) and len(node.args) == 1 and len(func.args) == 1:
             if self.names.qualified(func.func) == "builtins.type":
                 return self._made_alike(func.args[0].value, node.args[0].value)
@@ -1528,19 +1603,25 @@ class Inference:
             return ()
         return self.callgraph.overriding(function)
 
-    def _super_call(self, node: cst.Call, func: cst.Attribute) -> Value | None:
-        """``super().method(...)`` in a class whose base is in this file."""
-        inner = func.value
-        if not isinstance(inner, cst.Call) or self.names.qualified(inner.func) != "builtins.super":
+    def _class_of_super(self, node: cst.BaseExpression) -> cst.ClassDef | None:
+        """The class around ``super()``; None for any other expression."""
+        if not isinstance(node, cst.Call) or self.names.qualified(node.func) != "builtins.super":
             return None
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        if owner is None:
-            return None
+        return self.tree.enclosing(node, cst.ClassDef)
+
+    def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
+        """What ``super().attr`` is in a class, by the methods of its bases; None if no file defines it."""
         for parent in self.classes.info(owner).parents:
-            method = parent.method(func.attr.value)
+            method = parent.method(attr)
             if method is not None:
-                return self.returned(method)
-        return self.library.method_call(self.instance(owner), func.attr.value, node, inherited=True)
+                return self._bound_method(method, self.instance(owner))
+        return None
+
+    def _bound_method(self, method: cst.FunctionDef, instance: Value) -> Value:
+        """A method of an instance, or what it returns if it is a property."""
+        if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
+            return self.returned(method)
+        return Value(Kind.FUNCTION, definition=method, receiver=instance)
 
     # ------------------------------------------------------------------ modules
 
@@ -1618,6 +1699,11 @@ def _with_each(structure: Value, result: Value) -> Value:
         return result if structure.kind is Kind.TENSOR else UNKNOWN
     graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
     return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
+
+
+def _is_empty_table(value: Value) -> bool:
+    """Whether a dict starts without items."""
+    return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:

@@ -226,6 +226,9 @@ _CASTS = frozenset(
     {"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "type", "type_as"}
 )
 
+# What keeps its arguments under their names as attributes.
+_NAMESPACE_CLASSES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+
 # Classes and functions whose result depends on what they are given, though its kind does not.
 _BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
 # How far back among the arguments of an unknown wrapper the loader can stand.
@@ -307,7 +310,13 @@ class Library:
         if dotted in _PASSING:
             if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
                 return self._iterator(first)
-            return first
+            # A copy is another model than the one that it is made of.
+            copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
+            return first._replace(origin=node) if copied else first
+        if dotted in _NAMESPACE_CLASSES:
+            named = {a.keyword.value: self._value(a.value) for a in node.args if a.keyword is not None}
+            held = tuple(sorted((name, solid(value)) for name, value in named.items()))
+            return Value(Kind.OBJECT, origin=node, fields=held) if held else UNKNOWN
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
             return first._replace(presets=(*first.presets, node))
         if dotted == "torch.device":

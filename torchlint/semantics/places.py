@@ -726,9 +726,13 @@ class Places(Part):
     def _is_called(self, function: Function) -> bool:
         """Whether anything runs a function that is known to be run: no lambda that goes to others."""
         callers = map(self.module.function, self.module.callers(function))
-        return any(
-            not isinstance(caller, cst.Lambda) or any(self._run_from(caller, False)) for caller in callers
-        )
+        return any(not isinstance(caller, cst.Lambda) or self._is_reached(caller) for caller in callers)
+
+    @solved(False)
+    def _is_reached(self, function: Function) -> bool:
+        """Whether the code of a file, outside of all functions, gets to a function."""
+        places = (self.module.function(place) for _, place in self._run_from(function, False))
+        return any(caller is None or self._is_reached(caller) for caller in places)
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:

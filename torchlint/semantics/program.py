@@ -409,12 +409,12 @@ class Program(Part):
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
-        made = (call for call in self._made(model.node) if call is not None)
+        made = (call for call in self.made(model.node) if call is not None)
         return sorted(made, key=self.tree.order.__getitem__)
 
     @traced(Through.RETURNS | Through.PARAMETERS)
-    def _made(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
-        """The calls that make what is followed; what only wraps or moves it is none."""
+    def made(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
+        """The calls that make a model; what only wraps or moves it is none."""
         match node:
             case cst.Call():
                 return self._made_by(node, path)

@@ -1108,13 +1108,17 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
         yield from _within(module, arguments)
     elif isinstance(call.func, cst.Attribute):
         name, owner = call.func.attr.value, call.func.value
+        if module.callees(call):
+            return  # What a method of the program does with them, its body says.
         if (name == "format" and is_text(module, owner)) or (
             name in _LOG_METHODS and is_logger(module, owner)
         ):
             yield from arguments
         elif (
-            (name == "set_postfix" or name in _CHART_METHODS) and module.value(owner).definition is None
-        ) or (name in ("log", "print") and _is_run(module, owner)):
+            name == "set_postfix"
+            or name in _CHART_METHODS
+            or (name in ("log", "print") and _is_run(module, owner))
+        ):
             yield from _within(module, arguments)
 
 

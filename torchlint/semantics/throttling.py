@@ -684,6 +684,9 @@ class Throttling(Part):
 
     def _is_short(self, period: cst.BaseExpression) -> bool:
         """Whether a period is so short, by default at least, that what it picks runs all the time."""
+        constant = self.module.value(period).constant
+        if isinstance(constant, int):
+            return constant < _SHORT
         periods = _periods(self.module, period)
         return bool(periods) and all(
             isinstance(each, cst.Integer) and each.evaluated_value < _SHORT for each in periods
@@ -764,11 +767,13 @@ def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | lis
     return node if isinstance(node, cst.Integer) and not path else None
 
 
-@traced(Through.OPERANDS)
+@traced(Through.OPERANDS | Through.RETURNS)
 def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Whether a number goes up (or down) with the iterations."""
     match node:
-        case cst.BinaryOperation(operator=cst.Modulo()) | cst.Call():
+        case cst.BinaryOperation(operator=cst.Modulo()):
+            return False
+        case cst.Call() if node.args or not module.callees(node):
             return False
         case cst.BinaryOperation():
             return _terms(node)
