@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -33,6 +34,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 from torchlint.semantics.wholeprogram import calls_shown
 
+from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .untrained import Untrained
 
@@ -84,7 +86,7 @@ class Region:
     ``escapes``: a tensor with its graph leaves it for code that this file does not show. ``training``: what
     the code asks before it trains, if it runs for training as well; then autograd must stay on for that.
     ``untrained``: the pass is part of training, but its model is not; no statements if it cannot stand alone.
-    ``detached``: nothing but the detached result of a pass in training is used.
+    ``dropped``: the file trains, but drops the graph of this pass.
     """
 
     function: cst.FunctionDef | None
@@ -92,7 +94,7 @@ class Region:
     escapes: bool
     training: cst.BaseExpression | None = None
     untrained: bool = False
-    detached: bool = False
+    dropped: bool = False
 
 
 # What makes something else than a module with parameters.
@@ -137,7 +139,7 @@ class NoGradRegions(Part):
         if not self._evaluates(call):
             if not self._trains:
                 return None
-            return self._of_untrained(call) or self._of_detached(call) or self._in_both_modes(call)
+            return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
             return None
@@ -149,7 +151,7 @@ class NoGradRegions(Part):
             return None
         region = self._region(call, function)
         if region is None:
-            return None
+            return self._of_dropped(call) if self._trains else None
         for part in region.statements if region.function is None else (region.function.body,):
             for inner in self.tree.descendants(part):
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
@@ -247,56 +249,77 @@ class NoGradRegions(Part):
 
     def _of_untrained(self, call: cst.Call) -> Region | None:
         """The statement of a pass, in training, of a model that the file makes and never trains."""
-        if not self._trains_around(call) or not Untrained.of(self.module).runs(call):
+        if not self._trains_around(call, Phase.TRAINING) or not Untrained.of(self.module).runs(call):
             return None
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
 
-    def _of_detached(self, call: cst.Call) -> Region | None:
-        """The statement of a pass, in training, of which only the detached result is used."""
-        if not self._is_forward_pass(call) or not self._trains_around(call):
+    def _of_dropped(self, call: cst.Call) -> Region | None:
+        """The code of a pass whose graph the program drops, beside training or in the middle of it."""
+        if not self._drops_graph(call):
             return None
-        whole = self._detached_result(call)
-        if whole is None:
-            return None
+        function = self.module.function(call)
+        if isinstance(function, cst.FunctionDef) and self._drops_all(function):
+            first = next(filter(self._drops_graph, self._calls_of(function)))
+            return Region(function, (), escapes=False, dropped=True) if first is call else None
         statement = self.tree.statement(call)
-        statements = (statement,) if isinstance(self.tree.parent(whole), cst.Assign) else ()
+        block = self.tree.parent(statement)
+        siblings: list[cst.CSTNode] = [statement]
+        if isinstance(block, (cst.IndentedBlock, cst.Module)):
+            siblings = list(block.body)
+        place = siblings.index(statement)
+        if self._dropped_in(statement)[0] is not call or (place and self._is_dropped(siblings[place - 1])):
+            # It is told, or wrapped, with what comes before.
+            return None
+        statements = tuple(itertools.takewhile(self._is_dropped, siblings[place:]))
         # Where autocast keeps weights that it has cast without autograd, they get no gradient later.
-        return Region(None, statements, escapes=True, detached=True)
+        return Region(None, statements, escapes=True, dropped=True)
 
-    def _detached_result(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What is detached of a pass, or kept in a variable that is always detached; None if neither is."""
-        whole: cst.BaseExpression = call
-        for around in self.tree.ancestors(call):
-            match around:
-                case cst.Attribute(attr=cst.Name("detach")) if around.value is whole:
-                    detached = self.tree.parent(around)
-                    return detached if isinstance(detached, cst.Call) else None
-                case cst.Attribute() if around.value is whole:
-                    whole = around
-                case cst.Call() if around.func is whole:
-                    whole = around
-                case cst.Subscript() if around.value is whole:
-                    whole = around
-                case cst.BinaryOperation() | cst.UnaryOperation():
-                    whole = around
-                case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-                    binding = self.module.binding_of(target)
-                    reads = self.module.uses(binding) if binding is not None else ()
-                    return whole if reads and all(map(self._is_detached, reads)) else None
-                case _:
-                    return None
-        return None
+    @remembered
+    def _dropped_in(self, statement: cst.CSTNode) -> list[cst.Call]:
+        """The passes in a statement whose graph is dropped, the outer before the inner."""
+        calls = (node for node in self.tree.descendants(statement) if isinstance(node, cst.Call))
+        return list(filter(self._drops_graph, calls))
 
-    def _is_detached(self, read: cst.CSTNode) -> bool:
-        asked = self.tree.parent(read)
-        return isinstance(asked, cst.Attribute) and asked.value is read and asked.attr.value == "detach"
+    @remembered
+    def _is_dropped(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement only runs such a pass."""
+        passes = self._dropped_in(statement) if isinstance(statement, cst.SimpleStatementLine) else []
+        return bool(passes) and self._stands_alone(passes[0], statement)
 
-    def _trains_around(self, call: cst.Call) -> bool:
+    @remembered
+    def _drops_graph(self, call: cst.Call) -> bool:
+        if not self._trains_around(call, Phase.TRAINING, Phase.UNKNOWN) or not self._runs_model(call):
+            return False
+        return drops_graph(self.module, call) and not Backpropagation.of(self.module).reaches(call)
+
+    @remembered
+    def _drops_all(self, function: cst.FunctionDef) -> bool:
+        """Whether a function computes nothing with a graph that it uses, stores or hands out."""
+        nodes = self.tree.descendants(function.body)
+        if Backpropagation.of(self.module).computes_gradients(function.body):
+            return False
+        if any(map(self._writes_tensor, nodes)) or not all(map(self._returns_data, nodes)):
+            return False
+        passes = filter(self._runs_model, self._calls_of(function))
+        return all(map(self._drops_graph, passes)) and not self._escapes(function, function.body)
+
+    def _returns_data(self, node: cst.CSTNode) -> bool:
+        """Whether a node returns no tensor that may have a graph."""
+        if not isinstance(node, cst.Return) or node.value is None:
+            return not isinstance(node, cst.Yield)
+        parts = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else [node.value]
+        values = map(self.module.value, parts)
+        return all(self._is_of_host(v) or (v.tensorlike and v.graph is Graph.DETACHED) for v in values)
+
+    def _calls_of(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
+        return self.tree.within(function.body, self.tree.nodes(cst.Call))
+
+    def _trains_around(self, call: cst.Call, *phases: Phase) -> bool:
         """Whether a call in training, with autograd on, may be a pass of a model that needs none of it."""
         module = self.module
-        if not call.args or phase(module, call) is not Phase.TRAINING:
+        if not call.args or phase(module, call) not in phases:
             return False
         if module.qualified(call.func) is not None or has(last_name(call.func), *_NO_MODEL):
             return False
@@ -308,7 +331,7 @@ class NoGradRegions(Part):
         )
 
     def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
-        """Whether a statement computes nothing with a graph beside a pass of an untrained model."""
+        """Whether a statement computes nothing with a graph beside a pass that needs none."""
         if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
             return False
         inside = {call, *self.tree.descendants(call)}
@@ -542,15 +565,21 @@ class NoGradRegions(Part):
         return loads_weights(self.module)
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
+        """As ``_runs_model``, of a model that is no copy of another: those are often frozen elsewhere."""
+        return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
+
+    def _model_run(self, call: cst.Call) -> cst.BaseExpression:
+        forward = isinstance(call.func, cst.Attribute) and call.func.attr.value == "forward"
+        return call.func.value if forward and isinstance(call.func, cst.Attribute) else call.func
+
+    def _runs_model(self, call: cst.Call) -> bool:
         """Whether a call runs a model that has parameters, and not only to try it out."""
         module = self.module
-        model = call.func
-        if isinstance(model, cst.Attribute) and model.attr.value == "forward":
-            model = model.value
+        model = self._model_run(call)
         name = last_name(model)
         if name is None or not call.args or module.qualified(model) is not None:
             return False
-        if begins(name, *_MAKES) or has(name, *_NO_MODEL) or has(name, Role.COPY):
+        if begins(name, *_MAKES) or has(name, *_NO_MODEL):
             return False
         value = module.value(model)
         if value.kind is not Kind.MODULE or value.cls in LAYERS_WITHOUT_PARAMETERS:

@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind, Value
 
-from .unpacking import used_parts
+from ..unpacking import used_parts
 
 _ATTENTION = "torch.nn.MultiheadAttention"
 _OUTPUT = frozenset({0})

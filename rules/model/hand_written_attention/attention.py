@@ -232,8 +232,6 @@ class _Walk:
             chains.append((binding, chain))
         if not chains or len({chain.scores.node for _, chain in chains}) != 1:
             return None
-        if len({chain.softmax.node if chain.softmax else None for _, chain in chains}) != 1:
-            return None
         self.consumed.add(name)
         if len(chains) == 1:
             return chains[0][1]
@@ -504,6 +502,9 @@ def _harmless(module: Module, use: cst.Name, walk: _Walk) -> bool:
             if name in ("torch.max", "torch.amax"):
                 walk.straight = False
                 return _is_subtracted(module, call, use)
+            if last_name(call.func) == "type_as":
+                # ``softmax(scores.float(), dim=-1).type_as(scores)``
+                return True
             # What a fill is made of: ``torch.finfo(scores.dtype)``, ``torch.zeros_like(scores)``
             return name.endswith("_like") or name == "builtins.print"
     if isinstance(parent, (cst.Comparison, cst.Assert)):
