@@ -990,7 +990,7 @@ class Inference:
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
-            return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
+            return later if later.kind in _PUT_THERE_LATER else result
         if result.kind is Kind.DEVICE and result.device is Device.UNKNOWN and is_place_of_model(node):
             return result.on(Device.ACCELERATOR)
         if result is BOTTOM or result.known:
@@ -1655,6 +1655,8 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
 
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
+# What heirs in other files, or callers, put where a class has ``None``, and its name tells.
+_PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
     "True": BOOL._replace(constant=True),
