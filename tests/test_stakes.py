@@ -35,6 +35,38 @@ case(
     """,
 )
 case(
+    "TL205",
+    "a number that the host needs as a size",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Crop(nn.Module):
+        def forward(self, image, box):
+            image, box = image.cuda(), box.cuda()
+            left = box[0].round().long()
+            before = max(-left, 0)
+            return F.pad(image, pad=(before, 0, 0, 0))
+    """,
+)
+case(
+    "TL205",
+    "a number that may as well be a tensor",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Shift(nn.Module):
+        def forward(self, image, box):
+            image, box = image.cuda(), box.cuda()
+            left = box[0].round().long()
+            return image + max(-left, 0)
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,

@@ -19,6 +19,7 @@ from torchlint.semantics.synchronisation import asking_function, truth_tests, wa
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
 
+from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
 from ..remedies import (
     as_spelt,
@@ -255,6 +256,9 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
         impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
+        if _chooses_number(module, call, name):
+            remedy = "Read the tensors together before, with one `.tolist()`, and compare the numbers"
+            impact = slight(module, call)
         message = _of_call(module, call, name, often)
         yield Finding(call, message, related=related, remedy=remedy, impact=impact)
         return
@@ -264,6 +268,13 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
     yield Finding(call, message, severity=severity, related=related, remedy=remedy)
+
+
+def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:
+    """``end = min(end, limit)``: whether the host needs the lesser or the greater for a size or bound."""
+    if name not in ("builtins.max", "builtins.min") or sum(arg.keyword is None for arg in call.args) < 2:
+        return False
+    return needed_on_host(module, call) is Need.SIZE
 
 
 def _decides(module: Module, call: cst.Call) -> bool:
