@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_repeat
@@ -206,11 +207,20 @@ def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | 
             return "Run a fixed number of iterations, or test the condition only in some of them"
         case Outcome.ACTION if isinstance(decision, cst.CompIf):
             return "Test all elements at once on the device, and copy the results to the host before the loop"
+        case Outcome.ACTION if counted and _ends_generation(module, tensor, decision):
+            return "Test it only every few tokens, and then cut off what follows the end"
         case Outcome.ACTION if counted:
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
         case Outcome.ACTION:
             return "Decide by a value in host memory, or move the decision off the hot path"
     return None
+
+
+def _ends_generation(module: Module, tensor: cst.BaseExpression, decision: cst.CSTNode | None) -> bool:
+    """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
+    if not isinstance(decision, cst.If) or frequency(module, tensor) is not Frequency.TOKEN:
+        return False
+    return any(isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body))
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:
