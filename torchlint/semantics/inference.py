@@ -1361,7 +1361,12 @@ class Inference:
             return taken if base.dtype is None else taken._replace(dtype=base.dtype)
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
             return base._replace(constant=MISSING)
-        return self.element(base, position)
+        held = self.element(base, position)
+        if base.kind is Kind.LIST and held.device is Device.CPU:
+            # What a list was filled with may have been replaced: ``self.grid[i] = grid.to(x.device)``.
+            stored = self._subscript_stores.get(self.tree.source(node))
+            return held if stored is None else join((held, self._stored(node)))
+        return held
 
     def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
         """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
