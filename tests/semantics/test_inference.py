@@ -61,6 +61,23 @@ def test_what_an_item_is_replaced_by_counts() -> None:
     assert items["self.base[i]"].device is Device.CPU
 
 
+def test_what_calls_give_is_believed_before_an_annotation() -> None:
+    module = _model(
+        "import torch\n"
+        "def decayed(mean, new: torch.Tensor, decay: torch.Tensor, rate: torch.Tensor):\n"
+        "    return mean.mul_(decay).add_(new, alpha=rate)\n"
+        "class Quantizer(torch.nn.Module):\n"
+        "    def __init__(self, decay: float = 0.99):\n"
+        "        self.decay = decay\n"
+        "    def forward(self, x, rate):\n"
+        "        return decayed(self.size, x, self.decay, rate)\n"
+    )
+    kinds = [module.value(read).kind for name in ("decay", "rate") for read in module.names.reads(name)]
+    assert kinds[0] is Kind.NUMBER
+    (alpha,) = (arg.value for arg in module.tree.nodes(cst.Arg) if arg.keyword is not None)
+    assert module.value(alpha).kind is Kind.TENSOR
+
+
 def test_every_call_of_a_program_that_feeds_on_itself_is_evaluated() -> None:
     module = _model(
         "import torch\n"

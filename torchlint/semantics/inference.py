@@ -801,7 +801,9 @@ class Inference:
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not BOTTOM and passed.known:
             fits = declared is None or declared.kind is passed.kind or not declared.known
-            if fits:
+            # ``decay: torch.Tensor``, which all that is seen calls with a number.
+            promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
+            if fits or promised:
                 return passed
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
