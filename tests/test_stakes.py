@@ -313,6 +313,40 @@ case(
 )
 case(
     "TL206",
+    "values that another mask has selected",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Padding(nn.Module):
+        def forward(self, x, mask):
+            x, mask = x.cuda(), mask.cuda()
+            kept = x[mask]
+            places = torch.arange(x.shape[1], device=x.device) < mask.sum(1)[:, None]
+            padded = torch.zeros_like(x)
+            padded[places] = kept
+            return padded
+    """,
+)
+case(
+    "TL206",
+    "values for all places",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Padding(nn.Module):
+        def forward(self, x, y):
+            x, y = x.cuda(), y.cuda()
+            other = y[:, :8]
+            x[x > 8] = other.mean()
+            return x
+    """,
+)
+case(
+    "TL206",
     "distinct values that are kept",
     True,
     """\
