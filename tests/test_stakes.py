@@ -35,6 +35,38 @@ case(
     """,
 )
 case(
+    "TL205",
+    "a number that the host needs as a size",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Crop(nn.Module):
+        def forward(self, image, box):
+            image, box = image.cuda(), box.cuda()
+            left = box[0].round().long()
+            before = max(-left, 0)
+            return F.pad(image, pad=(before, 0, 0, 0))
+    """,
+)
+case(
+    "TL205",
+    "a number that may as well be a tensor",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Shift(nn.Module):
+        def forward(self, image, box):
+            image, box = image.cuda(), box.cuda()
+            left = box[0].round().long()
+            return image + max(-left, 0)
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,
@@ -277,6 +309,40 @@ case(
             q = q.reshape(b, n, self.heads, c // self.heads).transpose(1, 2)
             scores = q @ k.transpose(-2, -1) * self.scale + mask
             return scores.softmax(-1) @ v
+    """,
+)
+case(
+    "TL206",
+    "values that another mask has selected",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Padding(nn.Module):
+        def forward(self, x, mask):
+            x, mask = x.cuda(), mask.cuda()
+            kept = x[mask]
+            places = torch.arange(x.shape[1], device=x.device) < mask.sum(1)[:, None]
+            padded = torch.zeros_like(x)
+            padded[places] = kept
+            return padded
+    """,
+)
+case(
+    "TL206",
+    "values for all places",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Padding(nn.Module):
+        def forward(self, x, y):
+            x, y = x.cuda(), y.cuda()
+            other = y[:, :8]
+            x[x > 8] = other.mean()
+            return x
     """,
 )
 case(

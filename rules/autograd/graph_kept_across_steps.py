@@ -15,7 +15,8 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.phases import Phase, is_training_step, phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import (
     Kept,
     handed_in,
@@ -182,9 +183,26 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     for loop in loops:
         if found is None:
             found = loop if Backpropagation.of(module).steps(loop) else None
-        elif not places.over_loader(module, found) and _passes_beside(module, loop, found):
+        elif not places.over_loader(module, found) and (
+            _passes_beside(module, loop, found) or _optimizes_beside(module, loop, found)
+        ):
             found = loop
     return found
+
+
+def _optimizes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
+    """Whether a loop steps the optimizer for the gradients that one within it has added up."""
+    around, within = (
+        any(module.tree.contains(each, call) for call in _optimizer_steps(module)) for each in (loop, inner)
+    )
+    return around and not within
+
+
+@remembered
+def _optimizer_steps(module: Module) -> list[cst.Call]:
+    """The calls that step optimizers."""
+    calls = module.tree.calls_by_name.get("step", ())
+    return [call for call in calls if is_training_step(module, call)]
 
 
 def _passes_beside(module: Module, loop: Loop, inner: Loop) -> bool:

@@ -44,7 +44,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     stream or event, in every iteration of a hot loop.
 
     The rule ignores benchmarks, which have to synchronize before they read the time or memory statistics,
-    and functions that read what they copied to the host with `non_blocking=True`.
+    functions that read what they copied to the host with `non_blocking=True`, and calls that a parameter
+    asks for which is off by default.
 
     ## Why is this bad?
 
@@ -86,6 +87,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     hot = waiting_place(module, call)
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
         return
+    if _is_asked_for(module, call):
+        return
     message = f"`{module.tree.source(call.func)}()` blocks the host {when(module, hot)}"
     code = inline(module, call)
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
@@ -94,6 +97,22 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     elif _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read `elapsed_time()` after the loop"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
+
+
+def _is_asked_for(module: Module, call: cst.Call) -> bool:
+    """``def sample(logits, sync=False)``, ``if sync: …``: whether callers have to ask for the wait."""
+    for branch in module.flow.branches(call):
+        if not branch.holds or not isinstance(branch.test, cst.Name):
+            continue
+        parameters = [binding.node for binding in module.bindings(branch.test)]
+        if parameters and all(
+            isinstance(each, cst.Param)
+            and each.default is not None
+            and module.value(each.default).constant is False
+            for each in parameters
+        ):
+            return True
+    return False
 
 
 def _reads_events(module: Module, call: cst.Call) -> bool:

@@ -56,9 +56,11 @@ _SAME_METHODS: Final = frozenset(
     | {"sum", "tolist", "values"}
 )
 _MODULES_OF_HOST: Final = frozenset({"bisect", "datetime", "fractions", "heapq", "os", "random", "time"})
+_COLLECTING: Final = ("add", "append", "collect", "extend", "log", "push", "put", "update")
+_OF_DEVICES: Final = frozenset({"builtins", "collections", "numpy", "torch", "torchmetrics"})
 _FILES: Final = frozenset({"builtins.open", "torch.load", "pathlib.Path", "numpy.load"})
 _DECIDING: Final = (cst.Break, cst.Return, cst.Continue)
-_CONTAINERS: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT)
+_OF_HOST: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY)
 
 
 def needed_on_host(module: Module, node: cst.BaseExpression) -> Need | None:
@@ -122,7 +124,7 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
     package = (name or "").partition(".")[0]
     if package in _MODULES_OF_HOST or name in _FILES or feeds_host_engine(module, call):
         return Need.VALUE
-    return ()
+    return Need.VALUE if _is_array_for_others(module, use) else ()
 
 
 def _meets_host_data(module: Module, use: Use) -> bool:
@@ -146,13 +148,34 @@ def _is_size(module: Module, use: Use) -> bool:
 
 
 def _is_list_for_others(module: Module, use: Use) -> bool:
-    """Whether a list made by ``tolist`` is given to what the file does not show, which expects no tensor."""
+    """Whether a list made by ``tolist`` is given to what the file does not show, which expects no tensor.
+
+    What only takes the list in, and gives nothing that is used, could be given it later.
+    """
     if not isinstance(use.node, cst.BaseExpression) or module.value(use.node).kind is not Kind.LIST:
         return False
     name = module.qualified(use.call.func)
     if name is None:
-        return module.value(use.call.func).kind is Kind.MODULE
+        answers = not isinstance(module.tree.parent(use.call), cst.Expr)
+        return answers or module.value(use.call.func).kind is Kind.MODULE
     return name.partition(".")[0] not in ("torch", "numpy", "builtins", "json", "logging")
+
+
+def _is_array_for_others(module: Module, use: Use) -> bool:
+    """``builder.init_atom(x.numpy())``: whether an array is given to an object of a library for the host.
+
+    What it is called by may say that it only collects what it is given.
+    """
+    func = use.call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value.startswith(_COLLECTING):
+        return False
+    if not isinstance(func.value, cst.Name) or module.value(use.node).kind is not Kind.NDARRAY:
+        return False
+    makers = [binding.value for binding in module.bindings(func.value)]
+    names = [module.qualified(made.func) if isinstance(made, cst.Call) else None for made in makers]
+    return bool(names) and all(
+        name is not None and name.partition(".")[0] not in _OF_DEVICES for name in names
+    )
 
 
 def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:
@@ -170,7 +193,7 @@ def _of_index(module: Module, use: Use) -> Verdict[Need]:
     if isinstance(use.part, cst.Slice):
         return Need.SIZE
     owner = use.by.value if isinstance(use.by, cst.Subscript) else None
-    return Need.VALUE if owner is not None and module.value(owner).kind in _CONTAINERS else ()
+    return Need.VALUE if owner is not None and module.value(owner).kind in _OF_HOST else ()
 
 
 def _read_behind(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:

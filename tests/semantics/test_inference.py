@@ -44,6 +44,40 @@ def test_a_list_filled_by_append_hands_on_its_items() -> None:
     assert module.value(read).kind is Kind.TENSOR
 
 
+def test_what_an_item_is_replaced_by_counts() -> None:
+    module = _model(
+        "import torch\n"
+        "class Detect(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        self.grid = [torch.zeros(1) for _ in range(3)]\n"
+        "        self.base = [torch.zeros(1) for _ in range(3)]\n"
+        "    def forward(self, x, i):\n"
+        "        self.grid[i] = torch.ones(3).to(x.device)\n"
+        "        return self.grid[i], self.base[i]\n"
+    )
+    items = {module.source(node): module.value(node) for node in module.tree.nodes(cst.Subscript)}
+    assert items["self.grid[i]"].kind is items["self.base[i]"].kind is Kind.TENSOR
+    assert items["self.grid[i]"].device is Device.UNKNOWN
+    assert items["self.base[i]"].device is Device.CPU
+
+
+def test_what_calls_give_is_believed_before_an_annotation() -> None:
+    module = _model(
+        "import torch\n"
+        "def decayed(mean, new: torch.Tensor, decay: torch.Tensor, rate: torch.Tensor):\n"
+        "    return mean.mul_(decay).add_(new, alpha=rate)\n"
+        "class Quantizer(torch.nn.Module):\n"
+        "    def __init__(self, decay: float = 0.99):\n"
+        "        self.decay = decay\n"
+        "    def forward(self, x, rate):\n"
+        "        return decayed(self.size, x, self.decay, rate)\n"
+    )
+    kinds = [module.value(read).kind for name in ("decay", "rate") for read in module.names.reads(name)]
+    assert kinds[0] is Kind.NUMBER
+    (alpha,) = (arg.value for arg in module.tree.nodes(cst.Arg) if arg.keyword is not None)
+    assert module.value(alpha).kind is Kind.TENSOR
+
+
 def test_every_call_of_a_program_that_feeds_on_itself_is_evaluated() -> None:
     module = _model(
         "import torch\n"

@@ -306,6 +306,80 @@ PROGRAMS = {
                 use(2)  #: use(2) => throttled=yes
                 self.scaled = not self.training
     """,
+    "code behind a return for what has been made before": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("initted", torch.zeros(1))
+                self.table = self.limits = None
+
+            def forward(self, x):
+                self.prepare(x)
+                self.look_up(x)
+                if self.initted:
+                    return x
+                return use(1)  #: use(1) => throttled=no
+
+            def prepare(self, x):
+                if self.initted:
+                    return
+                use(2)  #: use(2) => throttled=yes
+                self.initted.data.copy_(torch.ones(1))
+
+            def look_up(self, x):
+                if self.table is not None:
+                    return self.table
+                use(3)  #: use(3) => throttled=yes
+                self.table = x.sum()
+                return self.table
+
+            def limit(self, x):
+                if self.limits is None:
+                    return x
+                use(4)  #: use(4) => throttled=no
+                self.limits = x.max()
+                return x
+
+            def advance(self, x):
+                if self.done:
+                    return x
+                use(5)  #: use(5) => throttled=no
+                self.done = x.sum() > 8
+                return x
+
+            def stop(self, x):
+                if self.over:
+                    return x
+                use(6)  #: use(6) => throttled=no
+                if x.sum() > 8:
+                    self.over = True
+                return x
+    """,
+    "what is made anew when a size changes": """
+        class Net(nn.Module):
+            def forward(self, x):
+                for i in range(3):
+                    if self.grid[i].shape[2:4] != x[i].shape[2:4]:
+                        self.grid[i] = use(1)  #: use(1) => throttled=yes
+                    if self.grid[i].shape[2:4] != x[i].shape[2:4]:
+                        x[i] = use(2)  #: use(2) => throttled=no
+                if not self.mask.size(0) == len(x):
+                    self.mask = use(3)  #: use(3) => throttled=yes
+                if self.mask.size(0) == len(x):
+                    self.mask = use(4)  #: use(4) => throttled=no
+                return x
+    """,
+    "a flag that is set in place": """
+        class Net(nn.Module):
+            def forward(self, x):
+                if not self.initted:
+                    use(1)  #: use(1) => throttled=yes
+                    self.initted.fill_(True)
+                if not self.skipped:
+                    use(2)  #: use(2) => throttled=no
+                    x.fill_(True)
+                return x
+    """,
     "code behind a check that raises": """
         def f(loader, model):
             for i, x in enumerate(loader):

@@ -820,7 +820,9 @@ class Inference:
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not BOTTOM and passed.known:
             fits = declared is None or declared.kind is passed.kind or not declared.known
-            if fits:
+            # ``decay: torch.Tensor``, which all that is seen calls with a number.
+            promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
+            if fits or promised:
                 return passed
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
@@ -1023,7 +1025,7 @@ class Inference:
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
-            return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
+            return later if later.kind in _PUT_THERE_LATER else result
         if result.kind is Kind.DEVICE and result.device is Device.UNKNOWN and is_place_of_model(node):
             return result.on(Device.ACCELERATOR)
         if result is BOTTOM or result.known:
@@ -1437,7 +1439,12 @@ class Inference:
             return taken if base.dtype is None else taken._replace(dtype=base.dtype)
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
             return base._replace(constant=MISSING)
-        return self.element(base, position)
+        held = self.element(base, position)
+        if base.kind is Kind.LIST and held.device is Device.CPU:
+            # What a list was filled with may have been replaced: ``self.grid[i] = grid.to(x.device)``.
+            stored = self._subscript_stores.get(self.tree.source(node))
+            return held if stored is None else join((held, self._stored(node)))
+        return held
 
     def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
         """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
@@ -1741,6 +1748,8 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
 
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
+# What heirs in other files, or callers, put where a class has ``None``, and its name tells.
+_PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
     "True": BOOL._replace(constant=True),

@@ -364,6 +364,9 @@ class Operations:
         for part in (node, *self.tree.descendants(node)):
             if isinstance(part, (cst.Name, cst.Integer, cst.Float, cst.SimpleString)):
                 found.append(part.value)
+            elif isinstance(part, cst.Slice):
+                # ``x[:n]`` and ``x[n:]`` have the same parts.
+                found.append((part.lower is None, part.upper is None, part.step is None))
             elif isinstance(part, _MEANING):
                 found.append(type(part))
         return found

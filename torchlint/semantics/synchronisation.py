@@ -37,7 +37,7 @@ from torchlint.semantics.capture import captured
 from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
-from torchlint.semantics.lexicon import Role, begins, denotes, ends
+from torchlint.semantics.lexicon import Role, begins, denotes, ends, names_loss
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
@@ -963,9 +963,24 @@ def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:
     return _is_open_part(module, node) or has_no_dimension(module, node) is not False
 
 
+def _is_item_of_list(module: Module, name: cst.Name) -> bool:
+    """Whether a loop takes what a name stands for out of something else than a tensor."""
+    return any(
+        binding.kind is BindingKind.LOOP
+        and binding.value is not None
+        and not module.value(binding.value).tensorlike
+        for binding in module.bindings(name)
+    )
+
+
 def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name stands for one of several results of a model, and nothing shows it to be a tensor."""
-    if not isinstance(node, cst.Name) or not module.value(node).part:
+    """Whether a name stands for one of several results of a model, and nothing shows it to be a tensor.
+
+    Nor does what a loop calls a loss: it may go through lists of them.
+    """
+    if not isinstance(node, cst.Name):
+        return False
+    if not module.value(node).part and not (names_loss(node.value) and _is_item_of_list(module, node)):
         return False
     clues = module.inference.clues
     used = clues.used_attributes(node) - _COMPARING_METHODS

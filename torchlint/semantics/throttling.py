@@ -159,9 +159,11 @@ class Throttling(Part):
     def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
         """What a branch says that ends by itself what it tests for."""
         taken = decision == Decision.of(branch.test, True, branch)
-        if self._renews(branch, decision, taken) or (not taken and self._settles(branch, decision)):
+        if self._renews(branch, decision, taken):
             return _ALWAYS
-        return self._filled(branch) if taken else None
+        if taken:
+            return _ALWAYS if self._fits(branch, decision) else self._filled(branch)
+        return _ALWAYS if self._settles(branch, decision) or self._filled_behind(branch) else None
 
     # ------------------------------------------------------------------ conditions
 
@@ -456,6 +458,21 @@ class Throttling(Part):
             self.tree.order[each] > self.tree.order[branch] and alike(each.value, right) for each in assigned
         )
 
+    def _fits(self, branch: cst.If, decision: Decision) -> bool:
+        """``if self.grid[i].shape != x.shape: self.grid[i] = …``: made anew when the size changes."""
+        differing = set[str]()
+        for guard in implied(self.module, decision.test, decision.holds):
+            match guard.test:
+                case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, right)]):
+                    if isinstance(operator, cst.NotEqual if guard.holds else cst.Equal):
+                        differing |= {self.tree.source(kept) for kept in map(_measured, (left, right)) if kept}
+        return any(
+            self.tree.source(target) in differing
+            and self._outlives(target.value if isinstance(target, cst.Subscript) else target)
+            for line in self.tree.parts(branch.body)
+            for target in _filled_by(line)
+        )
+
     @remembered
     def _assigned(self, suite: cst.CSTNode) -> dict[str, list[cst.Assign]]:
         """The assignments of a block itself, by their first targets."""
@@ -515,7 +532,9 @@ class Throttling(Part):
             if isinstance(node, cst.Call):
                 if not missing.isdisjoint(self._set_by(node)):
                     return _ALWAYS
-                target, added = _appended_to(node), True
+                target = _set_in_place(node)
+                added = target is None
+                target = target or _appended_to(node)
             elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
                 target = node.target
                 if isinstance(target, cst.Subscript):
@@ -534,6 +553,19 @@ class Throttling(Part):
                 if rarely is not None and not (added and self._emptied(target, rarely)):
                     return rarely
         return _ALWAYS if self._filled_later(branch, missing) else None
+
+    def _filled_behind(self, branch: cst.If) -> bool:
+        """``if self.table is not None: return self.table``, and ``self.table = …`` behind it: once."""
+        missing = set(self._missing(branch.test, holds=False)) if branch.orelse is None else set()
+        if not missing:
+            return False
+        order, lines = self.tree.order, self.tree.parts(self.tree.parents[branch])
+        behind = (line for line in lines if order[line] > order[branch])
+        return any(
+            self._outlives(target) and dotted_text(target) in missing
+            for line in behind
+            for target in _filled_by(line)
+        )
 
     def _handed_out(self, spelt: str) -> Iterator[str]:
         """What a property hands out: ``self._step`` for ``self.step``."""
@@ -612,9 +644,9 @@ class Throttling(Part):
             for node in self.tree.descendants(rarely.loop)
         )
 
-    def _missing(self, test: cst.BaseExpression) -> Iterator[str]:
+    def _missing(self, test: cst.BaseExpression, holds: bool = True) -> Iterator[str]:
         """What variables a test finds empty: ``x is None``, ``not x``, ``k not in x``, ``len(x) == 0``."""
-        waiting = [(test, True)]
+        waiting = [(test, holds)]
         while waiting:
             for guard in implied(self.module, *waiting.pop()):
                 if isinstance(guard.test, cst.BooleanOperation):
@@ -891,6 +923,45 @@ def _odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> Restriction | None:
     if not isinstance(texts, (cst.Set, cst.Tuple, cst.List)) or not texts.elements:
         return None
     return met((_odd_device(device, element.value) for element in texts.elements), _narrower)
+
+
+def _set_in_place(call: cst.Call) -> cst.BaseExpression | None:
+    """``flag`` in ``flag.fill_(True)`` and ``flag.data.copy_(true)``."""
+    match call.func:
+        case cst.Attribute(
+            value=cst.Attribute(value=target, attr=cst.Name("data")), attr=cst.Name("copy_" | "fill_")
+        ):
+            return target
+        case cst.Attribute(value=target, attr=cst.Name("copy_" | "fill_")):
+            return target
+    return None
+
+
+def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The tensor whose size, dtype or place an expression is: ``x`` in ``x.shape[2:4]``, ``x.size(0)``."""
+    if isinstance(node, cst.Subscript):
+        node = node.value
+    if isinstance(node, cst.Call):
+        node = node.func
+    measured = isinstance(node, cst.Attribute) and node.attr.value in ("shape", "size", "device", "dtype")
+    return node.value if isinstance(node, cst.Attribute) and measured else None
+
+
+def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """What a line assigns to or fills in any case, with something else than whether a condition holds."""
+    if isinstance(line, cst.With):
+        for inner in line.body.body:
+            yield from _filled_by(inner)
+    for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+        match statement:
+            case cst.Assign(value=cst.Comparison() | cst.BooleanOperation() | cst.UnaryOperation()):
+                pass
+            case cst.Assign(targets=targets):
+                yield from (each.target for each in targets)
+            case cst.AnnAssign(target=target, value=cst.BaseExpression()):
+                yield target
+            case cst.Expr(value=cst.Call() as call) if (filled := _set_in_place(call)) is not None:
+                yield filled
 
 
 def _missing_part(guard: Guard) -> str | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_repeat
@@ -19,6 +20,7 @@ from torchlint.semantics.synchronisation import asking_function, truth_tests, wa
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
 
+from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
 from ..remedies import (
     as_spelt,
@@ -205,11 +207,20 @@ def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | 
             return "Run a fixed number of iterations, or test the condition only in some of them"
         case Outcome.ACTION if isinstance(decision, cst.CompIf):
             return "Test all elements at once on the device, and copy the results to the host before the loop"
+        case Outcome.ACTION if counted and _ends_generation(module, tensor, decision):
+            return "Test it only every few tokens, and then cut off what follows the end"
         case Outcome.ACTION if counted:
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
         case Outcome.ACTION:
             return "Decide by a value in host memory, or move the decision off the hot path"
     return None
+
+
+def _ends_generation(module: Module, tensor: cst.BaseExpression, decision: cst.CSTNode | None) -> bool:
+    """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
+    if not isinstance(decision, cst.If) or frequency(module, tensor) is not Frequency.TOKEN:
+        return False
+    return any(isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body))
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:
@@ -255,6 +266,9 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
         impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
+        if _chooses_number(module, call, name):
+            remedy = "Read the tensors together before, with one `.tolist()`, and compare the numbers"
+            impact = slight(module, call)
         message = _of_call(module, call, name, often)
         yield Finding(call, message, related=related, remedy=remedy, impact=impact)
         return
@@ -264,6 +278,13 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
     yield Finding(call, message, severity=severity, related=related, remedy=remedy)
+
+
+def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:
+    """``end = min(end, limit)``: whether the host needs the lesser or the greater for a size or bound."""
+    if name not in ("builtins.max", "builtins.min") or sum(arg.keyword is None for arg in call.args) < 2:
+        return False
+    return needed_on_host(module, call) is Need.SIZE
 
 
 def _decides(module: Module, call: cst.Call) -> bool:

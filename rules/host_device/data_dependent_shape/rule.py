@@ -11,6 +11,7 @@ from torchlint.fixes import replace, unsafe
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import writes_results
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
@@ -31,7 +32,7 @@ from torchlint.semantics.values import Device, Kind
 
 from ..remedies import as_spelt, inline, tight
 from ..stakes import slight
-from .selections import IGNORING, Fate, computes_on_selection, fates, guards, looped_over
+from .selections import IGNORING, Fate, computes_on_selection, fates, guards, looped_over, selected_by_another
 
 
 @rule(
@@ -150,8 +151,11 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
         little = guards(module, node, assigned) or computes_on_selection(module, assigned)
+        remedy = _chosen(module, node, "…")
+        if selected_by_another(module, node, assigned):
+            little, remedy = True, _scattered(module, node, assigned)
         impact = slight(module, node) if little else Impact.HIGH
-        yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"), impact=impact)
+        yield Finding(node, message, related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"
         message = f"assigning a number through a mask synchronizes with the device {often}"
@@ -268,8 +272,27 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     """The assignment that takes the place of one through a mask."""
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
-    chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
+    chosen = f"torch.where({inline(module, mask)}, {code}, {target})"
+    chosen = f"{target}.copy_({chosen})" if _is_view(module, node.value) else f"{target} = {chosen}"
     return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
+
+
+def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``row = x[:, i]``: whether what is written to a variable goes to a tensor that it is a part of."""
+    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
+    parts = [part_of(b.value, b.path) for b in bindings if b.value is not None]
+    return bool(parts) and all(
+        isinstance(part, cst.Subscript) and any(isinstance(each.slice, cst.Slice) for each in part.slice)
+        for part in parts
+    )
+
+
+def _scattered(module: Module, node: cst.Subscript, assigned: cst.BaseExpression) -> str:
+    """What puts values that were selected before where a mask holds, one after another."""
+    mask = mask_of(module, node)
+    assert mask is not None
+    code = f"{inline(module, node.value)}.masked_scatter_({inline(module, mask)}, {inline(module, assigned)})"
+    return f"Use `{code}`; the mask needs as many dimensions as the tensor"
 
 
 def _assigned(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:

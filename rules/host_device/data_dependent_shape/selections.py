@@ -17,6 +17,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import mask_of
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -107,6 +108,20 @@ def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
         for part in module.tree.descendants(assigned)
         if isinstance(part, cst.Subscript) and mask_of(module, part) is not None
     )
+
+
+def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
+    """``kept = x[mask]``, ``y[other] = kept``: whether what one mask selects goes where another one holds."""
+    if isinstance(assigned, cst.Name):
+        bindings = module.bindings(assigned)
+        given = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    else:
+        given = assigned
+    if not isinstance(given, cst.Subscript):
+        return False
+    indices = [each.slice.value for each in given.slice if isinstance(each.slice, cst.Index)]
+    gathers = any(module.value(each).kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) for each in indices)
+    return gathers and _indices(module, given).isdisjoint(_indices(module, target))
 
 
 def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:

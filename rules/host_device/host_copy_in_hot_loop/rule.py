@@ -201,6 +201,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if isinstance(module.flow.statement(call), cst.Return):
         return f"Return {kept}, and copy all results in the caller with one `.cpu()`"
+    if runs_as_function(hot):
+        return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
     if _handed_over(module, call):
         return f"Collect {kept} in a list; after the loop, copy it with one `.cpu()` and pass it on"
     return f"Store {kept} instead, and copy everything after the loop with one `.cpu()`"

@@ -22,6 +22,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     CONVERSIONS,
@@ -211,8 +212,12 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
     if _is_state(module, tensor) and not runs_as_function(hot):
         assert isinstance(tensor, cst.Attribute)
-        once = f"{tensor.attr.value} = {inline(module, call)}"
-        return f"Read it once before the loop, if the loop does not change it: `{once}`"
+        advice, code = "Read it once before the loop, if the loop does not change it", inline(module, call)
+        return advice if code == "…" else f"{advice}: `{tensor.attr.value} = {code}`"
+    if _is_item(module, tensor):
+        return "Read all elements at once before the loop, with one `.tolist()`"
+    if verdicts(module, call, _indexes_tensor) == {True}:
+        return f"Remove `{steps_to_host(module, call, tensor)}`, and index with the tensor"
     statement = module.flow.statement(call)
     if isinstance(statement, cst.Return):
         return f"Return {kept}, and read it in the caller only when needed"
@@ -221,6 +226,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and read the total after the loop"
+    if runs_as_function(hot):
+        return f"Keep {kept} instead, and read it together with other values, in a single copy"
     return f"Store {kept} instead, and read all values after the loop"
 
 
@@ -249,9 +256,28 @@ def _counts_mask(tensor: cst.BaseExpression) -> bool:
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``net.mean``: a buffer of a module, by all that is seen of it from outside."""
+    """``net.mean``, ``self.prior.table``: a buffer of a module, by all that is seen of it from outside."""
     owner = tensor.value if isinstance(tensor, cst.Attribute) and tensor.attr.value != "data" else None
-    return isinstance(owner, cst.Name) and owner.value != "self" and module.value(owner).kind is Kind.MODULE
+    if not isinstance(owner, (cst.Name, cst.Attribute)) or module.source(owner) == "self":
+        return False
+    return module.value(owner).kind is Kind.MODULE
+
+
+def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether the innermost loop goes through a list or tensor that ``tensor`` is an element of."""
+    loop = next(iter(module.flow.statement_loops(tensor)), None)
+    if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
+        return False
+    gone = isinstance(tensor, cst.Name) and tensor.value == loop.target.value
+    return gone and module.value(loop.iter).kind in (Kind.LIST, Kind.TUPLE, Kind.TENSOR)
+
+
+def _indexes_tensor(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a list of numbers only picks from tensors, which another tensor can do as well."""
+    if use.kind in (UseKind.ASSIGNED, UseKind.DISCARDED):
+        return ONWARD
+    owner = use.by.value if use.kind is UseKind.INDEX and isinstance(use.by, cst.Subscript) else None
+    return owner is not None and not isinstance(use.part, cst.Slice) and module.value(owner).tensorlike
 
 
 def _of_torch(module: Module, call: cst.Call) -> str | None:

@@ -14,8 +14,10 @@ PROGRAM = """
 import datetime
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from biology.structures import Builder
 from torch import nn
 
 
@@ -49,7 +51,7 @@ def is_small(x):
     return size < 0.1
 
 
-def train(model, loader, weights, names, total, losses):
+def train(model, loader, weights, names, total, losses, encoder, meter):
     for x, y in loader:
         x = x.cuda()
         loss = model(x).sum()
@@ -80,6 +82,10 @@ USES = {
     "ends = [0]\n        ends.append(x.sum().item())\n        z = y[ends[-2] : ends[-1]]": Need.SIZE,
     "model.width = x.max().item()\n        z = y[: model.width]": Need.SIZE,
     "model.load(x[0].item())": Need.VALUE,
+    "table = np.arange(8)\n        z = table[x[0].item()]": Need.VALUE,
+    "for row in np.ones((8, 2)):\n            z = row[x[0].item()]": Need.VALUE,
+    "coded = encoder.encode(x[0].tolist(), names)": Need.VALUE,
+    "losses.extend(encoder.encode(x[0].tolist()))": Need.VALUE,
     "if loss.cpu().numpy().item() < 1e-5:\n            break": Need.DECISION,
     "for part in x:\n            n = part.sum().item()\n        z = torch.zeros(n)": Need.SIZE,
     # What could wait, or a tensor could take the place of.
@@ -91,7 +97,12 @@ USES = {
     "losses[0] = loss.item()": None,
     "loss = loss * x.max().item()": None,
     "z = weights[x[0].item()]": None,
+    "builder = Builder()\n        builder.atom(x[0].numpy())": Need.VALUE,
+    "builder = Builder()\n        builder.add_atom(x[0].numpy())": None,
     "z = x[y[0].item()]": None,
+    "encoder.add_codes(x[0].tolist())": None,
+    "kept = meter.update(x[0].item())": None,
+    "z = torch.tensor(x[0].tolist())": None,
     "z = torch.full((3,), loss.item())": None,
     "last = loss.item()\n    z = torch.zeros(last)": None,
     "if loss.item() > 1e4:\n            raise ValueError": None,
@@ -144,6 +155,6 @@ def _read(module: Module, use: str) -> cst.Call:
     return next(
         call
         for call in reversed(module.tree.nodes(cst.Call))
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("item", "tolist")
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("item", "tolist", "numpy")
         if module.source(call).replace(" ", "") in use
     )

@@ -9,6 +9,7 @@ from torchlint.diagnostics import Impact
 from torchlint.options import LintSettings
 from torchlint.rules.host_device import stakes
 from torchlint.rules.host_device.branch_on_tensor.outcomes import Outcome, outcome
+from torchlint.rules.host_device.branch_on_tensor.rule import branch_on_tensor
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import truth_tests
@@ -93,3 +94,29 @@ def test_waits_of_decoding_are_worth_more() -> None:
     )
     assert stakes.slight(module, training) is Impact.LOW
     assert stakes.slight(module, decoding) is Impact.HIGH
+
+
+def test_what_ends_a_generation_is_not_put_off_for_long() -> None:
+    """What is generated behind the end has to be cut off."""
+    program = """
+import torch
+
+
+class Decoder(torch.nn.Module): ...
+
+
+def generate(model: Decoder, tokens, end):
+    model.cuda()
+    tokens = tokens.cuda()
+    for i in range(100):
+        token = model(tokens)[:, -1].argmax(-1, keepdim=True)
+        tokens = torch.cat((tokens, token), dim=1)
+        if (token == end).all():
+            {}
+    return tokens
+"""
+    for body, words in (("break", "cut off"), ("print(i)", "every 100 steps")):
+        module = model.build(SyntaxTree(program.format(body)), LintSettings())
+        (decision,) = module.tree.nodes(cst.If)
+        (finding,) = branch_on_tensor.check(decision, module)
+        assert words in (finding.remedy or "")

@@ -6,6 +6,7 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.rules.host_device.data_dependent_shape.rule import data_dependent_shape
 from torchlint.rules.host_device.data_dependent_shape.selections import Fate, fates, guards
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
@@ -80,3 +81,29 @@ def test_guards(body: str, expected: bool) -> None:
     assert isinstance(target.target, cst.Subscript)
     assert isinstance(statement, cst.Assign)
     assert guards(module, target.target, statement.value) is expected
+
+
+def test_a_view_is_written_to() -> None:
+    """To give its name to another tensor would leave the whole as it was."""
+    program = """
+import torch
+from torch import nn
+
+
+class Fill(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        x, y = x.cuda(), y.cuda()
+        row, own = x[:, 0], x * 2
+        row[row > 8] = y.mean()
+        return row, own, x
+"""
+    for target, expected in (("row", "`row.copy_(torch.where("), ("own", "`own = torch.where(")):
+        module = model.build(
+            SyntaxTree(program.replace("row[row > 8]", f"{target}[{target} > 8]")), LintSettings()
+        )
+        found = [
+            finding
+            for node in module.tree.nodes(cst.Subscript)
+            for finding in data_dependent_shape.check(node, module)
+        ]
+        assert [expected in (finding.remedy or "") for finding in found] == [True]
