@@ -89,8 +89,8 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
             yield style, code.place(function, f"dictionary {table}: {function.name}")
     for node in ast.walk(code.tree):
         match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr="ask")):
-                if ast.unparse(owner).rpartition(".")[2].lstrip("_") == "fixpoint":
+            case ast.Call(func=ast.Attribute(value=asked, attr="ask")):
+                if ast.unparse(asked).rpartition(".")[2].lstrip("_") == "fixpoint":
                     yield "fixpoint", code.place(node, "fixpoint: ask")
 
 

@@ -17,6 +17,7 @@ from torchlint.server.preferences import Preferences
     [
         (None, Preferences()),
         ({}, Preferences()),
+        ([], Preferences()),
         ({"settings": {"fixAll": False}}, Preferences(fix_all=False)),
         ({"torchlint": {"lint": {"run": "onSave"}}}, Preferences(on_save=True)),
         (
@@ -34,7 +35,7 @@ def test_settings_are_read(given: object, expected: Preferences) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "must be a table"),
+        (["TL2"], "must be a table"),
         ({"selct": []}, "unknown key `selct` in the editor's settings; did you mean `select`?"),
         ({"lint": {"run": "always"}}, "`lint.run` in the editor's settings must be"),
         ({"lint": "onSave"}, "`lint.run` in the editor's settings must be"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -463,6 +464,21 @@ async def test_an_editor_that_asks_for_findings(launch: Callable[..., Any], tmp_
             asked.append(asyncio.ensure_future(pulled()))
         assert [codes(found) for found in await asyncio.gather(*asked)][-1] == [SAFE]
         assert neovim.published == {}
+
+
+def test_every_answer_is_known_as_one_of_the_server() -> None:
+    """pygls passes the server only to functions whose annotations it can evaluate, and ignores why it cannot.
+
+    In another process, since some versions of Python remember how the names in them were resolved by then.
+    """
+    program = (
+        "import typing; from torchlint.server import features; "
+        "found = [f for f in vars(features).values() if getattr(f, '__module__', '') == features.__name__]; "
+        "print(len([typing.get_type_hints(f) for f in found]))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) > len(("initialize", "open", "change", "close", "pull", "hover"))
 
 
 async def test_an_editor_that_is_gone_is_not_waited_for(launch: Callable[..., Any], tmp_path: Path) -> None:

@@ -151,7 +151,9 @@ def _edited(service: Service, uri: str) -> None:
         service.changed(uri, DEBOUNCE)
 
 
-async def _pulled(service: Service, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+async def _pulled(
+    service: Service, params: types.DocumentDiagnosticParams
+) -> types.RelatedFullDocumentDiagnosticReport:
     checked = await service.checked(params.text_document.uri)
     found = service.reports(checked).get(params.text_document.uri, []) if checked else []
     return types.RelatedFullDocumentDiagnosticReport(found)

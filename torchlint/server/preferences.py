@@ -49,7 +49,8 @@ class Preferences:
         Raises:
             ConfigError: a setting is unknown or has a value that cannot be followed.
         """
-        if given is None:
+        # An empty table of Lua becomes an empty array in the JSON that Neovim sends.
+        if given is None or given == []:
             return cls()
         for around in ("settings", SECTION):
             if isinstance(given, Mapping) and isinstance(given.get(around), Mapping):
