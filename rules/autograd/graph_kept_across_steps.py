@@ -9,7 +9,7 @@ from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tensor
 from torchlint.semantics.flow.graph import Loop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
@@ -17,20 +17,19 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.retention import (
+from torchlint.semantics.sources import Path, Source, Through, onward, returns, some, steps, traced
+from torchlint.semantics.values import Graph, Kind
+
+from .nogradregions import NoGradRegions
+from .retention import (
     Kept,
     handed_in,
     kept,
-    may_be_no_tensor,
     may_keep,
     outlives,
     overwritten,
     passed_on,
 )
-from torchlint.semantics.sources import Path, Source, Through, onward, returns, some, steps, traced
-from torchlint.semantics.values import Graph, Kind
-
-from .nogradregions import NoGradRegions
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})

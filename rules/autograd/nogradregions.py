@@ -27,7 +27,6 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.retention import kept
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
@@ -36,6 +35,7 @@ from torchlint.semantics.wholeprogram import calls_shown
 
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
+from .retention import kept
 from .untrained import Untrained
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)

@@ -13,8 +13,8 @@ from typing import Final
 
 import libcst as cst
 
-from torchlint.semantics.commandline import option_default
 from torchlint.semantics.dependencies import Table, cached_property
+from torchlint.semantics.identifiers import option_default
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind

@@ -127,7 +127,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
         *(
             "attributes",
             "clocks",
-            "commandline",
             "compilation",
             "contexts",
             "evidence",

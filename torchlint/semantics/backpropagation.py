@@ -18,11 +18,12 @@ from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
-from torchlint.semantics.module import Part
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, item_of
 
@@ -755,3 +756,40 @@ def _last_word(node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
+
+
+def may_be_no_tensor(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a value that is a tensor most of the time is a number or None at others.
+
+    ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
+    called on it before, in the same block or around it: that would have raised.
+    """
+    return some(_is_no_tensor(module, node))
+
+
+@traced(Through.RETURNS)
+def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    if path or (isinstance(node, cst.Name) and _backpropagated_before(module, node)):
+        return False
+    if module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL):
+        return True
+    callee = module.callee(node) if isinstance(node, cst.Call) else None
+    if isinstance(callee, cst.FunctionDef):
+        returns = (r for r in module.tree.within(callee, module.tree.nodes(cst.Return)) if r.value is None)
+        return any(module.function(statement) is callee for statement in returns) or None
+    return None
+
+
+def _backpropagated_before(module: Module, name: cst.Name) -> bool:
+    """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
+    tree = module.tree
+    bindings = set(module.bindings(name))
+    for backward in Backpropagation.of(module).passes:
+        block = tree.parent(tree.statement(backward.call))
+        if block is None or not tree.contains(block, name) or tree.order[backward.call] > tree.order[name]:
+            continue
+        for root in backward.losses:
+            if isinstance(root, cst.Name) and root.value == name.value:
+                if set(module.bindings(root)) == bindings:
+                    return True
+    return False

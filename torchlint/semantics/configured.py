@@ -22,7 +22,7 @@ import libcst as cst
 
 from torchlint.documents import OPAQUE, Entry, Scalar, Table
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.commandline import option_default
+from torchlint.semantics.identifiers import option_default
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, canonical
 from torchlint.semantics.remembered import remembered, solved

@@ -20,7 +20,7 @@ from torchlint.semantics.api.families import (
     RESIZES,
     has_one_size,
 )
-from torchlint.semantics.expansion import adds_dimension
+from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.identifiers import identifiers, imports, named, speaks_of
 from torchlint.semantics.lexicon import Role, asks, has
 from torchlint.semantics.loaders import Loaders

@@ -136,6 +136,11 @@ def rank(module: Module, node: cst.BaseExpression) -> int | None:
     return None if found is None or found < 0 else found
 
 
+def adds_dimension(item: cst.BaseSlice) -> bool:
+    """Whether an item of a subscript is ``None``, which gives a tensor a dimension of size one there."""
+    return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
+
+
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a tensor certainly has one dimension at least: what is made of a list has, however deep."""
     if rank(module, node):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.commandline import option_default
 from torchlint.semantics.configured import configured
 from torchlint.semantics.fixpoint import MANY
+from torchlint.semantics.identifiers import option_default
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind

@@ -17,7 +17,6 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
-from torchlint.semantics.gradients import gradient_owner
 from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
@@ -581,3 +580,16 @@ def _wraps_itself(binding: Binding) -> bool:
             return name == binding.name
         case _:
             return False
+
+
+def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``p`` in ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``; None for anything else."""
+    match node:
+        case cst.Attribute(attr=cst.Name("grad")):
+            return node.value
+        case cst.Attribute(attr=cst.Name("data"), value=inner):
+            return gradient_owner(inner)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("detach"), value=inner)):
+            return gradient_owner(inner)
+        case _:
+            return None

@@ -16,10 +16,10 @@ from typing import TypeAlias, TypeGuard
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes, part_of
-from torchlint.semantics.commandline import option_default
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
+from torchlint.semantics.identifiers import option_default
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, dotted_text

@@ -15,10 +15,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, replace, safe, unsafe
+from torchlint.semantics.backpropagation import may_be_no_tensor
 from torchlint.semantics.evidence import named_accelerators
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number

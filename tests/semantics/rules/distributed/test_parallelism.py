@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import dedent
 
-import libcst as cst
 import pytest
 
 from torchlint.rules.distributed.parallelism import Parallelism, Wrapping

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.expansion import repeated_view, shape_of
+from torchlint.rules.model.repeat_where_expand.expansion import repeated_view, shape_of
 from torchlint.semantics.module import Module
 
 HEAD = "import torch\n\n\ndef go(x: torch.Tensor, y: torch.Tensor, n, sizes):\n    "

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.iterations import gradient_owner
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
@@ -29,19 +30,6 @@ _CAPTURES = frozenset(
 )
 _STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
-
-
-def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """``p`` in ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``; None for anything else."""
-    match node:
-        case cst.Attribute(attr=cst.Name("grad")):
-            return node.value
-        case cst.Attribute(attr=cst.Name("data"), value=inner):
-            return gradient_owner(inner)
-        case cst.Call(func=cst.Attribute(attr=cst.Name("detach"), value=inner)):
-            return gradient_owner(inner)
-        case _:
-            return None
 
 
 def zeroed_gradient(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:

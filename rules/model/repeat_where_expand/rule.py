@@ -10,8 +10,9 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.expansion import RepeatCall, is_literal_one, repeated_view
 from torchlint.semantics.module import Module
+
+from .expansion import RepeatCall, is_literal_one, repeated_view
 
 
 @rule(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sources import Through, onward, sole, traced
 from torchlint.semantics.values import Kind
@@ -222,11 +223,6 @@ def _positions(items: Sequence[cst.BaseSlice]) -> list[int] | None:
         elif not (isinstance(item, cst.Index) and isinstance(item.value, (cst.Integer, cst.UnaryOperation))):
             return None
     return found
-
-
-def adds_dimension(item: cst.BaseSlice) -> bool:
-    """Whether an item of a subscript is ``None``, which gives a tensor a dimension of size one there."""
-    return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
 
 
 def _is_ellipsis(item: cst.BaseSlice) -> bool:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.sources import Item, Path, Source, Through, some, steps, traced
+from torchlint.semantics.sources import Item, Source, steps
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.syntax import alike
@@ -280,43 +279,6 @@ def _of_instance(module: Module, place: cst.BaseExpression, method: cst.Function
     while isinstance(place, (cst.Subscript, cst.Attribute)):
         place = place.value
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
-
-
-def may_be_no_tensor(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value that is a tensor most of the time is a number or None at others.
-
-    ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
-    called on it before, in the same block or around it: that would have raised.
-    """
-    return some(_is_no_tensor(module, node))
-
-
-@traced(Through.RETURNS)
-def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    if path or (isinstance(node, cst.Name) and _backpropagated_before(module, node)):
-        return False
-    if module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL):
-        return True
-    callee = module.callee(node) if isinstance(node, cst.Call) else None
-    if isinstance(callee, cst.FunctionDef):
-        returns = (r for r in module.tree.within(callee, module.tree.nodes(cst.Return)) if r.value is None)
-        return any(module.function(statement) is callee for statement in returns) or None
-    return None
-
-
-def _backpropagated_before(module: Module, name: cst.Name) -> bool:
-    """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
-    tree = module.tree
-    bindings = set(module.bindings(name))
-    for backward in Backpropagation.of(module).passes:
-        block = tree.parent(tree.statement(backward.call))
-        if block is None or not tree.contains(block, name) or tree.order[backward.call] > tree.order[name]:
-            continue
-        for root in backward.losses:
-            if isinstance(root, cst.Name) and root.value == name.value:
-                if set(module.bindings(root)) == bindings:
-                    return True
-    return False
 
 
 def handed_in(module: Module, place: cst.BaseExpression) -> bool:
