@@ -872,10 +872,11 @@ def _records(known: Cache | None) -> Records:
 
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode, around: Surroundings) -> Iterator[_Outcome]:
     unswept = 0
-    for item, size in zip(work, sizes, strict=True):
-        yield _treat(item, mode, around)
-        unswept += size
-        unswept = _sweep(unswept)
+    with _sweeping():
+        for item, size in zip(work, sizes, strict=True):
+            yield _treat(item, mode, around)
+            unswept += size
+            unswept = _sweep(unswept, around)
 
 
 _around = Surroundings()
@@ -883,19 +884,34 @@ _around = Surroundings()
 
 
 def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
-    outcomes = [_treat(item, mode, _around) for item in work]
-    _sweep(_SWEEP_BYTES)
+    with _sweeping():
+        outcomes = [_treat(item, mode, _around) for item in work]
+        _sweep(_SWEEP_BYTES, _around)
     return outcomes
 
 
-def _sweep(unswept: int) -> int:
+@contextmanager
+def _sweeping() -> Iterator[None]:
+    """Meanwhile garbage is only collected by `_sweep`."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _sweep(unswept: int, around: Surroundings) -> int:
     """Collect the garbage of checked files now and then: it is not done while a file is checked.
 
-    ``unswept`` is the size of the source checked since; what is left of it is returned.
+    ``unswept`` is the size of the source checked since; what is left of it is returned. The model of a
+    project is no garbage, and holds most of what there is: it is passed over, and searched once it is gone.
     """
-    if unswept < _SWEEP_BYTES:
-        return unswept
-    gc.collect()
+    if not around.keeps_model:
+        if unswept < _SWEEP_BYTES:
+            return unswept
+        gc.collect()
     # What is left are modules and what is remembered from file to file: it need not be searched again.
     gc.freeze()
     return 0

@@ -8,7 +8,6 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.spellings import last_name
 
 
 @rule(
@@ -18,6 +17,7 @@ from torchlint.semantics.spellings import last_name
     fix="none",
     measured=False,
     on=cst.Call,
+    named={cst.Call: ("backward",)},
     mentions=("torch", "backward", "step(", "%|accum|micro"),
 )
 def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Gradient accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)
     - [Methods and tools for efficient training on a single GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    if last_name(call.func) != "backward" or not may_repeat(module, call):
+    if not may_repeat(module, call):
         return
     found = unscaled(module, call)
     if found is None:

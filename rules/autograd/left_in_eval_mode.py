@@ -8,7 +8,6 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.evalmode import left_evaluating
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.spellings import last_name
 
 
 @rule(
@@ -18,6 +17,7 @@ from torchlint.semantics.spellings import last_name
     fix="none",
     measured=False,
     on=cst.Call,
+    named={cst.Call: ("eval", "train")},
     mentions=("torch", "eval(|train(False", "backward", "step("),
 )
 def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Module.eval](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.eval)
     - [Evaluation mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval)
     """
-    if not isinstance(call.func, cst.Attribute) or last_name(call.func) not in ("eval", "train"):
+    if not isinstance(call.func, cst.Attribute):
         return
     if not may_repeat(module, call):
         return

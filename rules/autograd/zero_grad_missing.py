@@ -7,7 +7,6 @@ import libcst as cst
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
-from torchlint.semantics.spellings import last_name
 
 from .clearing import clearings_around, uncleared
 
@@ -19,6 +18,7 @@ from .clearing import clearings_around, uncleared
     fix="none",
     measured=False,
     on=cst.Call,
+    named={cst.Call: ("step",)},
     mentions=("torch", "backward", "step("),
 )
 def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
     - [torch.optim: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html)
     """
-    if last_name(call.func) != "step" or is_test(module):
+    if is_test(module):
         return
     found = uncleared(module, call)
     if found is None:

@@ -72,8 +72,10 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
     loaders = Loaders.of(module)
+    if not loaders.makes_loader(call):
+        return
     persistent = module.argument(call, "persistent_workers")
-    if not loaders.makes_loader(call) or persistent.given:
+    if persistent.given:
         return
     workers = usual_workers(module, call)
     if workers is None or workers.count < 1 or not accelerated(module) or loaders.debugging(call):

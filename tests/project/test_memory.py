@@ -58,7 +58,7 @@ def test_a_project_that_is_closed_holds_no_tree(made: list[weakref.ref[SyntaxTre
 def test_no_more_trees_are_held_than_there_is_room_for(
     made: list[weakref.ref[SyntaxTree]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "_MOST_TEXT", 1)
+    monkeypatch.setattr(projects, "_MOST_MEMORY", 1)
     files = sorted(TRAINER.rglob("*.py"))
     project = Project(Layouts(lambda _: Options()).around(files[0]).index())
     check_all(project, files)

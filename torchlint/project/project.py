@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from torchlint.project.program import Program, Trees
     from torchlint.semantics.module import Settings
 
-_MOST_TEXT = 2_500_000
-"""Characters of the files whose trees are kept: some seventy bytes of memory for each."""
-_MOST_ANSWERS = 150_000
-"""Answers that are kept from one checked file to the next."""
+_MOST_MEMORY = 330_000_000
+"""About how many bytes of memory models may take that are kept from one checked file to the next."""
+_OF_CHARACTER, _OF_ANSWER = 120, 400
+"""What a character of a file in the model takes of it, its tree, names and flow included; and an answer."""
 
 
 class Project:
@@ -41,15 +42,20 @@ class Project:
 
         present = self._program
         if present is not None and not anew and alike(present.settings, settings):
-            if len(present) < _MOST_TEXT and len(present.fixpoint.settled) < _MOST_ANSWERS:
+            taken = _OF_CHARACTER * len(present) + _OF_ANSWER * len(present.fixpoint.settled)
+            if taken < _MOST_MEMORY:
                 return present
         self.forget()
         from torchlint.project.program import Program, Trees
 
         # Whoever wants it anew is in the middle of a file, and has its tree.
-        if self._trees is not None and not anew and len(self._trees) > _MOST_TEXT:
+        if self._trees is not None and not anew and len(self._trees) * _OF_CHARACTER > _MOST_MEMORY // 2:
             self._trees.close()
             self._trees = None
+        if present is not None and not anew:
+            # What is left is little, and quickly searched for what was not taken apart.
+            gc.unfreeze()
+            gc.collect()
         if self._trees is None:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings)
@@ -72,6 +78,11 @@ class Project:
         finally:
             self._rests[file] = self._rests.get(file, 0) | noted.files
             noted.files = outer
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether there is a model that is kept from one checked file to the next."""
+        return self._program is not None
 
     def keeps(self, program: object) -> bool:
         """Whether a model is the one that is kept from one checked file to the next."""

@@ -62,6 +62,11 @@ class Surroundings:
             self._present = root, self._made(self._layouts[root])
         return self._present[1]
 
+    @property
+    def keeps_model(self) -> bool:
+        """Whether the model of a project is kept for the next of its files."""
+        return self._present is not None and self._present[1].is_modelled
+
     def layout(self, root: Path | None) -> Layout | None:
         """The layout of the project with this root; None without one."""
         return None if root is None else self._layouts[root]

@@ -207,6 +207,7 @@ class Loaders(Part):
 
     # ------------------------------------------------------------------ constructors
 
+    @remembered
     def makes_loader(self, call: cst.Call) -> bool:
         """Whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
 

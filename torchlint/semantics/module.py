@@ -123,7 +123,13 @@ class Module:
     depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
-    answers_for_all = frozenset({"home", "value"})
+    # They only put together what others answer, who hand questions on themselves.
+    answers_for_all = frozenset(
+        {
+            *("argument", "bindings", "callee", "callees", "callers", "class_of", "home", "is_tensor"),
+            *("method_call", "part", "qualified", "uses", "value"),
+        }
+    )
 
     def __init__(
         self,

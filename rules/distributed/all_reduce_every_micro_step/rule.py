@@ -11,7 +11,6 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.spellings import last_name
 
 from ..parallelism import Wrapping
 from .gradientsync import exchange_once, needless_exchange
@@ -23,6 +22,7 @@ from .gradientsync import exchange_once, needless_exchange
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
+    named={cst.Call: ("backward",)},
     mentions=(
         "DistributedDataParallel|FullyShardedDataParallel|fully_shard",
         "backward",
@@ -86,7 +86,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
     - [FSDPModule.set_requires_gradient_sync](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
     - [PyTorch performance tuning guide: skip unnecessary all-reduce](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#skip-unnecessary-all-reduce-if-training-with-distributeddataparallel-and-gradient-accumulation)
     """
-    if last_name(call.func) != "backward" or not may_repeat(module, call) or is_test(module):
+    if not may_repeat(module, call) or is_test(module):
         return
     found = needless_exchange(module, call)
     if found is None or not found.is_first:
