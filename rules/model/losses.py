@@ -186,7 +186,7 @@ class _Search(Part):
             return None
         found = []
         for call in self.module.callers(function):
-            argument = self.module.argument(call, binding.name)
+            argument = self.module.argument(call, binding.name, function)
             if argument.node is None:
                 return None
             found.append(self.expression(argument.node, False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import libcst as cst
 
@@ -18,6 +18,8 @@ from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
+
+Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
 
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
@@ -133,27 +135,31 @@ class CallGraph:
             found = (self.link.users(family, words, instances=True) for family in families)
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
-    @remembered
-    def decorated(self, function: cst.FunctionDef) -> tuple[cst.ClassDef | cst.FunctionDef, ...]:
-        """The classes and functions of the project that a function is given as their decorator.
+    def decorated(self, function: cst.FunctionDef) -> tuple[Decorated, ...]:
+        """The classes and functions of the project that a function is given as their decorator."""
+        return tuple(definition for _, definition in self.decorators(function))
 
-        Or one that encloses it makes it their decorator: ``@register("name")``.
+    @remembered
+    def decorators(self, function: cst.FunctionDef) -> tuple[tuple[cst.BaseExpression, Decorated], ...]:
+        """The decorators of the project that a function is, with what they decorate.
+
+        Or one that encloses it makes it a decorator: ``@register("name")``.
         """
         maker = function
         while isinstance(outer := self.names.scope(maker).node, cst.FunctionDef):
             maker = outer
         graphs = [self, *map(self.counterpart, self._users(maker))]
         return tuple(
-            definition
+            (decorator, definition)
             for graph in dict.fromkeys(graphs)
             for decorator, definition in graph._decorators.get(maker.name.value, ())
             if self._value(decorator).definition is function
         )
 
     @cached_property
-    def _decorators(self) -> dict[str, list[tuple[cst.BaseExpression, cst.ClassDef | cst.FunctionDef]]]:
+    def _decorators(self) -> dict[str, list[tuple[cst.BaseExpression, Decorated]]]:
         """The decorators of this file by the names that they go by, with what they decorate."""
-        found: dict[str, list[tuple[cst.BaseExpression, cst.ClassDef | cst.FunctionDef]]] = {}
+        found: dict[str, list[tuple[cst.BaseExpression, Decorated]]] = {}
         for definition in self.tree.nodes(cst.ClassDef, cst.FunctionDef):
             assert isinstance(definition, (cst.ClassDef, cst.FunctionDef))
             for each in definition.decorators:
@@ -297,6 +303,8 @@ class CallGraph:
                 return False
             return self.names.qualified(func) is None
         if isinstance(func, cst.Attribute):
+            if func.attr.value in ("forward", "__call__"):
+                return True
             return isinstance(func.value, cst.Name) and func.attr.value not in results.TENSOR_METHODS
         return isinstance(func, (cst.Subscript, cst.Call))
 

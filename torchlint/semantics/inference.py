@@ -1417,6 +1417,10 @@ class Inference:
             return shown
         if base.kind is Kind.CLASS:
             return base
+        if base.kind is Kind.OBJECT and base.origin is not None:
+            held = self._registered_in(base.origin)
+            if held is not BOTTOM:
+                return held
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Slice):
             if base.kind in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
@@ -1548,7 +1552,7 @@ class Inference:
             case Kind.FUNCTION if callee.receiver is not None and callee.definition is None:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
-                result = self._applied(callee.definition, node) or self.returned(callee.definition)
+                result = self._applied(callee.definition, node) or self._returned_to(callee, node)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
                 if result.kind is Kind.UNKNOWN and result is not BOTTOM:
@@ -1571,6 +1575,91 @@ class Inference:
                 return self.library.unknown_call(node)
             case _:
                 return UNKNOWN
+
+    # ------------------------------------------------------------------ registries
+
+    def _returned_to(self, callee: Value, node: cst.Call) -> Value:
+        """What a function of the project returns; a method of a registry what that one has."""
+        assert isinstance(callee.definition, (cst.FunctionDef, cst.Lambda))
+        receiver = callee.receiver
+        made = receiver.origin if receiver is not None and receiver.kind is Kind.OBJECT else None
+        if made is not None and isinstance(callee.definition, cst.FunctionDef):
+            held = self._registered_in(made)
+            found = self._handed_out(callee.definition, held) if held is not BOTTOM else None
+            if found is not None:
+                # All that a registry makes, one expression of it makes.
+                return found._replace(origin=node) if found.kind is Kind.MODULE else found
+        return self.returned(callee.definition)
+
+    @solved(BOTTOM)
+    def _registered_in(self, made: cst.CSTNode) -> Value:
+        """The classes and functions that decorators store in an object: ``@MODELS.register()``."""
+        registry = self.value(made).definition
+        if not isinstance(registry, cst.ClassDef):
+            return BOTTOM
+        entries = [
+            self._defined(definition)
+            for method in self._storing(registry)
+            for decorator, definition in self.callgraph.decorators(method)
+            if self._decorates_by(decorator, made)
+        ]
+        return join(entries) if len(entries) <= MANY else BOTTOM
+
+    def _decorates_by(self, decorator: cst.BaseExpression, made: cst.CSTNode) -> bool:
+        head = decorator.func if isinstance(decorator, cst.Call) else decorator
+        owner = head.value if isinstance(head, cst.Attribute) else head
+        return self.value(owner).origin is made
+
+    @remembered
+    def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
+        """The methods that put a variable under a key of an attribute: ``self.entries[name] = cls``."""
+        found: list[cst.FunctionDef] = []
+        for assign in self.tree.within(registry, self.tree.nodes(cst.Assign)):
+            match assign:
+                case cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Attribute()))], value=cst.Name()
+                ):
+                    function = self.tree.enclosing(assign, cst.FunctionDef)
+                    found += [function] if isinstance(function, cst.FunctionDef) else []
+                case _:
+                    pass
+        return tuple(found)
+
+    def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:
+        """What a method of a registry returns that has something: that, or what calling it gives."""
+        if self.link is not None and self.tree.is_elsewhere(method):
+            return self.counterpart(self.link.home(method))._handed_out(method, held)
+        for way_out in self._exits.get(method, ()):
+            given = way_out.value if isinstance(way_out, cst.Return) else None
+            if given is not None and self._is_entry(given):
+                return held
+            if isinstance(given, cst.Call) and self._is_entry(given.func):
+                return self.call_of(held, given)
+        return None
+
+    @solved(False)
+    def _is_entry(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is an item of an attribute of ``self``, or of what a method gives."""
+        match node:
+            case cst.Subscript(value=cst.Attribute(value=owner) | (cst.Name() as owner)):
+                return self.classes.instance_class(owner) is not None
+            case cst.Call(func=cst.Attribute(value=cst.Attribute(value=owner), attr=cst.Name("get"))):
+                return self.classes.instance_class(owner) is not None
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
+                registry = self.classes.instance_class(owner)
+                method = self.classes.info(registry).method(name) if registry is not None else None
+                ways_out = self._exits.get(method, ()) if method is not None else ()
+                return any(
+                    isinstance(each, cst.Return) and each.value is not None and self._is_entry(each.value)
+                    for each in ways_out
+                )
+            case cst.Name():
+                values = [b.value for b in self.names.bindings(node) if b.kind is BindingKind.ASSIGN]
+                return any(value is not None and self._is_entry(value) for value in values)
+            case _:
+                return False
+
+    # ------------------------------------------------------------------ calls of functions
 
     def _applied(self, function: Function, node: cst.Call) -> Value | None:
         """What a call of a function gives that applies one it is given to the tensors in what it is given."""

@@ -300,6 +300,12 @@ class Module:
                 return calls.signature_of_function(init, bound=True), callee.presets
             known = [SIGNATURES[base] for base in info.bases if base in SIGNATURES]
             return (known[0] if known and not info.opaque else None), callee.presets
+        if isinstance(definition, cst.ClassDef) or (override is not None and definition is None):
+            # An instance runs its ``forward`` or ``__call__``; of several only the one that is asked for.
+            run = override or self.callee(call)
+            if isinstance(run, cst.FunctionDef):
+                bound = self.classes.self_name(run) is not None
+                return calls.signature_of_function(run, bound=bound), callee.presets
         if callee.receiver is not None and callee.cls is not None:
             owner = _METHOD_OWNERS.get(callee.receiver.kind)
             return (SIGNATURES.get(owner + callee.cls) if owner else None), ()

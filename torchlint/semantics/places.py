@@ -509,13 +509,26 @@ class Places(Part):
         return not imposing or not all(self._trains_under(each, node) for each in imposing)
 
     def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Whether ``node`` stands in a branch that computes gradients every so many rounds, however many."""
+        """Whether ``node`` stands in a branch that computes gradients every so many rounds, however many.
+
+        Where it is known how many, they have to be few, and the loop must not train beside the branch.
+        """
         if not isinstance(holder, cst.If) or not self.tree.contains(holder.body, node):
             return False
-        if not self._throttling.is_of_open_period(holder.test):
+        if self._throttling.is_of_open_period(holder.test):
+            return self._computes_gradients(holder.body)
+        if not self._throttling.is_of_learning(holder.test) or not self._computes_gradients(holder.body):
             return False
-        calls = self.tree.within(holder.body, self.tree.nodes(cst.Call))
-        done = [self._work_of_call(call) for call in calls]
+        loops = self.module.flow.statement_loops(holder)
+        return bool(loops) and not self._computes_gradients(loops[0].body, beside=holder)
+
+    def _computes_gradients(self, body: cst.CSTNode, beside: cst.CSTNode | None = None) -> bool:
+        """Whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
+        done = [
+            self._work_of_call(call)
+            for call in self.tree.within(body, self.tree.nodes(cst.Call))
+            if beside is None or not self.tree.contains(beside, call)
+        ]
         return any(
             work is not None
             and (work.training_steps or (work.trains and work.reason.cause is Cause.GRADIENTS))

@@ -35,6 +35,9 @@ _FEW = 100
 _SHORT = 3
 """What runs in every N-th iteration runs in few of them from this N on."""
 
+_LEARNING = 16
+"""Where nothing else in a loop trains, what trains in every N-th iteration up to this N is what it is for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
@@ -83,12 +86,20 @@ class Throttling(Part):
 
     def is_of_open_period(self, test: cst.BaseExpression) -> bool:
         """``step % delay == 0``: whether a test holds every so many iterations, of a number not shown."""
-        periods = [
+        periods = self._periods_in(test)
+        return bool(periods) and not any(isinstance(period, int) for period in periods)
+
+    def is_of_learning(self, test: cst.BaseExpression) -> bool:
+        """``step % 4 == 0``: whether a test holds as often as an agent learns from what it does."""
+        periods = self._periods_in(test)
+        return bool(periods) and all(isinstance(period, int) and period <= _LEARNING for period in periods)
+
+    def _periods_in(self, test: cst.BaseExpression) -> list[object]:
+        return [
             self.module.value(part.right).constant
             for part in (test, *self.tree.descendants(test))
             if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo)
         ]
-        return bool(periods) and not any(isinstance(period, int) for period in periods)
 
     def on_host(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
