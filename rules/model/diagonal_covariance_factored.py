@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.constancy import unwritten
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
@@ -83,18 +85,22 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if not isinstance(function, cst.FunctionDef) or function.name.value in _ONCE:
         return
+    impact = Impact.LOW if places.hot(module, call) is None else Impact.HIGH
     if name in _NORMAL:
         given = [given_as(call, matrix, place) for matrix, place in _MATRICES.items()]
         matrices = [node for node in given if node is not None]
         if len(matrices) == 1 and every(_is_diagonal(module, matrices[0])):
             yield Finding(
-                call, "`MultivariateNormal` factors a diagonal matrix; the dimensions are independent"
+                call,
+                "`MultivariateNormal` factors a diagonal matrix; the dimensions are independent",
+                impact=impact,
             )
     elif name in _FACTORS and call.args and every(_is_diagonal(module, call.args[0].value)):
         yield Finding(
             call,
             f"`{name}` factors a diagonal matrix, whose factor is the square root of it",
             remedy="Take the square root of the diagonal",
+            impact=impact,
         )
 
 
@@ -115,7 +121,7 @@ def _is_diagonal(module: Module, node: cst.CSTNode, path: Path) -> bool | list[S
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
             dotted = module.qualified(node.func)
             if dotted is not None:
-                return dotted.startswith("torch.") and method in _DIAGONAL or None
+                return True if dotted.startswith("torch.") and method in _DIAGONAL else None
             if method in ("diag", "diag_embed"):
                 return module.is_tensor(owner) or None
             return onward(owner) if method in _KEEPING else None
