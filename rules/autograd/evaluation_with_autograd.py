@@ -31,9 +31,9 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
 
     It also finds forward passes, in training itself, of a model that is never trained: a teacher, a target
     network, a frozen feature extractor. The file has to show that it creates the model, that no optimizer
-    gets its parameters, and that its input has no graph. In files that train, it also finds passes whose graph
-    is dropped: everything that is done with the result ends in `detach()`, `item()`, a comparison, indices
-    (`argmax`) or a sample of a distribution, as where an agent acts or a target is computed.
+    gets its parameters, and that its input has no graph. In files that train, it also finds passes whose
+    graph is dropped: everything that is done with the result ends in `detach()`, `item()`, a comparison,
+    indices (`argmax`) or a sample of a distribution, as where an agent acts or a target is computed.
 
     The rule ignores code where autograd is off in any way (a decorator, a `with` block,
     `torch.set_grad_enabled(False)`, all callers in the file, the hooks of Lightning and Trainer), models

@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
@@ -187,6 +188,8 @@ class Untrained(Part):
         makers = [value for value in made if not self._passes_on(value, name)]
         if not makers or not all(isinstance(maker, cst.Call) for maker in makers):
             return False
+        if any(self._is_another(maker) for maker in makers):
+            return False
         uses = list(self._reads(name, owned))
         if not any(self._shows_parameters(maker) for maker in makers) and not any(
             attr in ("load_state_dict", *_PARAMETERS) for _, attr in uses
@@ -219,6 +222,14 @@ class Untrained(Part):
                 return last_name(owner) == name
             case _:
                 return False
+
+    def _is_another(self, maker: cst.BaseExpression | None) -> bool:
+        """``net.cuda()``: a model that goes by another name as well, under which it may be trained."""
+        while isinstance(maker, cst.Call) and isinstance(maker.func, cst.Attribute):
+            if maker.func.attr.value not in RETURNS_SELF:
+                return False
+            maker = maker.func.value
+        return isinstance(maker, (cst.Name, cst.Attribute))
 
     def _shows_parameters(self, maker: cst.BaseExpression | None) -> bool:
         """Whether what makes a model shows that it has parameters: it makes one that is trained as well."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.algebra import argument, one_line, superfluous, through_names
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.contexts import is_test
@@ -111,12 +112,15 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     first = min(picks, key=lambda pick: module.tree.order[pick.call])
     asked, related = last_name(first.call.func), ((call, f"the `{function.name}`"),)
+    # A kernel is little, unless it is launched all the time.
+    impact = Impact.LOW if places.hot(module, call) is None else Impact.HIGH
     if not needs:
         yield Finding(
             first.call,
             f"`{asked}` finds the same elements without the `{function.name}`, which nothing else uses",
             fix=_without(module, function, picks),
             related=related,
+            impact=impact,
         )
     elif not any(_same_run(module, pick.call, need) for pick in picks for need in needs):
         yield Finding(
@@ -124,6 +128,7 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"`{asked}` finds the same elements without the `{function.name}`, which only other branches use",
             remedy=f"Call `{asked}` on the logits, and `{function.name}` in the branches that need it",
             related=related,
+            impact=impact,
         )
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.iterations import Act, Event, Iteration, Iterations
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Path
 from torchlint.semantics.lexicon import Role, has, names_criterion, names_loss
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
@@ -215,17 +215,35 @@ class _Search:
         return Accumulation(iteration, backward, tuple(steps), count, backward.loops[0], within=True)
 
     def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
-        """``n`` of a loop over ``range(n)`` that is called after the batches of a step."""
+        """``n`` of a loop over ``range(n)`` that is called after the batches of a step, or ``x.chunk(n)``."""
         match loop:
-            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])):
+            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
+                self.module.qualified(func) == "builtins.range"
+            ):
                 named = has(last_name(count), Role.ACCUMULATION)
-                constant = self.module.value(count).constant
-                several = constant is MISSING or (isinstance(constant, int) and constant > 1)
-                return (
-                    count if named and several and self.module.qualified(func) == "builtins.range" else None
-                )
-            case _:
-                return None
+                return count if named and self._are_several(count) else None
+            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if (
+                self.module.qualified(func) in ("builtins.zip", "builtins.enumerate")
+            ):
+                return self._chunks(batches)
+            case cst.For(iter=batches):
+                return self._chunks(batches)
+        return None
+
+    def _chunks(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
+        """``n`` of ``x.chunk(n)``: a batch in parts."""
+        match batches:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
+                whole = len(batches.args) == self._place_of_count(batches)
+                return count if whole and self._are_several(count) else None
+        return None
+
+    def _place_of_count(self, chunk: cst.Call) -> int:
+        return 2 if self.module.qualified(chunk.func) == "torch.chunk" else 1
+
+    def _are_several(self, count: cst.BaseExpression) -> bool:
+        constant = self.module.value(count).constant
+        return constant is MISSING or (isinstance(constant, int) and constant > 1)
 
     def _loss(self, call: cst.Call) -> cst.BaseExpression | None:
         """The loss of ``loss.backward()``; None for engines that divide it themselves."""
@@ -263,7 +281,9 @@ class _Search:
             return True
         periodic = Throttling.of(self.module).is_periodic
         decisions = self.module.flow.decisions(event.outermost, within=loop)
-        return any(periodic(decision.test, decision.holds) for decision in decisions)
+        if any(periodic(decision.test, decision.holds) for decision in decisions):
+            return True
+        return bool(event.path) and self._divisor_around(event) is not None
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""
@@ -273,38 +293,56 @@ class _Search:
         """``n`` where an event happens once a counter has got ``n`` further: ``i - last >= accumulate``."""
         if not self._is_throttled(event):
             return None
-        for test in self._tests(event.outermost):
+        for test, _ in self._tests(event):
             match test:
-                case cst.Comparison(comparisons=[cst.ComparisonTarget(cst.GreaterThanEqual(), count)]):
+                case cst.Comparison(
+                    comparisons=[cst.ComparisonTarget(cst.GreaterThanEqual() | cst.Equal(), count)]
+                ):
                     if has(last_name(count), Role.ACCUMULATION):
                         return count
         return None
 
     def _divisor_around(self, event: Event) -> cst.BaseExpression | None:
-        for test in self._tests(event.outermost):
-            count = self._divisor(test, 3)
+        for test, path in self._tests(event):
+            count = self._divisor(test, path, 3)
             if count is not None:
                 return count
         return None
 
-    def _tests(self, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-        """The conditions on which a node is run within the iteration, innermost first."""
-        decisions = self.module.flow.decisions(node, within=self.iteration.loop)
-        return (decision.test for decision in decisions)
+    def _tests(self, event: Event) -> Iterator[tuple[cst.BaseExpression, Path]]:
+        """The conditions on which an event happens within the iteration, with the calls that lead to each.
 
-    def _divisor(self, test: cst.BaseExpression, hops: int) -> cst.BaseExpression | None:
-        for node in self.tree.descendants(test):
+        Those in the code of the loop come first, then those in the functions that it calls.
+        """
+        for depth, node in enumerate((*event.path, event.node)):
+            flow, within = self.module.home(node).flow, self.iteration.loop if depth == 0 else None
+            for decision in flow.decisions(node, within=within):
+                yield decision.test, event.path[:depth]
+
+    def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
+        """``n`` of ``i % n`` in a condition, in what its names are given, or in what a caller passes."""
+        home = self.module.home(test)
+        for node in (test, *home.tree.descendants(test)):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
                 return node.right
-            if isinstance(node, cst.Name) and hops and self.module.names.is_read(node):
-                for binding in self.module.bindings(node):
-                    if binding.value is None or binding.path or binding.kind is not BindingKind.ASSIGN:
-                        continue
-                    if self.tree.contains(self.iteration.loop, binding.node):
-                        found = self._divisor(binding.value, hops - 1)
-                        if found is not None:
-                            return found
+            if isinstance(node, cst.Name) and hops and home.names.is_read(node):
+                for binding in home.bindings(node):
+                    given = self._given(home, binding, path)
+                    found = self._divisor(*given, hops - 1) if given is not None else None
+                    if found is not None:
+                        return found
         return None
+
+    def _given(self, home: Module, binding: Binding, path: Path) -> tuple[cst.BaseExpression, Path] | None:
+        """What a name of a condition is given in the iteration, with the calls that lead there."""
+        if binding.kind is BindingKind.PARAMETER and path:
+            caller = self.module.home(path[-1])
+            passed = caller.argument(path[-1], binding.name).node
+            return (passed, path[:-1]) if passed is not None else None
+        if binding.value is None or binding.path or binding.kind is not BindingKind.ASSIGN:
+            return None
+        inside = bool(path) or home.tree.contains(self.iteration.loop, binding.node)
+        return (binding.value, path) if inside else None
 
     def _is_number_of_batches(self, count: cst.BaseExpression) -> bool:
         constant = self.module.value(count).constant

@@ -213,6 +213,8 @@ def _last_round(module: Module, found: NeedlessExchange) -> str | None:
     target = loop.target
     if not isinstance(target, cst.Name) or target.value == "_" or loop.orelse is not None:
         return None
+    if not isinstance(loop.iter, cst.Call) or module.qualified(loop.iter.func) != "builtins.range":
+        return None
     for node in module.tree.descendants(loop.body):
         if isinstance(node, (cst.Break, cst.Continue, cst.Return, cst.Try, cst.TryStar)):
             return None

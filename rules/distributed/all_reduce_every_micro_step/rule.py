@@ -27,7 +27,7 @@ from .gradientsync import exchange_once, needless_exchange
         "DistributedDataParallel|FullyShardedDataParallel|fully_shard",
         "backward",
         "step(",
-        "%|accum|micro",
+        "%|accum|micro|chunk(",
     ),
     remedy="Run all but the last forward and backward pass of a step under `no_sync()`",
 )

@@ -10,8 +10,15 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
 from .foreach import PUBLIC_SINCE
+from .groups import grouped_one_by_one
 from .multitensor import as_one_call, clipped_to
-from .updates import Change, UpdateLoop, runs_every_step, update_loop
+from .updates import Change, UpdateLoop, makes_average, runs_every_step, update_loop
+
+_TOLD = "{} launches kernels per parameter"
+_AVERAGED = (
+    "Collect the floating-point tensors in lists, and average them with "
+    "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
+)
 
 
 @rule(
@@ -19,14 +26,17 @@ from .updates import Change, UpdateLoop, runs_every_step, update_loop
     "per-parameter-update-loop",
     severity=WARNING,
     fix="unsafe",
-    on=cst.For,
+    on=(cst.For, cst.ListComp, cst.DictComp, cst.Call),
     mentions=("param|state_dict",),
 )
-def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding]:
+def per_parameter_update_loop(
+    node: cst.For | cst.ListComp | cst.DictComp | cst.Call, module: Module
+) -> Iterator[Finding]:
     """## What it does
     Finds Python loops that update parameters one by one in every step: moving averages and soft updates of
     target networks, hand-written gradient steps, clipping of gradients or weights, scaling of gradients, sums
-    of gradient norms, and copies.
+    of gradient norms, and copies. Averages may also be put into new lists or dicts. It also finds optimizers
+    that get a parameter group for each parameter, over which they loop themselves.
 
     The rule ignores loops that run once or only occasionally, loops that do anything else for each parameter
     (such as a collective or a message), loops inside optimizers and compiled functions, loops over a few
@@ -79,12 +89,33 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     """
     if is_test(module) or not module.target.admits("2.0"):
         return
+    match node:
+        case cst.For():
+            yield from _of_loop(module, node)
+        case cst.Call() if grouped_one_by_one(module, node):
+            yield Finding(
+                node,
+                "one parameter group per parameter makes the optimizer update parameters one by one",
+                remedy="Put all parameters that have the same options into one group",
+                frequency=Frequency.STEP,
+            )
+        case cst.ListComp() | cst.DictComp() if makes_average(module, node):
+            if runs_every_step(module, node, Change.AVERAGE):
+                yield Finding(
+                    node,
+                    f"{_TOLD.format(Change.AVERAGE.value)}; use `torch.optim.swa_utils.get_ema_multi_avg_fn`",
+                    remedy=_AVERAGED,
+                    frequency=Frequency.STEP,
+                )
+
+
+def _of_loop(module: Module, loop: cst.For) -> Iterator[Finding]:
     found = update_loop(module, loop)
-    if found is None or not runs_every_step(module, found):
+    if found is None or not runs_every_step(module, loop, found.change):
         return
     yield Finding(
         loop.iter,
-        f"{found.change.value} launches kernels per parameter; use {_instead(module, found)}",
+        f"{_TOLD.format(found.change.value)}; use {_instead(module, found)}",
         fix=as_one_call(module, found),
         remedy=_remedy(module, found),
         frequency=Frequency.STEP,
@@ -115,10 +146,7 @@ def _remedy(module: Module, found: UpdateLoop) -> str:
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:
-            return (
-                "Collect the floating-point tensors in lists, and average them with "
-                "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
-            )
+            return _AVERAGED
         case Change.STEP:
             return "Pass the parameters to an optimizer such as `torch.optim.SGD`, and call its `step()`"
         case Change.CLIP if clipped_to(module, found.loop) is not None:

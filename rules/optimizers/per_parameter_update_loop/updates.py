@@ -98,7 +98,7 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
-    if not some(_over_parameters(module, loop.iter)):
+    if not over_parameters(module, loop.iter):
         return None
     owner = module.tree.enclosing(loop, cst.ClassDef)
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
@@ -113,20 +113,59 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
     return None
 
 
-def runs_every_step(module: Module, found: UpdateLoop) -> bool:
+def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
+    """Whether a list or dict is made of averages: ``[d * a + (1 - d) * p for a, p in zip(ema, params)]``."""
+    value = made.elt if isinstance(made, cst.ListComp) else made.value
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
+        return False
+    if not over_parameters(module, made.for_in.iter) or made.for_in.inner_for_in is not None:
+        return False
+    if places.hot(module, made) is None and not _replaces(module, made):
+        # Two models may be merged once.
+        return False
+    factors = [_factors(module, side) for side in (value.left, value.right)]
+    shares = {
+        module.source(factor).replace(" ", "").replace("1.0-", "1-") for pair in factors for factor in pair
+    }
+    return any(f"1-{share}" in shares or f"(1-{share})" in shares for share in shares)
+
+
+def _replaces(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
+    """``self.average = [… for a, p in zip(self.average, parameters)]``"""
+    match module.tree.parent(made):
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            over: list[cst.CSTNode] = [made.for_in.iter]
+            if isinstance(made.for_in.iter, cst.Name):
+                over += [b.value for b in module.bindings(made.for_in.iter) if b.value is not None]
+            text = module.source(target)
+            return any(
+                isinstance(part, (cst.Name, cst.Attribute)) and module.source(part) == text
+                for node in over
+                for part in module.tree.descendants(node)
+            )
+    return False
+
+
+def _factors(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    match node:
+        case cst.BinaryOperation(operator=cst.Multiply(), left=left, right=right):
+            return left, right
+    return ()
+
+
+def runs_every_step(module: Module, loop: cst.CSTNode, change: Change) -> bool:
     """Whether a loop is part of each step of training.
 
     An average is taken again and again, and gradients are new after each backward pass: where a function
     that takes an average, or clips or follows gradients, is called from other files, it is called every step.
     """
-    loop = found.loop
     if evaluated_only(module, loop) or compiled(module, loop) or _stays_on_host(module):
         return False
     if places.hot(module, loop) is not None:
         return True
-    if found.change is Change.AVERAGE and _runs_every_few_steps(module, loop):
+    if change is Change.AVERAGE and _runs_every_few_steps(module, loop):
         return True
-    if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
+    if change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
     return not places.throttled(module, loop) and _called_from_elsewhere(module, loop)
 
@@ -188,6 +227,11 @@ def _trains_beside(module: Module, function: cst.FunctionDef, node: cst.CSTNode)
 
 
 # --- what is gone over ------------------------------------------------------------------------------
+
+
+def over_parameters(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an iterable goes over the parameters, or the state, of a model."""
+    return some(_over_parameters(module, node))
 
 
 @traced(Through.NOTHING)

@@ -42,7 +42,7 @@ from .reductions import legacy_reduction
             "script_if_tracing|pin_memory_device|with_modules|traceable|Container|spectral_norm|"
             "grad_variables|read_video|write_video|torchvision.io|read_image|read_file|write_file|_jpeg|"
             "_png|decode_|ImageReadMode|ops.misc|SqueezeExcitation|functional_tensor|sox_effects|.scale|"
-            "import scale"
+            "import scale|reduce_op"
         ),
     ),
 )

@@ -54,6 +54,13 @@ def _distributed() -> tuple[Upgrade, ...]:
             _gone(f"distributed.{name}_multigpu", "2.2", "use one process per device", at="1.13")
             for name in ("all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter")
         ),
+        Upgrade(
+            symbol="torch.distributed.reduce_op",
+            deprecated="1.7",
+            replacement="torch.distributed.ReduceOp",
+            exact=True,
+            source=f"{_DOCS}distributed.html",
+        ),
         _gone("distributed.tensor.parallel.style.PairwiseParallel", "2.2", layouts),
         *(_gone(f"distributed.tensor.parallel.style.{name}", "2.2", layouts) for name in laid_out.split()),
         _same(
