@@ -17,6 +17,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Device, Kind
 
 from .sending import in_host_memory, on_accelerator
+from .stores import written_indices
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -37,7 +38,10 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
         # A tensor without dimensions is read, on the host, and nothing is copied.
         held = value.kind is Kind.TENSOR and value.device is Device.CPU and has_dimensions(module, index)
         if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
-            return index if on_accelerator(module, node.value) else None
+            owner = module.value(node.value)
+            # What takes an array for an index, and has been moved to an accelerator, is a tensor.
+            moved = not held and owner.kind is Kind.UNKNOWN and owner.device is Device.ACCELERATOR
+            return index if moved or on_accelerator(module, node.value) else None
     return None
 
 
@@ -90,7 +94,7 @@ def is_constant(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
-    return (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
+    return (index for index in written_indices(node) if index is not None)
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
@@ -109,7 +113,7 @@ def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
                 and _is_list_of_numbers(module, binding.value)
                 for binding in bindings
             )
-        case cst.Attribute() | cst.ListComp():
+        case cst.Attribute() | cst.ListComp() | cst.Subscript():
             value = module.value(index)
             items = value.elements if value.elements is not None else (value.item,)
             return (

@@ -39,7 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch", ".cuda(|.to(|.type("),
+    mentions=("torch", ".cuda(|.to(|.type"),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
     synchronizes=True,

@@ -332,6 +332,15 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
+def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=index))] if index.__class__ not in _LITERALS:
+            listed = module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING)
+            return index if listed and may_be_on_device(module, index) else None
+    return None
+
+
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
     while not on_device(module, node):
