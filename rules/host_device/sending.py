@@ -269,8 +269,9 @@ def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
             truth = _true_for_nothing(module, expression)
             return None if truth is None else not truth
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
-            at_zero = _AT_ZERO.get(type(operator))
-            return None if at_zero is None else at_zero.get(module.value(bound).constant)
+            at_zero, constant = _AT_ZERO.get(type(operator)), module.value(bound).constant
+            # What is compared with 1.0 is no count.
+            return None if at_zero is None or isinstance(constant, float) else at_zero.get(constant)
         case cst.Call(func=cst.Name(value="len")):
             return False
     return False if module.value(test).kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None

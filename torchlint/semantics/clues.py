@@ -19,7 +19,7 @@ from torchlint.semantics.lexicon import (
     names_model,
     names_optimizer,
 )
-from torchlint.semantics.names import Binding, Scope, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, Scope, dotted_text
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
@@ -142,9 +142,11 @@ class Clues:
         """Whether a function of torch takes a variable for a tensor, and what else gets it first."""
         others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):
-            if self._is_cut(use):
+            # What a loop goes over may as well be pictures, which are arrays.
+            given = binding.kind is BindingKind.PARAMETER and not self.may_be_picture(use)
+            if given and self._is_cut(use):
                 return True, []
-            compared = self._comparison_of(use)
+            compared = self._comparison_of(use) if given else None
             if compared is not None and self._is_asked_as_tensor(compared):
                 return True, []
             argument = self.tree.parent(use if compared is None else compared)

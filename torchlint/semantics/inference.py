@@ -1225,10 +1225,12 @@ class Inference:
             if assigned.kind is BindingKind.LOOP:
                 value = self.iterated(value)
             value = self.unpacked(value, assigned.path)
-            if value.kind is Kind.UNKNOWN and not assigned.path:
+            if value.kind in (Kind.UNKNOWN, Kind.NONE) and not assigned.path:
                 holder = self.tree.parent(assigned.target)
                 if isinstance(holder, cst.AnnAssign):
-                    value = self.annotations.promised(holder.annotation.annotation)
+                    # None stands for what is filled in later.
+                    declared = self.annotations.promised(holder.annotation.annotation)
+                    value = declared if declared.known else value
             found.append(value)
         if found and added:
             # Any method may come first: what all of them leave is the sum.

@@ -325,7 +325,10 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     qualified = module.qualified(func) or ""
     package, _, name = qualified.rpartition(".")
     if package == "math" or (package == "builtins" and name in _CONVERTING_BUILTINS):
-        return _device_source(module, call.args[0].value)
+        converted = call.args[0].value
+        while name == "bool" and isinstance(converted, cst.BooleanOperation):
+            converted = converted.right  # its left operand is asked by itself
+        return _device_source(module, converted)
     if qualified in _CONVERTING_FUNCTIONS:
         bounds = [arg.value for arg in call.args if not arg.star]
         return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
