@@ -909,6 +909,11 @@ PROGRAMS = {
             use(request.other)  #: request.other => kind=none
 
 
+        def moved(given, other):
+            use(given.cuda())  #: given.cuda() => kind=unknown device=accelerator
+            use(other.cpu())  #: other.cpu() => kind=unknown device=cpu
+
+
         def typed(x: torch.Tensor):
             host = torch.tensor([1.0, 2.0])
             on = torch.zeros(2, device="cuda")

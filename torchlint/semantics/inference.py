@@ -1017,6 +1017,8 @@ class Inference:
                 return DTYPE
             if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
                 return TENSOR.attached(Graph.DETACHED)
+            if attr in results.METHOD_DEVICES and self.tree.is_called(node):
+                return result  # a method that moves, and no device
             if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node, result), result)
