@@ -1193,11 +1193,16 @@ class Inference:
         if self.link is not None and self.tree.is_elsewhere(info.node):
             return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
+        assigned = self.classes.attribute_bindings(info, attr)
         if method is not None:
             if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
                 return self.returned(method)
+            if assigned:
+                # ``self.update = self.update_one``: the method only says how it is called.
+                standing = self._assigned_to_attribute(assigned)
+                if standing is BOTTOM or (standing.kind is Kind.FUNCTION and standing.definition is not None):
+                    return standing
             return Value(Kind.FUNCTION, definition=method, receiver=base)
-        assigned = self.classes.attribute_bindings(info, attr)
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
             if len(assigned) <= _FEW:
