@@ -941,6 +941,18 @@ PROGRAMS = {
                 again = again.cpu()
             return note, inner
     """,
+    "trainers of transformers": """
+        from torch.utils.data import DataLoader
+        from transformers import Trainer
+
+
+        class Preferring(Trainer):
+            def log_probs(self, dataset):
+                loader = self.accelerator.prepare(DataLoader(dataset))
+                for batch in loader:
+                    use(self.accelerator)  #: self.accelerator => kind=accelerator
+                    use(batch["ids"])  #: batch["ids"] => device=accelerator
+    """,
 }
 
 

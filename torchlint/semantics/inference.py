@@ -87,6 +87,7 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
 
+_TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 
@@ -1216,6 +1217,8 @@ class Inference:
         shared = self._class_attribute(info, attr)
         if shared.known:
             return shared
+        if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
+            return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
