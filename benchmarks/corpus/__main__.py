@@ -352,14 +352,22 @@ def read(where: Path) -> None:
 
 @main.command()
 @_FOLDER
+@click.option("--download", is_flag=True, help="Get the releases that are missing with pip.")
 @click.option("--update", is_flag=True, help="Write what is found now into the table.")
-def waits(folder: Path, update: bool) -> None:
+def waits(folder: Path, download: bool, update: bool) -> None:
     """How many of the waits are found that maintainers removed, in the packages that lie in a folder."""
     places = removed.removed()
+    if download:
+        folder.mkdir(parents=True, exist_ok=True)
+        packages.get(removed.releases(places, folder), folder)
     found = removed.score(places, folder)
     click.echo(f"{'':9}{'found':>6}{'of':>5}")
     for kind, (hits, count) in removed.recall(found).items():
         click.echo(f"{kind:9}{hits:6d}{count:5d}{hits / (count or 1):8.0%}")
+    if absent := {f"{each.package}-{each.version}" for each in places} - {
+        f"{each.package}-{each.version}" for each in found
+    }:
+        _report(f"not there: {', '.join(sorted(absent))}")
     if update:
         anew = {(each.package, each.version, each.path, each.first): each for each in found}
         removed.write(anew.get((e.package, e.version, e.path, e.first), e) for e in places)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -38,24 +38,34 @@ def pinned(folder: Path) -> list[Package]:
 
 
 def fetch(folder: Path, only: Collection[str] = ()) -> None:
-    """Download what is missing with pip, without dependencies, and unpack the ``.py`` files.
+    """Download what is missing of the pinned packages, and unpack it.
 
     Raises:
         subprocess.CalledProcessError: pip could not get a package.
     """
-    missing = [
-        package
-        for package in pinned(folder)
-        if not package.folder.is_dir() and (not only or package.name in only)
-    ]
+    lines = PINNED.read_text(encoding="utf-8").splitlines()
+    options = [word for line in lines if line.startswith("--") for word in line.split()]
+    get([package for package in pinned(folder) if not only or package.name in only], folder, options)
+
+
+def get(packages: Iterable[Package], folder: Path, options: Sequence[str] = ()) -> None:
+    """Download what is missing of some packages with pip, without dependencies, and unpack the ``.py`` files.
+
+    With a ``pyproject.toml`` beside them, which a wheel leaves out, a package is one project, as it is in the
+    repository that it was built from.
+
+    Raises:
+        subprocess.CalledProcessError: pip could not get a package.
+    """
+    missing = [package for package in packages if not package.folder.is_dir()]
     if not missing:
         return
     downloads = folder / "downloads"
-    lines = PINNED.read_text(encoding="utf-8").splitlines()
-    options = [word for line in lines if line.startswith("--") for word in line.split()]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation"]
-    wanted = [f"{package.name}=={package.version}" for package in missing]
-    subprocess.run([*command, "--dest", str(downloads), *options, *wanted], check=True)
+    # One by one: two versions of the same package cannot be asked for at once.
+    for package in missing:
+        wanted = f"{package.name}=={package.version}"
+        subprocess.run([*command, "--dest", str(downloads), *options, wanted], check=True)
     archives = {_identity(path): path for path in downloads.iterdir()}
     for package in missing:
         unfinished = package.folder.with_name(f"{package.folder.name}.partial")
@@ -63,6 +73,8 @@ def fetch(folder: Path, only: Collection[str] = ()) -> None:
             target = unfinished / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+        metadata = f'[project]\nname = "{package.name}"\nversion = "{package.version}"\n'
+        (unfinished / "pyproject.toml").write_text(metadata, encoding="utf-8")
         unfinished.rename(package.folder)
 
 

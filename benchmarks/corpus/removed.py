@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from benchmarks.corpus.findings import diagnostics
+from benchmarks.corpus.packages import Package
 
 FILE = Path(__file__).with_name("removed.tsv")
 KINDS = ("branch", "copy", "data", "item", "mask", "number", "pageable", "read", "shape", "store", "sync")
@@ -71,12 +72,18 @@ def write(places: Iterable[Removed], file: Path = FILE) -> None:
         rows.writerows(map(astuple, places))
 
 
+def releases(places: Iterable[Removed], folder: Path) -> list[Package]:
+    """The releases that the places are in, as they are (or will be) unpacked under a folder."""
+    found = dict.fromkeys((each.package, each.version) for each in places)
+    return [Package(name, version, folder / f"{name}-{version}") for name, version in found]
+
+
 def score(places: Sequence[Removed], folder: Path) -> list[Removed]:
     """The places in the packages that lie in a folder (``trl-0.17.0``), with what is found there now."""
     found: list[Removed] = []
-    for name in dict.fromkeys(f"{each.package}-{each.version}" for each in places):
-        root = (folder / name).resolve()
-        here = [each for each in places if f"{each.package}-{each.version}" == name]
+    for release in releases(places, folder):
+        root = release.folder.resolve()
+        here = [e for e in places if (e.package, e.version) == (release.name, release.version)]
         if not root.is_dir():
             continue
         paths = [root / path for path in dict.fromkeys(each.path for each in here)]

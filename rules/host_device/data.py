@@ -13,9 +13,9 @@ from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.origins import computed_elsewhere
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
-from torchlint.semantics.spellings import given_as, last_words
+from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.synchronisation import conversion
-from torchlint.semantics.transfers import on_host
+from torchlint.semantics.transfers import move_to_accelerator, on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
 
 from .legacytypes import LEGACY_NAMES, copies_to_device
@@ -121,12 +121,20 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
     return _grade(module, certain=certain)(module, _COPY, removal, moved)
 
 
+def copied_like(module: Module, copy: cst.Call) -> str | None:
+    """The code of ``other`` in ``x.type_as(other)`` or ``x.type(other.type())``, which always block."""
+    move = move_to_accelerator(module, copy) if last_name(copy.func) in ("type", "type_as") else None
+    return None if move is None or move.other is None else module.source(move.other)
+
+
 def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fix | None:
     """The fix that gives ``non_blocking=True`` to a copy of a tensor in host memory.
 
     From pageable memory the driver takes the data over before the call returns, whether or not it waits for
     the device, so that the tensor may be written to afterwards; from pinned memory it may not.
     """
+    if copied_like(module, copy) is not None:
+        return None
     if module.value(source).memory is Memory.PAGEABLE and exceeds_staging(module, source):
         return None  # the host would wait for it all the same
     given = next((a for a in copy.args if a.keyword is not None and a.keyword.value == "non_blocking"), None)

@@ -17,6 +17,7 @@ from torchlint.semantics.sources import Through, onward, traced
 from torchlint.semantics.values import Device, Kind
 
 from .sending import in_host_memory, on_accelerator
+from .stores import written_indices
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -27,7 +28,7 @@ def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | 
     """The list of numbers that a tensor on the device is indexed by, if there is one."""
     for index in _indices(node):
         if _is_list_of_numbers(module, index):
-            return index if on_accelerator(module, node.value) else None
+            return index if _takes_indices(module, node.value) else None
     return None
 
 
@@ -38,8 +39,19 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
         # A tensor without dimensions is read, on the host, and nothing is copied.
         held = value.kind is Kind.TENSOR and value.device is Device.CPU and has_dimensions(module, index)
         if held or (value.kind is Kind.NDARRAY and array(module, index) is not None):
-            return index if on_accelerator(module, node.value) else None
+            return index if _takes_indices(module, node.value) else None
     return None
+
+
+def _takes_indices(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether what has a list or an array for an index is a tensor on the device.
+
+    What has been moved to an accelerator is no container that has other indices.
+    """
+    value = module.value(owner)
+    if value.kind is Kind.UNKNOWN and value.device is Device.ACCELERATOR:
+        return True
+    return on_accelerator(module, owner)
 
 
 def sent_before(module: Module, index: cst.BaseExpression) -> bool:
@@ -90,7 +102,7 @@ def of_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sou
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
-    return (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
+    return (index for index in written_indices(node) if index is not None)
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:

@@ -14,7 +14,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import host_copy, waiting_place
-from torchlint.semantics.transfers import move_to_accelerator
+from torchlint.semantics.transfers import MOVING_METHODS, move_to_accelerator
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
     Followed are tensors, arrays, and the functions of torch and NumPy; what another library computes, or a
     loop of Python, may have no counterpart on the device.
     """
-    if isinstance(move.func, cst.Attribute) and move.func.attr.value in ("to", "cuda"):
+    if isinstance(move.func, cst.Attribute) and move.func.attr.value in MOVING_METHODS:
         if move_to_accelerator(module, move) is None:
             return None
         start: cst.BaseExpression = move.func.value

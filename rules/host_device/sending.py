@@ -28,7 +28,13 @@ from torchlint.semantics.synchronisation import (
     may_be_on_device,
     waiting_place,
 )
-from torchlint.semantics.transfers import on_host, transferred
+from torchlint.semantics.transfers import (
+    MOVING_METHODS,
+    copied_in,
+    move_to_accelerator,
+    on_host,
+    transferred,
+)
 from torchlint.semantics.values import Device, Kind, Memory, Value
 
 if TYPE_CHECKING:
@@ -91,7 +97,7 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
     """
     source = copied_from_host(module, copy) if accelerated(module) else None
-    if source is None or _copied_in(module, copy) is not None:
+    if source is None or copied_in(module, copy) is not None:
         return source
     if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
         return None
@@ -100,27 +106,24 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     """What a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if anything."""
-    source = _copied_in(module, copy)
+    source = copied_in(module, copy)
     if source is not None:
         return source if in_host_memory(module, source) else None
     return _moved(module, copy)
 
 
-def _copied_in(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """``source`` in ``target.copy_(source)``, where the target is on the accelerator."""
-    if not isinstance(copy.func, cst.Attribute) or copy.func.attr.value != "copy_":
-        return None
-    target = module.value(copy.func.value)
-    there = target.kind is Kind.TENSOR and target.device is Device.ACCELERATOR
-    return given_as(copy, "src", 0) if there else None
-
-
 def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     func = copy.func
     # Where a tensor is, is mostly known, and asked before where it goes.
-    if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
+    if not isinstance(func, cst.Attribute) or func.attr.value not in MOVING_METHODS:
         return None
-    return transferred(module, copy) if in_host_memory(module, func.value) else None
+    if module.qualified(func) is not None or not in_host_memory(module, func.value):
+        return None
+    move = move_to_accelerator(module, copy)
+    if move is None or move.shown:
+        return func.value if move is not None else None
+    # What takes the device of another tensor goes there, if that is where the model computes.
+    return func.value if move.other is not None and on_accelerator(module, move.other) else None
 
 
 def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
@@ -270,8 +273,9 @@ def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
             truth = _true_for_nothing(module, expression)
             return None if truth is None else not truth
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
-            at_zero = _AT_ZERO.get(type(operator))
-            return None if at_zero is None else at_zero.get(module.value(bound).constant)
+            at_zero, constant = _AT_ZERO.get(type(operator)), module.value(bound).constant
+            # What is compared with 1.0 is no count.
+            return None if at_zero is None or isinstance(constant, float) else at_zero.get(constant)
         case cst.Call(func=cst.Name(value="len")):
             return False
     return False if module.value(test).kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None

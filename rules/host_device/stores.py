@@ -52,7 +52,7 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     if not isinstance(statement, cst.Assign) or module.value(statement.value).kind not in _NUMBERS:
         return None
-    indices = [e.slice.value if isinstance(e.slice, cst.Index) else None for e in node.slice]
+    indices = written_indices(node)
     if any(isinstance(index, (cst.Ellipsis, cst.SimpleString)) for index in indices):
         return None
     given = [module.value(index) if index is not None else None for index in indices]
@@ -69,6 +69,14 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
     whole = all(e.slice.__class__ is cst.Index or _is_whole(e.slice) for e in node.slice)
     selector, dimension = selectors[0] if len(selectors) == 1 and whole else (None, 0)
     return Store(statement, statement.value, element, selector, dimension)
+
+
+def written_indices(node: cst.Subscript) -> list[cst.BaseExpression | None]:
+    """What is written between the brackets, in a tuple or not; None for a slice."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Tuple(elements=elements)))]:
+            return [element.value for element in elements]
+    return [part.slice.value if isinstance(part.slice, cst.Index) else None for part in node.slice]
 
 
 def _is_number(index: cst.BaseExpression, value: Value) -> bool:

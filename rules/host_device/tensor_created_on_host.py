@@ -39,7 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch", ".cuda(|.to(|.type("),
+    mentions=("torch", ".cuda(|.to(|.type"),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
     synchronizes=True,
@@ -107,7 +107,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     move = move_to_accelerator(module, call)
     if move is None or not accelerated(module) or phase(module, call) is Phase.DATASET:
         return
-    if by_async_helper(module, call):
+    if by_async_helper(module, call) or _is_thrown_away(module, call):
         return
     if not move.shown and phase(module, call) is Phase.SETUP:  # parameters are on the host as yet
         return
@@ -116,6 +116,14 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     else:
         fix = _fix(module, made, move, _without_suffix(module, call))
         yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move))
+
+
+def _is_thrown_away(module: Module, call: cst.Call) -> bool:
+    """Whether nothing is done with what is moved: ``_ = torch.zeros(1).to(device)`` tries a device out."""
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="_"))]):
+            return True
+    return False
 
 
 def _message(module: Module, made: Factory) -> str:

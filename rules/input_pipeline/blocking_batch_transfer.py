@@ -18,7 +18,7 @@ from torchlint.semantics.module import Module
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("pin_memory|non_blocking", ".to(|.cuda("),
+    mentions=("pin_memory|non_blocking", ".to(|.cuda(|.copy_("),
     follows=("TL102",),
     synchronizes=True,
 )
@@ -26,7 +26,8 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     """
     ## What it does
 
-    Finds `.to(device)` and `.cuda()` without `non_blocking=True` on batches of a loader with pinned memory.
+    Finds `.to(device)` and `.cuda()` without `non_blocking=True` on batches of a loader with pinned memory,
+    and `buffer.copy_(batch)` for a buffer on the device.
     It also finds a blocking transfer of one part of a batch whose other parts are transferred with
     `non_blocking=True`. If any part has to be transferred with a blocking copy, for example because it is
     cast first and therefore no longer pinned, the rule ignores the whole batch.
@@ -76,7 +77,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _unblocked(module: Module, call: cst.Call) -> Edits | None:
-    """The edits that make a blocking ``to`` or ``cuda`` go ahead, whatever the class of what it moves."""
+    """The edits that make a blocking copy go ahead, whatever the class of what it moves."""
     for argument in call.args:
         if argument.keyword is not None and argument.keyword.value == "non_blocking":
             return replace(module, argument.value, "True")

@@ -14,6 +14,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as
+from torchlint.semantics.values import Kind
 
 _NORMAL = frozenset(
     {
@@ -123,7 +124,7 @@ def _is_diagonal(module: Module, node: cst.CSTNode, path: Path) -> bool | list[S
             if dotted is not None:
                 return True if dotted.startswith("torch.") and method in _DIAGONAL else None
             if method in ("diag", "diag_embed"):
-                return module.is_tensor(owner) or None
+                return module.value(owner).kind is Kind.TENSOR or None
             return onward(owner) if method in _KEEPING else None
         case cst.Call():
             dotted = module.qualified(node.func) or ""

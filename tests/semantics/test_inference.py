@@ -224,6 +224,28 @@ def test_a_call_of_what_a_table_has_runs_one_of_several_functions() -> None:
     assert not any(call is calls["made.step()"] for call in module.callers(base))
 
 
+def test_a_method_has_the_callers_of_the_attribute_that_it_is_assigned_to() -> None:
+    module = _model(
+        "class Updater:\n"
+        "    def __init__(self):\n"
+        "        self.update = self.update_one\n"
+        "        self.reset = self.reset_one\n"
+        "    def update_one(self, lengths):\n"
+        "        return 1\n"
+        "    def reset(self):\n"
+        "        raise NotImplementedError\n"
+        "    def reset_one(self):\n"
+        "        return 1\n"
+        "def use():\n"
+        "    updater = Updater()\n"
+        "    return updater.update(2), updater.reset()\n"
+    )
+    methods = {f.name.value: f for f in module.tree.nodes(cst.FunctionDef)}
+    callers = {name: [*map(module.source, module.callers(f))] for name, f in methods.items()}
+    assert callers["update_one"] == ["updater.update(2)"]
+    assert callers["reset_one"] == ["updater.reset()"] and not callers["reset"]
+
+
 def test_a_helper_that_calls_itself_gives_back_a_structure_of_tensors() -> None:
     module = _model(
         "import torch\n"

@@ -887,6 +887,72 @@ PROGRAMS = {
             use(first)  #: first => kind=tensor
             use(*rest)  #: rest => kind=list
     """,
+    "attributes that are filled in later": """
+        from typing import Optional
+
+        import torch
+
+
+        class Request:
+            def __init__(self):
+                self.buffer: Optional[torch.Tensor] = None
+                self.note: str | None = None
+                self.other = None
+
+            def reset(self):
+                self.buffer = None
+
+
+        def read(request: Request):
+            use(request.buffer)  #: request.buffer => kind=tensor
+            use(request.note)  #: request.note => kind=string
+            use(request.other)  #: request.other => kind=none
+
+
+        def moved(given, other):
+            use(given.cuda())  #: given.cuda() => kind=unknown device=accelerator
+            use(other.cpu())  #: other.cpu() => kind=unknown device=cpu
+
+
+        def typed(x: torch.Tensor):
+            host = torch.tensor([1.0, 2.0])
+            on = torch.zeros(2, device="cuda")
+            use(host.type_as(on))  #: host.type_as(on) => kind=tensor device=accelerator
+            use(host.type(on.type()))  #: host.type(on.type()) => kind=tensor device=accelerator
+            use(host.type_as(x))  #: host.type_as(x) => kind=tensor device=unknown
+    """,
+    "variables of functions around": """
+        import torch
+
+
+        def receive(token: torch.Tensor, late: torch.Tensor, again: torch.Tensor):
+            token = token.cpu()
+
+            def note():
+                use(token)  #: token => kind=tensor device=cpu
+                use(late)  #: late => kind=tensor device=unknown
+
+            late = late.cpu()
+            for _ in range(3):
+
+                def inner():
+                    use(again)  #: again => kind=tensor device=unknown
+
+                again = again.cpu()
+            return note, inner
+    """,
+    "trainers of transformers": """
+        from torch.utils.data import DataLoader
+        from transformers import Trainer
+
+
+        class Preferring(Trainer):
+            def log_probs(self, dataset):
+                loader = self.accelerator.prepare(DataLoader(dataset))
+                for batch in loader:
+                    use(self.accelerator)  #: self.accelerator => kind=accelerator
+                    use(batch["ids"])  #: batch["ids"] => device=accelerator
+    """,
 }
 
 

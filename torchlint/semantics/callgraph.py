@@ -227,12 +227,13 @@ class CallGraph:
     def _aliases(self, name: str) -> frozenset[str]:
         """Further names that functions or classes of this name go by: of variables, attributes, parameters.
 
-        They get them by plain assignment, ``partial``, as an argument, as a default, or as the result of
-        the function that defines them. Many functions may share the name: ``inner`` in every decorator.
+        They get them by plain assignment (``self.update = self.update_one``), ``partial``, as an argument, as
+        a default, or as the result of the function that defines them. Many functions may share the name:
+        ``inner`` in every decorator.
         """
         found: set[str] = set()
         makers: set[str] = set()
-        for read in self.names.reads(name):
+        for read in (*self.names.reads(name), *self.tree.attributes_by_name.get(name, ())):
             holder = self.tree.parent(read)
             if isinstance(holder, cst.Param):
                 found.add(holder.name.value)

@@ -19,7 +19,7 @@ from torchlint.semantics.lexicon import (
     names_model,
     names_optimizer,
 )
-from torchlint.semantics.names import Binding, Scope, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, Scope, dotted_text
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
@@ -30,6 +30,15 @@ _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "long", "uint8"})
 _ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
+_LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
+_ELEMENTWISE = (
+    cst.Equal,
+    cst.NotEqual,
+    cst.LessThan,
+    cst.LessThanEqual,
+    cst.GreaterThan,
+    cst.GreaterThanEqual,
+)
 _OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
 
 
@@ -120,7 +129,11 @@ class Clues:
         return self.names.lookup(spelt, at) if simple else self.tree.enclosing(at, cst.ClassDef)
 
     def taken_as_tensor(self, binding: Binding) -> bool:
-        """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
+        """Whether a batch is used as no structure can be.
+
+        A function that takes tensors only, or a loss of torch, gets it as it is, or what it is compared with;
+        or several of its dimensions are indexed at once.
+        """
         tensor, others = self._takers(binding)
         return tensor or any(self._value(func).cls in results.NN_LOSSES for func in others)
 
@@ -129,7 +142,14 @@ class Clues:
         """Whether a function of torch takes a variable for a tensor, and what else gets it first."""
         others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):
-            argument = self.tree.parent(use)
+            # What a loop goes over may as well be pictures, which are arrays.
+            given = binding.kind is BindingKind.PARAMETER and not self.may_be_picture(use)
+            if given and self._is_cut(use):
+                return True, []
+            compared = self._comparison_of(use) if given else None
+            if compared is not None and self._is_asked_as_tensor(compared):
+                return True, []
+            argument = self.tree.parent(use if compared is None else compared)
             call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
             if not isinstance(call, cst.Call) or call.args[0] is not argument or call.args[0].star:
                 continue
@@ -140,9 +160,38 @@ class Clues:
                     package == "torch" and name in results.TENSOR_METHODS
                 ):
                     return True, []
-            elif isinstance(call.func, (cst.Name, cst.Attribute)):
+            elif isinstance(call.func, cst.Attribute) and call.func.attr.value in _LIKE_ANOTHER:
+                return True, []
+            elif compared is None and isinstance(call.func, (cst.Name, cst.Attribute)):
                 others.append(call.func)
         return False, others
+
+    def _is_cut(self, use: cst.Name) -> bool:
+        """``x[:, i]``, ``x[..., 0]``, ``x[0, :4]``: whether several dimensions are indexed at once."""
+        match self.tree.parent(use):
+            case cst.Subscript(value=owner, slice=[_, _, *_] as parts) if owner is use:
+                return any(_spans(part.slice) for part in parts)
+        return False
+
+    def _comparison_of(self, use: cst.Name) -> cst.Comparison | None:
+        """The comparison of a variable with one other thing that gives an answer for each element."""
+        parent = self.tree.parent(use)
+        comparison = self.tree.parent(parent) if isinstance(parent, cst.ComparisonTarget) else parent
+        match comparison:
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator)]) if isinstance(
+                operator, _ELEMENTWISE
+            ):
+                return comparison
+        return None
+
+    def _is_asked_as_tensor(self, comparison: cst.Comparison) -> bool:
+        """``(x == 0).any()``: whether the answer is asked for what that of numbers does not have."""
+        attribute = self.tree.parent(comparison)
+        return (
+            isinstance(attribute, cst.Attribute)
+            and attribute.attr.value in results.TENSOR_METHODS
+            and self.tree.is_called(attribute)
+        )
 
     def by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
@@ -247,6 +296,13 @@ class Clues:
                 case _:
                     pass
         return found
+
+
+def _spans(part: cst.BaseSlice) -> bool:
+    """Whether a part of an index is one of slices, of which a key of a dictionary has none."""
+    return isinstance(part, cst.Slice) or (
+        isinstance(part, cst.Index) and isinstance(part.value, cst.Ellipsis)
+    )
 
 
 @lru_cache(maxsize=1 << 12)

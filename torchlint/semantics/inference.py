@@ -87,6 +87,7 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
 
+_TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 
@@ -1052,6 +1053,8 @@ class Inference:
                 return DTYPE
             if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
                 return TENSOR.attached(Graph.DETACHED)
+            if attr in results.METHOD_DEVICES and self.tree.is_called(node):
+                return result  # a method that moves, and no device
             if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node, result), result)
@@ -1229,9 +1232,15 @@ class Inference:
         if self.link is not None and self.tree.is_elsewhere(info.node):
             return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
-        if method is not None:
-            return self._bound_method(method, base)
         assigned = self.classes.attribute_bindings(info, attr)
+        if method is not None:
+            bound = self._bound_method(method, base)
+            if assigned and bound.kind is Kind.FUNCTION:
+                # ``self.update = self.update_one``: the method only says how it is called.
+                standing = self._assigned_to_attribute(assigned)
+                if standing is BOTTOM or (standing.kind is Kind.FUNCTION and standing.definition is not None):
+                    return standing
+            return bound
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
             if len(assigned) <= _FEW:
@@ -1245,6 +1254,8 @@ class Inference:
         shared = self._class_attribute(info, attr)
         if shared.known:
             return shared
+        if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
+            return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
@@ -1261,10 +1272,12 @@ class Inference:
             if assigned.kind is BindingKind.LOOP:
                 value = self.iterated(value)
             value = self.unpacked(value, assigned.path)
-            if value.kind is Kind.UNKNOWN and not assigned.path:
+            if value.kind in (Kind.UNKNOWN, Kind.NONE) and not assigned.path:
                 holder = self.tree.parent(assigned.target)
                 if isinstance(holder, cst.AnnAssign):
-                    value = self.annotations.promised(holder.annotation.annotation)
+                    # None stands for what is filled in later.
+                    declared = self.annotations.promised(holder.annotation.annotation)
+                    value = declared if declared.known else value
             found.append(value)
         if found and added:
             # Any method may come first: what all of them leave is the sum.

@@ -235,6 +235,14 @@ _BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
 _WRAPPED = 3
 
 
+def _typed_like(method: str, given: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The tensor whose type and place ``x.type_as(other)`` or ``x.type(other.type())`` takes."""
+    match given:
+        case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("type")), args=[]) if method == "type":
+            return other
+    return given if method == "type_as" else None
+
+
 @cache
 def _plain(dotted: str) -> Value | None:
     """The result of a library function that is the same whatever it is given; None for all others."""
@@ -811,7 +819,7 @@ class Library:
             kind = base.kind
             if kind is Kind.BATCH and (base.part or name != "to"):
                 kind = Kind.TENSOR
-            dtype = self._cast_to(base, node) if name in ("to", "type") else base.dtype
+            dtype = self._cast_to(base, node) if name in ("to", "type", "type_as") else base.dtype
             # Whole numbers and truth values have no gradients.
             graph = Graph.DETACHED if dtype in _WITHOUT_GRADIENTS else base.graph
             made = Value(kind, device=moved, graph=graph, dtype=dtype, origin=base.origin)
@@ -917,7 +925,10 @@ class Library:
         fixed = results.METHOD_DEVICES.get(name)
         if fixed is not None:
             return Device.CPU if fixed == "cpu" else Device.ACCELERATOR
-        if name == "type" and node.args:
+        if name in ("type", "type_as") and node.args:
+            other = _typed_like(name, node.args[0].value)
+            if other is not None:
+                return self._value(other).device if self._value(other).tensorlike else None
             target = self.evaluator.names.qualified(node.args[0].value) or str(
                 self._value(node.args[0].value).constant
             )

@@ -45,7 +45,7 @@ from torchlint.semantics.sources import (
 )
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
-from torchlint.semantics.transfers import transferred
+from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.values import MISSING, Device, Kind
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
@@ -602,7 +602,7 @@ class Loaders(Part):
     @remembered
     def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
         """As ``blocking_transfer``, for a call by itself."""
-        moved = transferred(self.module, call)
+        moved = transferred(self.module, call) or copied_in(self.module, call)
         if moved is None or not self.pinning_helps or _waits(self.module, call) is not True:
             return None
         if "mps" in self.tree.source(call) or self._written_to(moved):
@@ -623,12 +623,16 @@ class Loaders(Part):
             tensor = True
         return Transfer(moved, tensor)
 
+    def _sends(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a call sends to the accelerator, if it sends anything."""
+        return transferred(self.module, call) or copied_in(self.module, call) or self._sent(call)
+
     @cached_property
     def _copies_of(self) -> dict[cst.CSTNode, list[cst.Call]]:
         """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
         found: dict[cst.CSTNode, list[cst.Call]] = {}
         for call in self.tree.nodes(cst.Call):
-            moved = transferred(self.module, call) or self._sent(call)
+            moved = self._sends(call)
             for batch in self._batches_behind(moved) if moved is not None else ():
                 found.setdefault(batch, []).append(call)
         return found
@@ -812,7 +816,7 @@ class Loaders(Part):
     @cached_property
     def _transfers(self) -> list[cst.BaseExpression]:
         calls = self.tree.nodes(cst.Call)
-        moved = (transferred(self.module, call) or self._sent(call) for call in calls)
+        moved = map(self._sends, calls)
         return [node for node in moved if node is not None]
 
     def _sent(self, call: cst.Call) -> cst.BaseExpression | None:

@@ -126,7 +126,7 @@ class Module:
     # They only put together what others answer, who hand questions on themselves.
     answers_for_all = frozenset(
         {
-            *("argument", "bindings", "callee", "callees", "callers", "class_of", "home", "is_tensor"),
+            *("argument", "bindings", "callee", "callees", "callers", "class_of", "home"),
             *("method_call", "part", "qualified", "uses", "value"),
         }
     )

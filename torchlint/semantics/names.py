@@ -426,8 +426,9 @@ class Names:
         """The definitions of ``name`` that a read at ``at`` would see.
 
         Within the scope that binds it the flow of control decides; a function or lambda that reads a
-        name of a scope around it may run at any time and sees all its definitions. Where there are more
-        than ``MANY`` of them, one of that kind stands for all definitions.
+        name of a scope around it may run at any time from its own definition on, and sees all that is in
+        force then or defined later. Where there are more than ``MANY`` of them, one of that kind stands for
+        all definitions.
         """
         scope = self.lookup(name, at)
         if scope is None:
@@ -443,8 +444,34 @@ class Names:
             found = self._reaching_in(_root(scope)).few_reaching((scope, name), at, MANY)
             if found is not None:
                 return tuple(found)
-        every = self.definitions(scope, name)
+        every = self._left_for_closures(scope, name, self._closure(scope, at))
         return every if len(every) <= MANY else self._in_place_of_all(scope, name)
+
+    def _closure(self, scope: Scope, at: cst.CSTNode) -> cst.CSTNode | None:
+        """The function defined in the code of a scope that a place in it belongs to."""
+        here: Scope | None = self.scope(at)
+        inner: cst.CSTNode | None = None
+        while here is not None and here is not scope:
+            inner = here.node if here.kind is ScopeKind.FUNCTION else inner
+            here = here.parent
+        return inner
+
+    @remembered
+    def _left_for_closures(self, scope: Scope, name: str, inner: cst.CSTNode | None) -> tuple[Binding, ...]:
+        """The definitions of a name that a function inside the scope may see, whenever it runs.
+
+        What has been replaced by the time that the function is defined is none of them.
+        """
+        every = self.definitions(scope, name)
+        if scope.kind is not ScopeKind.FUNCTION or len(every) < 2 or not isinstance(inner, cst.FunctionDef):
+            return every
+        if self.flow.loops(inner):
+            return every
+        reaching = self._reaching_in(_root(scope)).few_reaching((scope, name), inner, MANY)
+        if reaching is None:
+            return every
+        order = self._order[inner]
+        return tuple(each for each in every if each in reaching or self._place(each) > order) or every
 
     @remembered
     def _reaching_in(self, root: Root) -> ReachingDefinitions[tuple[Scope, str], Binding]:

@@ -309,10 +309,22 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     qualified = module.qualified(func) or ""
     package, _, name = qualified.rpartition(".")
     if package == "math" or (package == "builtins" and name in _CONVERTING_BUILTINS):
-        return _device_source(module, call.args[0].value)
+        converted = call.args[0].value
+        while name == "bool" and isinstance(converted, cst.BooleanOperation):
+            converted = converted.right  # its left operand is asked by itself
+        return _device_source(module, converted)
     if qualified in _CONVERTING_FUNCTIONS:
         bounds = [arg.value for arg in call.args if not arg.star]
         return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
+    return None
+
+
+def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=index))] if index.__class__ not in _LITERALS:
+            listed = module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING)
+            return index if listed and may_be_on_device(module, index) else None
     return None
 
 

@@ -1,4 +1,4 @@
-"""Calls that move a tensor: ``.to(…)``, ``.cuda(…)``, ``.type(torch.cuda.FloatTensor)``."""
+"""Calls that move a tensor: ``.to(…)``, ``.cuda(…)``, ``.type_as(…)``, ``.type(torch.cuda.FloatTensor)``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.spellings import given_as
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
 
 
-MOVING_METHODS = frozenset({"cuda", "to", "type"})
+MOVING_METHODS = frozenset({"cuda", "to", "type", "type_as"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
             return _to_move(module, call)
         case "type":
             return _type_move(module, call)
+        case "type_as" if len(call.args) == 1:
+            return _like_move(module, call, call.args[0].value, fixable=True)
     return None
 
 
@@ -75,6 +78,15 @@ def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     move = move_to_accelerator(module, call)
     # What takes the device of a tensor that came from elsewhere may only take its dtype.
     return func.value if move is not None and move.shown else None
+
+
+def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """``source`` in ``target.copy_(source)``, where the target is on the accelerator."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "copy_":
+        return None
+    target = module.value(call.func.value)
+    there = target.kind is Kind.TENSOR and target.device is Device.ACCELERATOR
+    return given_as(call, "src", 0) if there else None
 
 
 def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
@@ -219,9 +231,14 @@ def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixabl
 
 
 def _type_move(module: Module, call: cst.Call) -> Move | None:
-    """``.type(torch.cuda.FloatTensor)`` moves and casts."""
+    """``.type(torch.cuda.FloatTensor)`` moves and casts, and so does ``.type(x.type())``."""
     if len(call.args) != 1:
         return None
+    match call.args[0].value:
+        case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("type")), args=[]) if module.value(
+            other
+        ).tensorlike:
+            return _like_move(module, call, other, fixable=True)
     constant = module.value(call.args[0].value).constant
     name = constant if isinstance(constant, str) else module.qualified(call.args[0].value)
     dtype = LEGACY_CONSTRUCTORS.get((name or "").replace("torch.cuda.", "torch."))

@@ -14,9 +14,10 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import every
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.transfers import MOVING_METHODS
 from torchlint.semantics.values import Memory
 
-from ..data import MAKERS, SENDERS, is_drawn, made_and_sent, sent_ahead, sent_data
+from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
@@ -37,8 +38,8 @@ from ..stores import stored_number
     severity=WARNING,
     fix="safe",
     on=(cst.Call, cst.Subscript),
-    named={cst.Call: SENDERS | {"to", "cuda", "copy_"}},
-    mentions=("torch", "tensor(|Tensor|asarray(|.to(|.cuda(|.copy_(|["),
+    named={cst.Call: SENDERS | MOVING_METHODS | {"copy_"}},
+    mentions=("torch", "tensor(|Tensor|asarray(|.to(|.cuda(|.type|.copy_(|["),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL209"),
     synchronizes=True,
@@ -133,6 +134,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
             return
         fix, remedy = sent_ahead(module, node, source), _REMEDY
+        if typed_like := copied_like(module, node):
+            remedy = as_spelt(module, node, f"Copy without blocking: `.to({typed_like}, non_blocking=True)`")
         if (helper := async_helper(module)) is not None:
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
         impact = stake(module, node, slight=sends_observation(module, node))
@@ -180,6 +183,9 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     code = inline(module, indices)
+    if isinstance(indices, cst.Subscript):
+        whole = inline(module, indices.value)
+        return f"Create a tensor of all indices once, and slice that: `torch.tensor({whole}, device=…)`"
     if in_forward(hot) and not hot.path:
         made = f"torch.tensor({code}), persistent=False"
         return f"Register the index as a buffer: `self.register_buffer(…, {made})`"

@@ -29,6 +29,7 @@ from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_wait,
     conversion,
+    listed_by,
     waiting_place,
 )
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
@@ -61,22 +62,22 @@ from .accumulation import holds_arrays, keep_on_device
     "item-in-hot-loop",
     severity=WARNING,
     fix="safe",
-    on=cst.Call,
+    on=(cst.Call, cst.Subscript),
     named={cst.Call: CONVERSIONS},
     mentions=(
         "torch|lightning|accelerate",
-        "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
+        "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(|[",
     ),
     remedy="Store `loss.detach()`, and read all values after the loop",
     synchronizes=True,
 )
-def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
+def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors on the accelerator that are converted to Python numbers in every iteration of a hot loop or
     in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and similar functions,
-    `range()` of a tensor, and `get_scale()` of a `GradScaler`. In compiled code, TL513 reports them as graph
-    breaks instead.
+    `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists that are indexed with a tensor
+    (`names[label]`). In compiled code, TL513 reports them as graph breaks instead.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -147,6 +148,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
+    if isinstance(call, cst.Subscript):
+        yield from _indexed(module, call)
+        return
     tensor = conversion(module, call) if may_repeat(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
@@ -176,6 +180,23 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     remedy = as_spelt(module, call, advice)
     impact = stake(module, call, slight=slight)
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
+
+
+def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
+    """A list that is indexed with a tensor on the device, which Python asks for a number."""
+    tensor = listed_by(module, node) if may_repeat(module, node) else None
+    hot = waiting_place(module, node) if tensor is not None else None
+    if tensor is None or hot is None or after_a_decision(module, node) or graph_break(module, node):
+        return
+    items = gone_through(module, tensor)
+    indices = "all indices" if items is None else f"`{tight(module, items)}.tolist()`"
+    yield Finding(
+        node,
+        f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
+        related=trail(hot),
+        remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
+        impact=stake(module, node, slight=after_a_wait(module, node)),
+    )
 
 
 _FOR_ENVIRONMENTS = "Step several environments together, and copy their actions at once: `.cpu().numpy()`"

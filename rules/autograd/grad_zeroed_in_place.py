@@ -10,12 +10,12 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.guards import guards
+from torchlint.semantics.gradients import Gradients, zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
 
-from ..clearing import wraps_optimizer
-from .gradients import Gradients, zeroed_gradient
+from .clearing import wraps_optimizer
 
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(
