@@ -16,6 +16,7 @@ help:
 	@echo "make tests     the other half: pytest"
 	@echo "make release VERSION=0.2.0  prepare, build, check and try out a release; nothing is published"
 	@echo "make docs      build the documentation site into site/"
+	@echo "make vscode    package the extension for VS Code and test it"
 	@echo "make generate  generate the documentation again"
 	@echo "make clean     remove the environment and all caches"
 
@@ -46,7 +47,12 @@ release: $(VENV)/release
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
+# Needs Node, and for its tests code-server and Chromium on the PATH: see CONTRIBUTING.md.
+vscode: $(VENV)/dev
+	cd editors/vscode && npm ci && npm run check && npm run package && npm test
+
 clean:
+	rm -rf editors/vscode/dist editors/vscode/node_modules editors/vscode/*.vsix
 	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -23,6 +23,7 @@ _COMMANDS = {
     "bench": ("torchlint.commands.bench", "Measure the effect of the fix of each rule"),
     "env": ("torchlint.commands.env", "Show machine settings that affect PyTorch performance"),
     "graph": ("torchlint.commands.graph", "Show the files of a project and what they import from each other"),
+    "report": ("torchlint.commands.report", "Write a site about what is found in many repositories"),
     "server": ("torchlint.commands.server", "Run the language server for editors"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Alias of `rule`"),

@@ -653,8 +653,13 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 def _declared_encoding(data: bytes, body: bytes) -> str:
+    # Newer versions of Python decode the first two lines, too, and refuse a NUL in them. Where it is, the
+    # decoder tells.
+    readable = data.replace(b"\0", b" ") if b"\0" in data else data
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(readable).readline)
+    except LookupError as error:
+        raise SourceError(str(error).partition(";")[0].replace("'", "`")) from error
     except SyntaxError as error:
         # The standard library says the same thing of an unknown cookie and of undecodable bytes in
         # the first two lines; the latter are reported with their position by the decoder.

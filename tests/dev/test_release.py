@@ -28,6 +28,13 @@ CHANGELOG = """\
 
 - The first one.
 """
+EXTENSION = """\
+{
+  "name": "torchlint",
+  "version": "0.1.0",
+  "node_modules/a": { "version": "0.1.0" }
+}
+"""
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 
 
@@ -37,9 +44,12 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "torchlint").mkdir()
     (tmp_path / "docs").mkdir()
     (tmp_path / "templates").mkdir()
+    (tmp_path / "editors" / "vscode").mkdir(parents=True)
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
     (tmp_path / "torchlint" / "__init__.py").write_text('"""It."""\n\n__version__ = "0.1.0"\n')
     (tmp_path / "README.md").write_text("    rev: v0.1.0\npip install git+URL@v0.1.0\ntorch 0.1.0\n")
+    for name in ("package.json", "package-lock.json"):
+        (tmp_path / "editors" / "vscode" / name).write_text(EXTENSION)
     (tmp_path / "docs" / "a.md").write_text("uses: OWNER/torchlint@v0.1.0\nuses: b@v4\n")
     return tmp_path
 
@@ -55,6 +65,12 @@ def test_version_day_and_tags_are_written(checkout: Path) -> None:
     assert made["torchlint/__init__.py"].endswith('\n__version__ = "0.2.0"\n')
     assert made["README.md"] == "    rev: v0.2.0\npip install git+URL@v0.2.0\ntorch 0.1.0\n"
     assert made["docs/a.md"] == "uses: OWNER/torchlint@v0.2.0\nuses: b@v4\n"
+
+
+def test_the_extension_has_the_version_of_the_release(checkout: Path) -> None:
+    made = written(checkout, "0.2.0")
+    for name in ("package.json", "package-lock.json"):
+        assert made[f"editors/vscode/{name}"] == EXTENSION.replace("0.1.0", "0.2.0", 1)
 
 
 def test_what_was_prepared_stays(checkout: Path) -> None:

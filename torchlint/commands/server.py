@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from torchlint.commands import Failure
-from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.commands.terminal import Terminal, absolute_config, shared_parameters
 
 EXTRA = "install it with `pip install 'torchlint[lsp]'`"
 
@@ -32,13 +30,7 @@ def _run(
     from torchlint.server.features import serve
 
     with terminal.listening():
-        serve(tuple(map(_absolute, configs)), isolated=isolated)
-
-
-def _absolute(config: str) -> str:
-    """A ``--config`` value as it is understood in any folder."""
-    path = Path(config).expanduser()
-    return str(path.absolute()) if path.is_file() else config
+        serve(tuple(map(absolute_config, configs)), isolated=isolated)
 
 
 command = click.Command(

@@ -49,6 +49,12 @@ def shared_parameters() -> list[click.Parameter]:
     ]
 
 
+def absolute_config(config: str) -> str:
+    """A ``--config`` value as it is understood in any folder."""
+    path = Path(config).expanduser()
+    return str(path.absolute()) if path.is_file() else config
+
+
 WINDOWS = os.name == "nt"
 
 

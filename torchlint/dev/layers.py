@@ -22,9 +22,11 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.server",),
         ("torchlint.ipython",),
         ("torchlint.testing",),
+        ("torchlint.report",),
         ("torchlint.render",),
         ("torchlint.environment",),
         ("torchlint.verify",),
+        ("torchlint.html",),
     ),
     "many files": (
         ("torchlint.runner",),

@@ -26,8 +26,10 @@ VERSION_FILE = ROOT / "torchlint" / "__init__.py"
 CHANGELOG = ROOT / "CHANGELOG.md"
 DIST = ROOT / "dist"
 OLDEST_PYTHON = (3, 10)
-_DOCS = ("README.md", "docs/*.md", "templates/*.yml")
+_DOCS = ("README.md", "docs/*.md", "templates/*.yml", "editors/vscode/README.md")
+_EXTENSION = ("editors/vscode/package.json", "editors/vscode/package-lock.json")
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+_EXTENSION_VERSION = re.compile(r'(?<="name": "torchlint",\n)(\s+"version": ")[^"]+')
 _HEADING = re.compile(r"^## \[([^\]]+)\] - (\S+)$", re.MULTILINE)
 _TAG = re.compile(r"(?:(?<=@v)|(?<=rev: v))\d+\.\d+\.\d+\b(?!\.)")
 _UNRELEASED = "unreleased"
@@ -59,6 +61,11 @@ def prepare(version: str, day: date, root: Path = ROOT) -> Mapping[Path, str]:
         **{path: _TAG.sub(version, text) for path, text in texts.items()},
         changelog: _dated(texts[changelog], wanted, day),
         module: _VERSION.sub(f'__version__ = "{version}"', texts[module]),
+        # Extensions have three numbers and nothing else.
+        **{
+            root / name: _EXTENSION_VERSION.sub(rf"\g<1>{wanted.base_version}", texts[root / name])
+            for name in _EXTENSION
+        },
     }
     return {path: text for path, text in made.items() if text != texts[path]}
 
@@ -66,6 +73,7 @@ def prepare(version: str, day: date, root: Path = ROOT) -> Mapping[Path, str]:
 def _files(root: Path) -> Iterator[Path]:
     yield root / CHANGELOG.relative_to(ROOT)
     yield root / VERSION_FILE.relative_to(ROOT)
+    yield from (root / name for name in _EXTENSION)
     for pattern in _DOCS:
         yield from sorted(root.glob(pattern))
 

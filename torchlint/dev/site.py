@@ -56,7 +56,7 @@ def on_config(config: Any) -> Any:
                 {"Questions": "faq.md"},
             ]
         },
-        {"CI and editors": ["github-action.md", "gitlab.md", "editors.md"]},
+        {"CI and editors": ["github-action.md", "gitlab.md", "editors.md", "report.md"]},
         {"Rules": ["rules/index.md", *rules]},
         {"Measurements": [{"What the fixes are worth": "worth.md"}, {"All figures": "measured.md"}]},
     ]

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from torchlint import html
 from torchlint.registry import rule_name
 from torchlint.verify import words
 from torchlint.verify.report import figures
@@ -40,9 +40,6 @@ from torchlint.verify.results import (
     Verdict,
 )
 from torchlint.verify.words import Remark
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 SIGNS = {
     Verdict.FASTER: "▲",
@@ -221,22 +218,15 @@ def render(results: Results) -> str:
     Raises:
         ImportError: Jinja or Matplotlib is missing; both come with the extra ``verify``.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("torchlint.verify.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = _code
+    environment = html.environment("torchlint.verify.report")
     environment.filters["size"] = words.size
     environment.filters["seconds"] = words.seconds
     environment.filters["count"] = words.count
     environment.globals["NOTHING"] = words.NOTHING
     chapters = tuple(_chapters(results))
-    page = environment.get_template("page.html.jinja").render(
+    return html.render(
+        environment,
+        "page.html.jinja",
         results=results,
         title=_title(results),
         lead=_tied(_lead(results)),
@@ -248,31 +238,6 @@ def render(results: Results) -> str:
         took=words.duration(results.seconds),
         hardware=words.everywhere(results),
     )
-    return _printable(page.strip()) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Control characters as visible ones and halves of pairs as question marks: HTML allows neither."""
-    return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
-
-
-_CONTROL = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
-    **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
-}
-
-
-def _code(text: str) -> Markup:
-    """A message with what stands between backticks as code."""
-    from markupsafe import Markup, escape
-
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return escape(text)
-    marked = (
-        Markup("<code>{}</code>").format(part) if odd % 2 else escape(part) for odd, part in enumerate(parts)
-    )
-    return Markup("").join(marked)
 
 
 def _tied(text: str) -> str:
