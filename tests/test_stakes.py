@@ -280,6 +280,58 @@ case(
 )
 case(
     "TL402",
+    "channels attend to channels, with permute",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 4, 1)
+            q, k, v = qkv.unbind(0)
+            q = F.normalize(q, dim=-1)
+            k = F.normalize(k, dim=-1)
+            scores = (q @ k.transpose(-2, -1)) * self.temperature
+            return self.drop(scores.softmax(dim=-1)) @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with transpose",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv[0].transpose(-2, -1), qkv[1].transpose(-2, -1), qkv[2].transpose(-2, -1)
+            return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "positions attend to positions, with permute",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Positions(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv.unbind(0)
+            return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ v
+    """,
+)
+case(
+    "TL402",
     "positions attend to positions, with einops",
     False,
     """\
