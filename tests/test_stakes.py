@@ -364,6 +364,39 @@ case(
     """,
 )
 case(
+    "TL513",
+    "a function that works with a library of the host",
+    True,
+    """\
+    import torch
+    from Bio.PDB.StructureBuilder import StructureBuilder
+
+    def structure(x):
+        builder = StructureBuilder()
+        builder.init_structure(str(x[0].item()))
+        return builder.get_structure()
+
+    @torch.compile
+    def predict(x):
+        return structure(x.relu().cuda())
+    """,
+)
+case(
+    "TL513",
+    "a function that works with tensors",
+    False,
+    """\
+    import torch
+
+    def scaled(x):
+        return x * x[0].item()
+
+    @torch.compile
+    def predict(x):
+        return scaled(x.relu().cuda())
+    """,
+)
+case(
     "TL206",
     "values that another mask has selected",
     True,

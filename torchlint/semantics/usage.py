@@ -164,6 +164,7 @@ _HOST_LIBRARIES = frozenset(
     | {"onnxruntime", "pycocotools", "editdistance", "jiwer", "nltk", "rouge_score", "sacrebleu", "lap"}
     | {"pyworld", "pesq", "pystoi", "mir_eval", "museval", "parselmouth", "resampy", "kaldiio"}
     | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
+    | {"Bio", "ase", "mdtraj", "openmm", "pymatgen", "rdkit"}
     # Lattices take the lengths of the utterances from the host.
     | {"k2"}
 )
