@@ -43,6 +43,7 @@ _STEP = re.compile(
 )
 # Parameters of what is computed in each pass of a model.
 _OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
+_TENSORS = re.compile(r"Tensors?\b")
 _ATTENTION = re.compile(r"\w*(?:Attn|Attention)(?:Backend|Impl)")
 # What an engine does once, before it serves.
 _ONCE = frozenset(
@@ -207,7 +208,7 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
     """Whether an annotation of a parameter speaks of tensors."""
     annotations = (param.annotation for param in (*function.params.params, *function.params.kwonly_params))
-    return any("Tensor" in module.source(a.annotation) for a in annotations if a is not None)
+    return any(_TENSORS.search(module.source(a.annotation)) for a in annotations if a is not None)
 
 
 def _is_protocol(module: Module, function: cst.FunctionDef) -> bool:
