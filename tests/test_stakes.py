@@ -1061,3 +1061,36 @@ def test_little_is_at_stake_for_who_supports_releases_without_the_function(
         target = Target.unknown() if declared is None else Target.parse(declared)
         (found,) = check(Source(Path("a.py"), text), LintSettings(rules=(code,), target=target))
         assert (found.impact is Impact.LOW) is low, declared
+
+
+CHECKPOINT = """\
+import torch
+{}
+
+{}
+
+def resume(model, path):
+    # See https://pytorch.org for how checkpoints are made.
+    model.load_state_dict(torch.load({})["model"])
+"""
+SAVE = """\
+def save(model, path):
+    torch.save({"model": model.state_dict()}, path)
+"""
+DOWNLOAD = "from huggingface_hub import hf_hub_download"
+
+
+@pytest.mark.parametrize(
+    ("imported", "saved", "loaded", "low"),
+    [
+        ("", SAVE, "path", True),
+        ("", "", "path", False),
+        (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
+    ],
+)
+def test_little_is_at_stake_in_checkpoints_that_a_file_itself_writes(
+    imported: str, saved: str, loaded: str, low: bool
+) -> None:
+    settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
+    (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
+    assert (found.impact is Impact.LOW) is low
