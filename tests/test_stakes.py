@@ -537,6 +537,20 @@ case(
 )
 case(
     "TL401",
+    "a model that a configuration fills",
+    True,
+    """\
+    from mmengine.model import BaseModule
+    from torch import nn
+
+    class Net(BaseModule):
+        def __init__(self, init_cfg=None):
+            super().__init__(init_cfg=init_cfg)
+            self.block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
     "a script that goes on where it was",
     False,
     """\
