@@ -280,6 +280,58 @@ case(
 )
 case(
     "TL402",
+    "channels attend to channels, with permute",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 4, 1)
+            q, k, v = qkv.unbind(0)
+            q = F.normalize(q, dim=-1)
+            k = F.normalize(k, dim=-1)
+            scores = (q @ k.transpose(-2, -1)) * self.temperature
+            return self.drop(scores.softmax(dim=-1)) @ v
+    """,
+)
+case(
+    "TL402",
+    "channels attend to channels, with transpose",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Channels(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv[0].transpose(-2, -1), qkv[1].transpose(-2, -1), qkv[2].transpose(-2, -1)
+            return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ v
+    """,
+)
+case(
+    "TL402",
+    "positions attend to positions, with permute",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Positions(nn.Module):
+        def forward(self, x):
+            b, n, c = x.shape
+            qkv = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv.unbind(0)
+            return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ v
+    """,
+)
+case(
+    "TL402",
     "positions attend to positions, with einops",
     False,
     """\
@@ -309,6 +361,39 @@ case(
             q = q.reshape(b, n, self.heads, c // self.heads).transpose(1, 2)
             scores = q @ k.transpose(-2, -1) * self.scale + mask
             return scores.softmax(-1) @ v
+    """,
+)
+case(
+    "TL513",
+    "a function that works with a library of the host",
+    True,
+    """\
+    import torch
+    from Bio.PDB.StructureBuilder import StructureBuilder
+
+    def structure(x):
+        builder = StructureBuilder()
+        builder.init_structure(str(x[0].item()))
+        return builder.get_structure()
+
+    @torch.compile
+    def predict(x):
+        return structure(x.relu().cuda())
+    """,
+)
+case(
+    "TL513",
+    "a function that works with tensors",
+    False,
+    """\
+    import torch
+
+    def scaled(x):
+        return x * x[0].item()
+
+    @torch.compile
+    def predict(x):
+        return scaled(x.relu().cuda())
     """,
 )
 case(
@@ -448,6 +533,20 @@ case(
             super().__init__()
             self.block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
             self.load_state_dict(torch.load(path))
+    """,
+)
+case(
+    "TL401",
+    "a model that a configuration fills",
+    True,
+    """\
+    from mmengine.model import BaseModule
+    from torch import nn
+
+    class Net(BaseModule):
+        def __init__(self, init_cfg=None):
+            super().__init__(init_cfg=init_cfg)
+            self.block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
     """,
 )
 case(
@@ -976,3 +1075,36 @@ def test_little_is_at_stake_for_who_supports_releases_without_the_function(
         target = Target.unknown() if declared is None else Target.parse(declared)
         (found,) = check(Source(Path("a.py"), text), LintSettings(rules=(code,), target=target))
         assert (found.impact is Impact.LOW) is low, declared
+
+
+CHECKPOINT = """\
+import torch
+{}
+
+{}
+
+def resume(model, path):
+    # See https://pytorch.org for how checkpoints are made.
+    model.load_state_dict(torch.load({})["model"])
+"""
+SAVE = """\
+def save(model, path):
+    torch.save({"model": model.state_dict()}, path)
+"""
+DOWNLOAD = "from huggingface_hub import hf_hub_download"
+
+
+@pytest.mark.parametrize(
+    ("imported", "saved", "loaded", "low"),
+    [
+        ("", SAVE, "path", True),
+        ("", "", "path", False),
+        (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
+    ],
+)
+def test_little_is_at_stake_in_checkpoints_that_a_file_itself_writes(
+    imported: str, saved: str, loaded: str, low: bool
+) -> None:
+    settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
+    (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
+    assert (found.impact is Impact.LOW) is low

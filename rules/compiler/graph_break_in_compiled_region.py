@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import Break, Cause, graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.usage import feeds_host_engine
 
 _REMEDIES = {
     Cause.STATE: "Keep it in a tensor, or change it outside the compiled code",
@@ -105,7 +108,18 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
         return
     region = found.region
     related = ((region.maker, "compiled here"), *((call, "called here") for call in region.path))
-    yield Finding(found.node, _message(module, found), related=related, remedy=_REMEDIES[found.cause])
+    remedy, impact = _REMEDIES[found.cause], Impact.HIGH
+    function = module.function(node)
+    if isinstance(function, cst.FunctionDef) and region.path and _works_on_host(module, function):
+        remedy, impact = f"Call `{function.name.value}()` outside of the compiled code", Impact.LOW
+    yield Finding(found.node, _message(module, found), related=related, remedy=remedy, impact=impact)
+
+
+@remembered
+def _works_on_host(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function calls libraries that compute on the host: its graph would break in any case."""
+    calls = module.tree.within(function, module.tree.nodes(cst.Call))
+    return any(feeds_host_engine(module, call) for call in calls)
 
 
 def _message(module: Module, found: Break) -> str:

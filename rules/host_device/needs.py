@@ -56,8 +56,6 @@ _SAME_METHODS: Final = frozenset(
     | {"sum", "tolist", "values"}
 )
 _MODULES_OF_HOST: Final = frozenset({"bisect", "datetime", "fractions", "heapq", "os", "random", "time"})
-_COLLECTING: Final = ("add", "append", "collect", "extend", "log", "push", "put", "update")
-_OF_DEVICES: Final = frozenset({"builtins", "collections", "numpy", "torch", "torchmetrics"})
 _FILES: Final = frozenset({"builtins.open", "torch.load", "pathlib.Path", "numpy.load"})
 _DECIDING: Final = (cst.Break, cst.Return, cst.Continue)
 _OF_HOST: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY)
@@ -124,7 +122,7 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
     package = (name or "").partition(".")[0]
     if package in _MODULES_OF_HOST or name in _FILES or feeds_host_engine(module, call):
         return Need.VALUE
-    return Need.VALUE if _is_array_for_others(module, use) else ()
+    return ()
 
 
 def _meets_host_data(module: Module, use: Use) -> bool:
@@ -159,23 +157,6 @@ def _is_list_for_others(module: Module, use: Use) -> bool:
         answers = not isinstance(module.tree.parent(use.call), cst.Expr)
         return answers or module.value(use.call.func).kind is Kind.MODULE
     return name.partition(".")[0] not in ("torch", "numpy", "builtins", "json", "logging")
-
-
-def _is_array_for_others(module: Module, use: Use) -> bool:
-    """``builder.init_atom(x.numpy())``: whether an array is given to an object of a library for the host.
-
-    What it is called by may say that it only collects what it is given.
-    """
-    func = use.call.func
-    if not isinstance(func, cst.Attribute) or func.attr.value.startswith(_COLLECTING):
-        return False
-    if not isinstance(func.value, cst.Name) or module.value(use.node).kind is not Kind.NDARRAY:
-        return False
-    makers = [binding.value for binding in module.bindings(func.value)]
-    names = [module.qualified(made.func) if isinstance(made, cst.Call) else None for made in makers]
-    return bool(names) and all(
-        name is not None and name.partition(".")[0] not in _OF_DEVICES for name in names
-    )
 
 
 def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:

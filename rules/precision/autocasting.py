@@ -153,7 +153,7 @@ def backward_under_autocast(module: Module, block: cst.With) -> cst.Call | None:
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
-        if (call in passes and _is_backward(call)) or _steps(module, call):
+        if (call in passes and _is_backward(module, call)) or _steps(module, call):
             return call if _innermost(module, call) is block else None
     return None
 
@@ -178,7 +178,7 @@ def _done_in(module: Module, function: Function | None) -> cst.Call | None:
         return None
     inside = [call for call in module.calls_in(function) if _runs_as_called(module, call)]
     for call in inside:
-        if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(module, call):
+        if (call in Backpropagation.of(module).calls and _is_backward(module, call)) or _steps(module, call):
             return call
     called = dict.fromkeys(map(module.callee, inside))
     return next((done for callee in called if (done := _done_in(module, callee)) is not None), None)
@@ -200,9 +200,9 @@ def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
     )
 
 
-def _is_backward(call: cst.Call) -> bool:
+def _is_backward(module: Module, call: cst.Call) -> bool:
     """Whether a pass leaves gradients in the parameters; ``autograd.grad`` may be a part of the loss."""
-    return last_name(call.func) != "grad"
+    return module.home(call).qualified(call.func) != "torch.autograd.grad"
 
 
 def _steps(module: Module, call: cst.Call) -> bool:

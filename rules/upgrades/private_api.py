@@ -8,8 +8,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import GIVEN_UP, is_kept_for_callers
+from torchlint.semantics.upgrading import GIVEN_UP, is_kept_for_callers, last_part
 
 from .givenup import moved, said_of
 from .uses import guarded, uses_of_given_up
@@ -80,15 +81,29 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     - [PyTorch: public API definition and documentation](https://github.com/pytorch/pytorch/wiki/Public-API-definition-and-documentation)
     - [TorchFix](https://github.com/pytorch-labs/torchfix)
     """
+    imported = set[str]()
     for use, row in uses_of_given_up(module, node):
         target = module.target_of(row.package)
         if not row.private or row.is_removed(target) or not row.is_replaceable(target):
             continue
-        if not isinstance(use, cst.ImportAlias) and not guarded(module, use, row):
-            yield Finding(
-                use,
-                said_of(module, row),
-                fix=moved(module, use, row),
-                remedy=row.remedy,
-                impact=Impact.LOW if is_kept_for_callers(module, use) else Impact.HIGH,
-            )
+        if isinstance(use, cst.ImportAlias) or guarded(module, use, row):
+            continue
+        # Where the name stays, the import alone changes, however often the name is read.
+        stays = isinstance(node, cst.ImportFrom) and last_part(row.replacement or "") == last_part(row.symbol)
+        if stays and row.symbol in imported:
+            continue
+        imported.add(row.symbol)
+        yield Finding(
+            _alias(node, row) if stays and isinstance(node, cst.ImportFrom) else use,
+            said_of(module, row),
+            fix=moved(module, use, row),
+            remedy=row.remedy,
+            impact=Impact.LOW if is_kept_for_callers(module, use) else Impact.HIGH,
+        )
+
+
+def _alias(node: cst.ImportFrom, row: Upgrade) -> cst.CSTNode:
+    """The part of an import that names what a row of the table is about."""
+    aliases = () if isinstance(node.names, cst.ImportStar) else node.names
+    word = last_part(row.symbol)
+    return next((each for each in aliases if cst.ensure_type(each.name, cst.Name).value == word), node)

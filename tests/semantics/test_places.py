@@ -369,6 +369,15 @@ PROGRAMS = {
                     self.mask = use(4)  #: use(4) => throttled=no
                 return x
     """,
+    "a forward of tensors, and one of another container": """
+        class Warper:
+            def forward(self, scores: torch.Tensor):
+                return use(scores)  #: use(scores) => hot=forward
+
+        class Transform:
+            def forward(self, frame: TensorFrame):
+                return use(frame)  #: use(frame) => hot=no
+    """,
     "a flag that is set in place": """
         class Net(nn.Module):
             def forward(self, x):

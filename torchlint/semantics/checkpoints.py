@@ -27,6 +27,8 @@ _PUBLISHED = frozenset(
         "model_urls",
         "model_zoo",
         "hf_hub_download",
+        # How a model of MMEngine is filled.
+        "init_cfg",
     }
 )
 _LOADING_THEMSELVES = ("PreTrainedModel", "ModelMixin", "HubMixin")

@@ -188,7 +188,8 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
     """Whether an annotation of a parameter speaks of tensors."""
     annotations = (param.annotation for param in (*function.params.params, *function.params.kwonly_params))
-    return any("Tensor" in module.source(a.annotation) for a in annotations if a is not None)
+    written = [module.source(annotation.annotation) for annotation in annotations if annotation is not None]
+    return any(name.endswith(("Tensor", "Tensors")) for text in written for name in _NAMES.findall(text))
 
 
 def _is_protocol(module: Module, function: cst.FunctionDef) -> bool:

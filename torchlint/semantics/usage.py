@@ -164,6 +164,7 @@ _HOST_LIBRARIES = frozenset(
     | {"onnxruntime", "pycocotools", "editdistance", "jiwer", "nltk", "rouge_score", "sacrebleu", "lap"}
     | {"pyworld", "pesq", "pystoi", "mir_eval", "museval", "parselmouth", "resampy", "kaldiio"}
     | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
+    | {"Bio", "ase", "mdtraj", "openmm", "pymatgen", "rdkit"}
     # Lattices take the lengths of the utterances from the host.
     | {"k2"}
 )
@@ -312,6 +313,14 @@ def _made_array(module: Module, copy: cst.Call) -> cst.Attribute | None:
     return None
 
 
+def _works_on_arrays(module: Module, func: cst.BaseExpression) -> bool:
+    """``np.clip``, ``self.to_action``: a function of NumPy, or a method of the object itself."""
+    if (module.qualified(func) or "").startswith("numpy."):
+        return True
+    own = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self"
+    return own and module.value(func).kind is not Kind.MODULE
+
+
 def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
     """Whether ``x.numpy()`` is returned as it is, alone, in a tuple or in a list that is made for it."""
     function = module.function(attribute)
@@ -330,6 +339,8 @@ def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
                 pass
             case cst.Call(func=cst.Attribute(value=cst.Name() as held, attr=cst.Name(value="append"))):
                 return _is_returned(module, module.bindings(held), function)
+            case cst.Call(func=func) if _works_on_arrays(module, func):
+                pass
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
                 bound = module.binding_of(target)
                 return bound is not None and _is_returned(module, (bound,), function)

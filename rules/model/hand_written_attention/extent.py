@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.spellings import last_name
@@ -33,7 +34,8 @@ def is_small(module: Module, found: Attention) -> bool:
         return True
     if found.scores.name == "einsum" or not found.scores.operands:
         return False
-    return _holds_positions(module, found.scores.operands[0])
+    query = found.scores.operands[0]
+    return _holds_positions(module, query) or _ends_in_length(module, query)
 
 
 def _is_looked_up(module: Module, bias: cst.BaseExpression) -> bool:
@@ -85,6 +87,82 @@ def _holds_positions(module: Module, query: cst.BaseExpression) -> bool:
         if name not in _ELEMENTWISE:
             return False
     return False
+
+
+def _ends_in_length(module: Module, query: cst.BaseExpression) -> bool:
+    """Whether the axes of the queries were exchanged so that the last one is not that of the head's share.
+
+    That is ``x.reshape(b, n, 3, heads, c // heads).permute(2, 0, 3, 4, 1)``, with ``n`` read from a shape.
+    """
+    axis, exchanged = -1, False
+    for node in _unpacked_from(module, query):
+        match node:
+            case cst.Subscript() if _picks_first(node):
+                continue
+            case cst.Call(func=cst.Attribute(attr=cst.Name("permute" | "transpose" | "swapaxes" as name))):
+                axes = [module.value(arg.value).constant for arg in node.args]
+                order = [each for each in axes if isinstance(each, int)]
+                if len(order) != len(axes) or not -len(order) <= axis < len(order):
+                    return False
+                if name == "permute":
+                    axis = order[axis]
+                elif (axis < 0) is all(each < 0 for each in order):
+                    axis = order[1 - order.index(axis)] if axis in order else axis
+                else:
+                    return False
+                exchanged = True
+            case cst.Call(func=cst.Attribute(attr=cst.Name("view" | "reshape"))):
+                return exchanged and _is_length(module, [arg.value for arg in node.args], axis)
+            case cst.Call() if last_name(node.func) in (*_ELEMENTWISE, "unbind"):
+                continue
+            case _:
+                return False
+    return False
+
+
+def _is_length(module: Module, sizes: list[cst.BaseExpression], axis: int) -> bool:
+    """Whether an axis has a size read from a shape, and another one a quotient: the share of a head."""
+    size = sizes[axis] if -len(sizes) <= axis < len(sizes) else None
+    if not isinstance(size, cst.Name):
+        return False
+    bindings = module.bindings(size)
+    shape = bindings[0].value if len(bindings) == 1 and bindings[0].path else None
+    unpacked = shape is not None and last_name(shape) == "shape"
+    origins = (operations_of(module).origin(each) for each in sizes)
+    return unpacked and any(
+        isinstance(origin, cst.BinaryOperation) and isinstance(origin.operator, cst.FloorDivide)
+        for origin in origins
+    )
+
+
+def _picks_first(node: cst.Subscript) -> bool:
+    """``qkv[0]``: whether a part is taken along the first axis."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]:
+            return True
+    return False
+
+
+def _unpacked_from(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """As `_made_of`, and through the tuples that names are unpacked from."""
+    for _ in range(MANY):
+        if isinstance(node, cst.Name):
+            bindings = module.bindings(node)
+            given = bindings[0].value if len(bindings) == 1 else None
+            if given is None:
+                return
+            node = part_of(given, bindings[0].path) or given
+            continue
+        yield node
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(node.func) is None:
+                node = owner
+            case cst.Call(args=[cst.Arg(value=first), *_]):
+                node = first
+            case cst.Subscript(value=whole):
+                node = whole
+            case _:
+                return
 
 
 def _merges_axes(module: Module, call: cst.Call) -> bool:

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
 
 from ..uses import stands_in
-from .pickled import loads_object, saved_as, saves_objects
+from .pickled import loads_object, saved_as, saves, saves_objects
 
 
 @rule(
@@ -85,13 +87,27 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     if module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
         fix = unsafe(module, "Pass `weights_only=True`", edits)
-    yield Finding(call, message, fix=fix)
+    impact = Impact.LOW if _resumes(module) else Impact.HIGH
+    yield Finding(call, message, fix=fix, impact=impact)
 
 
 _OBJECTS = (
     "Save a state dict and plain values instead of whole objects, and pass `weights_only=True`; pass "
     "`weights_only=False` only if you trust the file"
 )
+
+
+@remembered
+def _resumes(module: Module) -> bool:
+    """Whether what is loaded is, as far as can be told, what the file has saved in another run.
+
+    It saves such checkpoints, and has no names for what others have put up somewhere.
+    """
+    names = {node.value.lower() for node in module.tree.nodes(cst.Name)} if saves(module) else set()
+    return bool(names) and not any(word in name for name in names for word in _OF_OTHERS)
+
+
+_OF_OTHERS = ("download", "_hub", "url", "pretrain")
 
 
 def _is_own(module: Module, call: cst.Call) -> bool:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from biology.structures import Builder
+from Bio.PDB.StructureBuilder import StructureBuilder
 from torch import nn
 
 
@@ -97,8 +97,7 @@ USES = {
     "losses[0] = loss.item()": None,
     "loss = loss * x.max().item()": None,
     "z = weights[x[0].item()]": None,
-    "builder = Builder()\n        builder.atom(x[0].numpy())": Need.VALUE,
-    "builder = Builder()\n        builder.add_atom(x[0].numpy())": None,
+    "builder = StructureBuilder()\n        builder.init_atom(x[0].numpy())": Need.VALUE,
     "z = x[y[0].item()]": None,
     "encoder.add_codes(x[0].tolist())": None,
     "kept = meter.update(x[0].item())": None,
