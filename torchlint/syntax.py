@@ -145,7 +145,7 @@ class Forest:
         self.trees[rank] = tree
         first = rank << RANK_SHIFT
         self.parents.update(tree.parents)
-        self.order.update((node, first + number) for node, number in tree.order.items())
+        self.order.update(zip(tree.order, map(first.__add__, tree.order.values()), strict=True))
         tree.parents, tree.order = self.parents, self.order
         tree.forest, tree.rank, tree.first = self, rank, first
         for known in (tree._lasts, tree._positions, tree._climbs):

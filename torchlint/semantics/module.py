@@ -126,8 +126,8 @@ class Module:
     # They only put together what others answer, who hand questions on themselves.
     answers_for_all = frozenset(
         {
-            *("argument", "bindings", "callee", "callees", "callers", "class_of", "home"),
-            *("method_call", "part", "qualified", "uses", "value"),
+            *("argument", "base_constructed", "bindings", "callee", "callees", "callers", "class_of"),
+            *("function", "home", "method_call", "part", "qualified", "uses", "value"),
         }
     )
 

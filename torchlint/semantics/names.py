@@ -30,7 +30,7 @@ from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.semantics.linked import Link, Target
 from torchlint.semantics.remembered import remembered
-from torchlint.syntax import SyntaxTree
+from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
 # LibCST's node classes are abstract base classes, on which ``isinstance`` is slow: the hot paths of this
@@ -128,7 +128,7 @@ class Names:
     star import can have brought in.
     """
 
-    answers_for_all = frozenset({"reads_of_import"})
+    answers_for_all = frozenset({"reads_of_import", "scope"})
 
     def __init__(
         self,
@@ -168,7 +168,10 @@ class Names:
         Defaults, decorators, annotations and base classes belong to the scope around the definition,
         and so does the first iterable of a comprehension.
         """
-        return self._scopes_from[bisect_right(self._begins, self._order.get(node, self.tree.first)) - 1]
+        number = self._order.get(node, self.tree.first)
+        if number >> RANK_SHIFT != self.tree.rank and self.link is not None:
+            return self.counterpart(self.link.home(node)).scope(node)
+        return self._scopes_from[bisect_right(self._begins, number) - 1]
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope that a function, lambda, class, comprehension or the module makes."""
