@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from torchlint.report.records import Finding, Record, Shelf, slug
+from torchlint.report.site import Site
 from torchlint.verify import report, words
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
@@ -501,6 +503,39 @@ def test_the_page_in_a_browser(
 ) -> None:
     path = tmp_path / f"{shape}.html"
     path.write_text(rendered(synthetic, shape), encoding="utf-8")
+    looked_at(chromium, path, tmp_path, dark=dark, width=width)
+
+
+@pytest.mark.parametrize("page", ["index.html", f"repositories/{slug('team/a')}.html"])
+@pytest.mark.parametrize(("dark", "width"), [(False, 390), (True, 390), (False, 1280), (True, 1280)])
+def test_the_site_in_a_browser(chromium: Any, tmp_path: Path, page: str, dark: bool, width: int) -> None:
+    """The pages of `torchlint report`, which have the same look."""
+    site = Site(Shelf(tmp_path / "site"))
+    kinds = product(("high", "medium", "low"), ("safe", ""), (False, True))
+    found = tuple(
+        Finding(
+            *(
+                "TL202",
+                "item-in-hot-loop",
+                "`loss.item()` waits",
+                "Keep `loss`",
+                "warning",
+                impact,
+                advice,
+                fix,
+            ),
+            *("a.py", None, 3, 5, 3, 1, ("for x in y:", "    z", "    loss.item()  # " + "long " * 40)),
+        )
+        for impact, fix, advice in kinds
+    )
+    site.add(Record("team/a", "/src/team/a", "2026-01-01", 1.0, found * 3))
+    site.add(Record("other/b", "/src/other/b", "2026-01-01", 1.0, error="there is no such folder"))
+    site.finish()
+    looked_at(chromium, tmp_path / "site" / page, tmp_path, dark=dark, width=width, texts=100)
+
+
+def looked_at(chromium: Any, path: Path, folder: Path, *, dark: bool, width: int, texts: int = 200) -> None:
+    """A page is whole and legible, and fits."""
     chromium.open(path, width=width, dark=dark)
     assert chromium.complaints() == []
     assert chromium.requests() == [path.as_uri()]
@@ -508,14 +543,14 @@ def test_the_page_in_a_browser(
     assert chromium.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert chromium.evaluate(WIDE) == []
     seen, faint = chromium.evaluate(FAINT)
-    assert seen > 200
+    assert seen > texts
     assert faint == []
     page, ink = chromium.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
     )
     assert (sum(map(int, re.findall(r"\d+", page))) < sum(map(int, re.findall(r"\d+", ink)))) == dark
-    chromium.screenshot(tmp_path / "page.png", whole=False)
-    assert (tmp_path / "page.png").stat().st_size > 20_000
+    chromium.screenshot(folder / "page.png", whole=False)
+    assert (folder / "page.png").stat().st_size > 20_000
 
 
 def test_the_original_is_among_the_figures(synthetic: ModuleType) -> None:
