@@ -32,6 +32,27 @@ def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | 
     return None
 
 
+def slice_of(module: Module, indices: cst.BaseExpression) -> str | None:
+    """The slice that picks what a written-out list of indices picks; None if there is none.
+
+    ``-1:`` for ``[-1]``, ``0:3`` for ``[0, 1, 2]``, ``5:12:6`` for ``[5, 11]``.
+    """
+    items = module.value(indices).elements
+    numbers = [item.constant for item in items or () if item is not None]
+    if not isinstance(indices, cst.List) or len(numbers) != len(indices.elements):
+        return None
+    whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
+    if not whole or len(whole) != len(numbers):
+        return None
+    first, last = whole[0], whole[-1]
+    if len(whole) == 1:
+        return "-1:" if first == -1 else f"{first}:{first + 1}"
+    step = whole[1] - first
+    if step < 1 or first < 0 or whole != list(range(first, last + 1, step)):
+        return None
+    return f"{first}:{last + 1}" + (f":{step}" if step > 1 else "")
+
+
 def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     """The tensor or array in host memory that a tensor on the device is indexed by, if there is one."""
     for index in _indices(node):

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
+from torchlint.diagnostics import Impact
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import serves
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
+from . import stakes
 from .needs import Need, needed_on_host
 
 if TYPE_CHECKING:
@@ -35,14 +34,8 @@ if TYPE_CHECKING:
 
 
 def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
-    """The most that is at stake in a wait: low for a ``slight`` one, which its author could hardly spare.
-
-    In serving code each wait counts, since it holds up the next token.
-    """
-    if not slight or frequency(module, node) is Frequency.TOKEN:
-        return Impact.HIGH
-    function = module.function(node)
-    return Impact.HIGH if function is not None and serves(module, function) else Impact.LOW
+    """The most that is at stake in a wait: less for a ``slight`` one, which its author could hardly spare."""
+    return stakes.slight(module, node) if slight else Impact.HIGH
 
 
 def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:

@@ -225,7 +225,8 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     if code is None or placed is None:
         return None
     edits, exact = placed
-    message = "Fill the tensor on the device"
+    function = "new_full" if _asked_for_new(sent.call) is not None else "torch.full"
+    message = f"Fill the tensor on the device with `{function}(…)`"
     if exact and not sent.size.startswith(("(1", "()")):
         exact = False  # an empty list is a tensor of floats, and a negative size an error
     return safe(module, message, code, edits) if exact else unsafe(module, message, code, edits)

@@ -6,33 +6,29 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Cause, Hot
+from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
 
+from ..decisions import at_stake, instead, outcome
 from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
 from ..remedies import (
     as_spelt,
     callee,
-    counter_of,
     inline,
-    now_and_then,
     tight,
 )
 from ..stakes import slight
 from .checks import check_of
-from .outcomes import Outcome, asks_if_finite, begins_with_waits, outcome
 
 
 @rule(
@@ -139,23 +135,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             decision = _decision(module, node)
             message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            impact = _impact(module, tensor, what, hot)
+            impact = at_stake(module, tensor, what, hot)
             yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
-
-
-def _impact(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
-    """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
-    spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
-    # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
-    checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
-    trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    spared = spared and not begins_with_waits(module, tensor)
-    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
-
-
-def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
-    return next(iter(module.flow.loops(node)), None) is hot.loop
 
 
 _KEYWORDS: dict[type[cst.CSTNode], str] = {
@@ -187,40 +168,7 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
     items = gone_through(module, tensor)
     if items is not None:
         return f"Copy the tensor once before the loop, and use the list: `{tight(module, items)}.tolist()`"
-    return _of_decision(module, tensor, hot) or _joined(module, node)
-
-
-def _of_decision(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
-    """What to do with a decision, by what depends on it; None where nothing is decided."""
-    counted = _is_counted(module, tensor, hot)
-    decision = module.flow.condition(tensor)
-    match outcome(module, tensor):
-        case Outcome.CHECK if counted:
-            return f"Check it only every 100 steps, {now_and_then(module, hot)}"
-        case Outcome.CHECK:
-            return "Move the check off the hot path, or check on the device with `torch._assert_async(…)`"
-        case Outcome.GUARD:
-            return "Keep both values finite, for example with `.clamp(…)`, and select with `torch.where(…)`"
-        case Outcome.CHOICE:
-            return "Select on the device with `torch.where(…)`"
-        case Outcome.ACTION if isinstance(decision, cst.While):
-            return "Run a fixed number of iterations, or test the condition only in some of them"
-        case Outcome.ACTION if isinstance(decision, cst.CompIf):
-            return "Test all elements at once on the device, and copy the results to the host before the loop"
-        case Outcome.ACTION if counted and _ends_generation(module, tensor, decision):
-            return "Test it only every few tokens, and then cut off what follows the end"
-        case Outcome.ACTION if counted:
-            return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
-        case Outcome.ACTION:
-            return "Decide by a value in host memory, or move the decision off the hot path"
-    return None
-
-
-def _ends_generation(module: Module, tensor: cst.BaseExpression, decision: cst.CSTNode | None) -> bool:
-    """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
-    if not isinstance(decision, cst.If) or frequency(module, tensor) is not Frequency.TOKEN:
-        return False
-    return any(isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body))
+    return instead(module, tensor, hot) or _joined(module, node)
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:
@@ -265,7 +213,7 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        impact = _impact(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
+        impact = at_stake(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
         if _chooses_number(module, call, name):
             remedy = "Read the tensors together before, with one `.tolist()`, and compare the numbers"
             impact = slight(module, call)
@@ -325,7 +273,7 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
             code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
         else:
             code = f"{tight(module, given[0])} != 0"
-        return _of_decision(module, call, hot) or f"Keep the result on the device: `{code}`"
+        return instead(module, call, hot) or f"Keep the result on the device: `{code}`"
     if name == "builtins.sum":
         return f"Sum on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:

@@ -18,7 +18,7 @@ from torchlint.semantics.transfers import MOVING_METHODS
 from torchlint.semantics.values import Memory
 
 from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
-from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, stored_tensor
+from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
@@ -182,6 +182,9 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
+    bounds = slice_of(module, indices)
+    if bounds is not None:
+        return f"Take a slice, which copies nothing: `{bounds}` instead of `{inline(module, indices)}`"
     code = inline(module, indices)
     if isinstance(indices, cst.Subscript):
         whole = inline(module, indices.value)
@@ -189,4 +192,5 @@ def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     if in_forward(hot) and not hot.path:
         made = f"torch.tensor({code}), persistent=False"
         return f"Register the index as a buffer: `self.register_buffer(…, {made})`"
-    return f"Create the index once before the loop: `torch.tensor({code}, device=…)`"
+    when = "before the loop" if isinstance(hot.loop, (cst.For, cst.While)) else "and keep it"
+    return f"Create the index once {when}: `torch.tensor({code}, device=…)`"

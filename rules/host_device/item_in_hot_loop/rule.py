@@ -35,6 +35,7 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
+from ..decisions import Outcome, at_stake, instead, outcome
 from ..needs import Need, needed_on_host, shown_at_once
 from ..numbers import gone_through
 from ..remedies import (
@@ -177,8 +178,13 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         or after_a_wait(module, call)
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
-    remedy = as_spelt(module, call, advice)
     impact = stake(module, call, slight=slight)
+    what = None if wanted or fix is not None or need is not None else outcome(module, call)
+    if what is Outcome.CHECK:
+        impact = min(impact, at_stake(module, call, what, hot))
+    if what is Outcome.CHECK or (what is not None and (in_forward(hot) or runs_as_function(hot))):
+        advice = instead(module, call, hot) or advice
+    remedy = as_spelt(module, call, advice)
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
 
 

@@ -52,6 +52,7 @@ WAITS = {
     "losses.append(loss.item())\n        bar.set_postfix(loss=losses[-1])": Impact.LOW,
     "if patience and losses_save_path:\n            losses.append(loss.item())": Impact.LOW,
     "if not isinstance(loss, (list, tuple)):\n            loss = loss.tolist()": Impact.LOW,
+    "if not bool(torch.isfinite(loss)):\n            raise ValueError": Impact.HIGH,
     "losses.append(loss.item())": Impact.HIGH,
     "total += loss.item()": Impact.HIGH,
     "if isinstance(loss, torch.Tensor):\n            losses.append(loss.item())": Impact.HIGH,
@@ -62,6 +63,30 @@ WAITS = {
 @pytest.mark.parametrize("line", WAITS)
 def test_stake(line: str) -> None:
     assert _stakes(LOOP.format(line))[0] is WAITS[line]
+
+
+CHECK = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor):
+        if bool((x < 0).any()):
+            raise ValueError
+        return self.body(x)
+
+
+model = Model().cuda()
+"""
+
+
+def test_a_check_of_a_forward_pass_that_raises_is_worth_little() -> None:
+    """It is there on purpose. Beside a step of training it is as good at every hundredth."""
+    assert _stakes(CHECK) == [Impact.LOW]
 
 
 def test_the_first_of_a_group_of_waits_counts() -> None:
@@ -83,6 +108,6 @@ def _stakes(program: str) -> list[Impact]:
     return [
         finding.impact
         for call in module.tree.nodes(cst.Call)
-        if module.source(call).endswith((".item()", ".tolist()"))
+        if module.source(call).endswith((".item()", ".tolist()")) or module.source(call).startswith("bool(")
         for finding in item_in_hot_loop.check(call, module)
     ]

@@ -8,8 +8,8 @@ import pytest
 from torchlint.diagnostics import Impact
 from torchlint.options import LintSettings
 from torchlint.rules.host_device import stakes
-from torchlint.rules.host_device.branch_on_tensor.outcomes import Outcome, outcome
 from torchlint.rules.host_device.branch_on_tensor.rule import branch_on_tensor
+from torchlint.rules.host_device.decisions import Outcome, outcome
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import truth_tests

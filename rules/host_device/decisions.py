@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
+from .numbers import gone_through
+from .remedies import counter_of, now_and_then
+from .stakes import slight
+
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
 
 _ASSERTING = frozenset({"torch._assert", "torch.testing.assert_close"})
 _VALUES = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.BATCH})
@@ -57,6 +65,42 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
     return Outcome.CHECK if asserts else None
+
+
+def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
+    """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
+    spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
+    # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
+    checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
+    trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
+    spared = spared and not begins_with_waits(module, tensor)
+    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
+
+
+def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
+    """What to do with a decision, by what depends on it; None where nothing is decided."""
+    counted = _is_counted(module, tensor, hot)
+    decision = module.flow.condition(tensor)
+    match outcome(module, tensor):
+        case Outcome.CHECK if counted:
+            return f"Check it only every 100 steps, {now_and_then(module, hot)}"
+        case Outcome.CHECK:
+            return "Move the check off the hot path, or check on the device with `torch._assert_async(…)`"
+        case Outcome.GUARD:
+            return "Keep both values finite, for example with `.clamp(…)`, and select with `torch.where(…)`"
+        case Outcome.CHOICE:
+            return "Select on the device with `torch.where(…)`"
+        case Outcome.ACTION if isinstance(decision, cst.While):
+            return "Run a fixed number of iterations, or test the condition only in some of them"
+        case Outcome.ACTION if isinstance(decision, cst.CompIf):
+            return "Test all elements at once on the device, and copy the results to the host before the loop"
+        case Outcome.ACTION if counted and _ends_generation(module, tensor, decision):
+            return "Test it only every few tokens, and then cut off what follows the end"
+        case Outcome.ACTION if counted:
+            return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
+        case Outcome.ACTION:
+            return "Decide by a value in host memory, or move the decision off the hot path"
+    return None
 
 
 def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
@@ -176,3 +220,15 @@ def _is_infinite(module: Module, node: cst.CSTNode) -> bool:
         case cst.Attribute():
             return module.qualified(node) in _INFINITE_NAMES
     return False
+
+
+def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
+    return next(iter(module.flow.loops(node)), None) is hot.loop
+
+
+def _ends_generation(module: Module, tensor: cst.BaseExpression, decision: cst.CSTNode | None) -> bool:
+    """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
+    if not isinstance(decision, cst.If) or frequency(module, tensor) is not Frequency.TOKEN:
+        return False
+    return any(isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body))
