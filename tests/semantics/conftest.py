@@ -37,10 +37,10 @@ from torchlint.rules.host_device.tensor_from_device_scalars.elements import read
 from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
 from torchlint.rules.input_pipeline.tensor_copies_array import copies
 from torchlint.rules.memory import clearances
-from torchlint.rules.model.unpacking import used_parts
 from torchlint.rules.model.bias_before_batch_norm import consumers
 from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
+from torchlint.rules.model.unpacking import used_parts
 from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import context

@@ -56,9 +56,10 @@ def _distributed() -> tuple[Upgrade, ...]:
         ),
         Upgrade(
             symbol="torch.distributed.reduce_op",
-            deprecated="1.7",
+            deprecated="1.8",
             replacement="torch.distributed.ReduceOp",
             exact=True,
+            witness="torch.distributed.distributed_c10d._reduce_op",
             source=f"{_DOCS}distributed.html",
         ),
         _gone("distributed.tensor.parallel.style.PairwiseParallel", "2.2", layouts),

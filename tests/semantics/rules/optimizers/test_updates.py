@@ -99,4 +99,4 @@ def test_an_average_that_other_files_take_is_taken_every_step(
         f"{header}\n    for p, q in zip(a.parameters(), b.parameters()):\n        q.lerp_(p, 0.1)\n"
     )
     found = update_loop(module, next(iter(module.tree.nodes(cst.For))))
-    assert found is not None and runs_every_step(module, found) is FUNCTIONS[header]
+    assert found is not None and runs_every_step(module, found.loop, found.change) is FUNCTIONS[header]
