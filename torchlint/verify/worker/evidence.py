@@ -163,6 +163,35 @@ class Kernels:
         }
 
 
+class Work:
+    """The time that kernels, copies and fills take on the device, by torch's profiler.
+
+    Whatever the host does meanwhile, and how long it waits, makes no difference to it.
+    """
+
+    def __init__(self) -> None:
+        self._profile: Any = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        from torch.profiler import ProfilerActivity, profile
+
+        self._profile = profile(activities=[ProfilerActivity.CUDA])
+        self._profile.__enter__()
+
+    def seconds(self) -> float | None:
+        """End, and add up; None where the program has run a profiler of its own."""
+        events = recorded(self._profile)
+        if events is None:
+            return None
+        microseconds: float = sum(
+            event.time_range.elapsed_us()
+            for event in events
+            if event.device_type == torch.autograd.DeviceType.CUDA and not event.is_user_annotation
+        )
+        return microseconds / 1e6
+
+
 class Collectives:
     """Counts what a rank sends to the others and gets from them: all-reduces, gathers, broadcasts, barriers.
 
