@@ -130,7 +130,8 @@ def summary(results: Mapping[str, Any]) -> dict[str, Any]:
     variants = {}
     for comparison in measurement["comparisons"]:
         name = comparison["variant"]
-        shown = comparison["wall"] or comparison.get("work")
+        measure = "work" if comparison["verdict"].endswith("DEVICE WORK") else "wall"
+        shown = comparison[measure]
         own_blocks = [block for block in blocks if block["variant"] == name]
         variants[name] = {
             "verdict": comparison["verdict"],

@@ -367,7 +367,7 @@ def _verdict(case: Case) -> str:
 
 
 def _comparison(comparison: Comparison) -> str:
-    interval = words.speedup(comparison)
+    interval = comparison.work if comparison.verdict in words.WORKED else words.speedup(comparison)
     return comparison.verdict.value + (f" {_ratio(interval)}" if interval else "")
 
 

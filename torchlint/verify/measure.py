@@ -228,6 +228,8 @@ class Session:
     """How far the programs of the replicate at hand have come."""
     _awake: int = 0
     _planned: Plan | None = None
+    _watched: float = field(default_factory=lambda: WATCHING_SECONDS)
+    """Seconds that it takes to watch the device in one process."""
     _copying: float = 0.0
     """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
@@ -513,7 +515,7 @@ class Session:
             try:
                 self._warm_up(planned, processes)
                 # A program that is over soon has no steps for both in one process.
-                only_watched = self._watches and planned.rounds is not None and number in WATCHED
+                only_watched = self._watches and self._short and number in WATCHED
                 rounds = 0 if only_watched else planned.rounds or sys.maxsize
                 for turn in range(0, rounds, 2):
                     if turn >= planned.least_rounds and time.monotonic() >= end:
@@ -523,7 +525,7 @@ class Session:
                         break
                     for half, names in enumerate((order, order[::-1])):
                         self._round(planned, processes, number, turn + half, names)
-                if only_watched or planned.rounds is None:
+                if only_watched or not self._short:
                     self._watch(planned, processes, number)
             except _Ended:
                 return self._run_steps
@@ -542,11 +544,14 @@ class Session:
 
     def _watching(self, planned: Plan) -> float:
         """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
-        if not self._watches or planned.rounds is not None:
+        if not self._watches or self._short:
             return 0.0
-        original = self.examinations[ORIGINAL]
-        steps = (planned.lead + planned.steps) * (original.step_seconds or BLIND_STEP)
-        return len(planned.variants) * (WINDOWS * steps + PROFILER_SECONDS)
+        return len(planned.variants) * self._watched
+
+    @property
+    def _short(self) -> bool:
+        """Whether the program has fewer steps than somebody may want."""
+        return self._planned is not None and self._planned.rounds is not None
 
     @property
     def _watches(self) -> bool:
@@ -562,6 +567,7 @@ class Session:
         """
         open_ = self._open(planned.variants) if self._watches else []
         names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
+        began = time.monotonic()
         for turn in range(WINDOWS if names else 0):
             for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
                 process = processes[name]
@@ -570,6 +576,8 @@ class Session:
                 if taken is None:
                     raise _Ended
                 self.windows.append(Block(name, number, turn, place, planned.steps, *taken.fields))
+        if names:
+            self._watched = (time.monotonic() - began) / len(names)
 
     def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
         """The variants that take part in the next rounds, the original and its copy among them; or none."""
@@ -708,12 +716,12 @@ class Session:
         )
 
 
-WINDOWS = 4
+WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
 WATCHED = (LEAST_REPLICATES, LEAST_REPLICATES + 1)
 """The processes of a program with few steps that the profiler sees instead of the clock."""
-PROFILER_SECONDS = 1.0
-"""What it takes to start the profiler and to read what it has seen, in all windows of a process."""
+WATCHING_SECONDS = 1.5
+"""What it takes to watch one process, before it is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
 LONGEST = 3600.0

@@ -192,6 +192,8 @@ def what_to_do(measurement: Measurement) -> str:
         return "Nothing could be measured."
     if all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in found):
         return "Apply nothing: no fix makes a difference here."
+    if all(item.verdict in (Verdict.SAME, Verdict.SAME_WORK, Verdict.UNREACHED) for item in found):
+        return "Apply nothing: no fix makes a difference that could be seen here."
     rest = rest if any(item.verdict is not Verdict.UNREACHED for item in rest) else found
     return f"Apply nothing yet. {_others(measurement, rest)}"
 
