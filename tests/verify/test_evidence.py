@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from torchlint.verify.worker.evidence import recorded
+from torchlint.verify.worker.evidence import Work, recorded
 
 
 def begun() -> profile:
@@ -28,3 +32,48 @@ def test_a_program_that_profiles_itself_is_no_failure() -> None:
         torch.ones(3).sum()
     events = recorded(running)
     assert not events
+
+
+class Event:
+    """One event as the profiler has recorded it."""
+
+    def __init__(self, device: Any, nanoseconds: int, *, annotation: bool = False) -> None:
+        self.device_type = lambda: device
+        self.duration_ns = lambda: nanoseconds
+        self.is_user_annotation = lambda: annotation
+
+
+class Recorded:
+    """A profile that has come to its end with some events, or fails to."""
+
+    def __init__(self, *events: Event, fails: bool = False) -> None:
+        self.profiler = SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: events))
+        self._fails = fails
+
+    def __exit__(self, *_: object) -> None:
+        if self._fails:
+            raise RuntimeError("another profiler has ended it")
+
+
+def test_the_work_of_a_device_is_the_time_of_what_ran_on_it() -> None:
+    host, device = torch.autograd.DeviceType.CPU, torch.autograd.DeviceType.CUDA
+    work = Work()
+    work._profile = Recorded(
+        Event(host, 7_000),
+        Event(device, 2_000_000),
+        Event(device, 500_000),
+        Event(device, 9, annotation=True),
+    )
+    assert work.seconds() == pytest.approx(0.0025)
+    # What is read of an event is there in this torch.
+    made = begun()
+    torch.ones(3).sum()
+    made.__exit__(None, None, None)
+    event = made.profiler.kineto_results.events()[0]
+    assert event.duration_ns() >= 0 and event.device_type() == host and event.is_user_annotation() is False
+
+
+def test_the_work_of_a_program_that_profiles_itself_is_unknown() -> None:
+    work = Work()
+    work._profile = Recorded(fails=True)
+    assert work.seconds() is None

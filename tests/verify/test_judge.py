@@ -186,3 +186,65 @@ def test_a_single_replicate_has_no_verdict() -> None:
     assert (alone.verdict, alone.reason) == (Verdict.UNCLEAR, judge.ONE_REPLICATE)
     twice = (*blocks, *(replace(block, replicate=1) for block in blocks))
     assert judge.comparison(same, Examination(ORIGINAL), twice, judge.noise(twice)).verdict is Verdict.FASTER
+
+
+def blocks(times: dict[str, float], *, device: bool = False, wobble: float = 0.001) -> list[Block]:
+    """Two replicates of four rounds, with a step time for each variant; ``device`` is what is timed."""
+    return [
+        Block(
+            name,
+            replicate,
+            turn,
+            0,
+            1,
+            0.0 if device else taken * (1 + wobble * ((turn // 2 + replicate) % 2)),
+            taken * (1 + wobble * ((turn // 2 + replicate) % 2)) if device else None,
+        )
+        for replicate in range(2)
+        for turn in range(4)
+        for name, taken in times.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("device_time", "expected"),
+    [(1.0, Verdict.SAME_WORK), (0.8, Verdict.LESS_WORK), (1.2, Verdict.MORE_WORK), (None, Verdict.UNFIT)],
+)
+def test_the_work_of_the_device_tells_where_times_do_not(
+    device_time: float | None, expected: Verdict
+) -> None:
+    unfit = tuple(blocks({ORIGINAL: 1.0, AGAIN: 1.3, TOGETHER: 0.9}))
+    windows = (
+        [] if device_time is None else blocks({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: device_time}, device=True)
+    )
+    examined = {name: Examination(name) for name in (ORIGINAL, TOGETHER)}
+    found = judge.comparison(examined[TOGETHER], examined[ORIGINAL], unfit, judge.noise(unfit), windows)
+    assert found.verdict is expected
+    # No number stands beside a time that says nothing.
+    assert found.wall is None and found.device is None
+    assert (found.work is None) is (device_time is None)
+
+
+def test_times_that_tell_something_come_first() -> None:
+    timed = tuple(blocks({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 0.5}))
+    windows = blocks({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 1.0}, device=True)
+    examined = {name: Examination(name) for name in (ORIGINAL, TOGETHER)}
+    found = judge.comparison(examined[TOGETHER], examined[ORIGINAL], timed, judge.noise(timed), windows)
+    assert found.verdict is Verdict.FASTER
+    assert found.wall is not None and found.work is not None
+
+
+def test_the_work_of_the_device_tells_nothing_where_it_is_not_reproduced() -> None:
+    unfit = tuple(blocks({ORIGINAL: 1.0, AGAIN: 1.3, TOGETHER: 0.9}))
+    windows = blocks({ORIGINAL: 1.0, AGAIN: 1.2, TOGETHER: 0.8}, device=True)
+    examined = {name: Examination(name) for name in (ORIGINAL, TOGETHER)}
+    found = judge.comparison(examined[TOGETHER], examined[ORIGINAL], unfit, judge.noise(unfit), windows)
+    assert found.verdict is Verdict.UNFIT
+
+
+def test_one_process_has_no_number() -> None:
+    one = tuple(block for block in blocks({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 0.5}) if not block.replicate)
+    examined = {name: Examination(name) for name in (ORIGINAL, TOGETHER)}
+    found = judge.comparison(examined[TOGETHER], examined[ORIGINAL], one, judge.noise(one))
+    assert found.verdict is Verdict.UNCLEAR and found.reason == judge.ONE_REPLICATE
+    assert found.wall is None

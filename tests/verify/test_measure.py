@@ -19,6 +19,7 @@ from torchlint.verify.results import (
     Examination,
     Interval,
     Machine,
+    Noise,
     Sameness,
     Variant,
     Verdict,
@@ -117,14 +118,14 @@ def test_where_no_verdict_was_reached_it_is_said_what_would_help(
     def helped(half: float, load: float) -> str:
         monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
         wall = Interval(1.0, 1 - half, 1 + half)
-        return "; ".join(session._help([Comparison(TOGETHER, Verdict.UNFIT, "", wall)]))
+        return "; ".join(session._help([Comparison(TOGETHER, Verdict.UNFIT, "")], Noise(wall, half, False)))
 
     # Twice as wide takes four times as long.
     monkeypatch.setattr(Case, "reruns", False)
     assert helped(0.06, 0.0) == "`--budget 480` may be enough for a verdict"
     assert helped(0.5, 0.0) == ""
     assert "times as much to do as it has processors" in helped(0.5, 1000.0)
-    assert session._help([Comparison(TOGETHER, Verdict.SAME, "", Interval(1.0, 0.9, 1.1))]) == []
+    assert session._help([Comparison(TOGETHER, Verdict.SAME, "", Interval(1.0, 0.9, 1.1))], None) == []
 
 
 def test_what_was_never_timed_gets_no_more(session: Timed) -> None:

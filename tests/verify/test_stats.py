@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,13 +82,14 @@ def test_looking_again_until_the_verdict_is_clear_fools_nobody(between: float) -
 
 
 def test_the_original_against_itself_is_within_its_interval() -> None:
+    trials = 3 * TRIALS
     for replicates in (2, 3, 6):
         held = 0
-        for seed in range(TRIALS):
+        for seed in range(trials):
             found = stats.interval(timings(seed, 1.0, replicates=replicates, between=0.02), ORIGINAL, AGAIN)
             assert found is not None
             held += found.low <= 1 <= found.high
-        assert held >= 0.92 * TRIALS
+        assert held >= 0.92 * trials
 
 
 def test_how_much_processes_differ_beside_blocks_is_estimated() -> None:
@@ -170,3 +172,22 @@ def test_a_machine_that_differs_from_itself_is_unfit() -> None:
     assert noise is not None
     assert not noise.fit
     assert "run twice, differs by" in noise.reason
+
+
+def test_all_variants_tell_how_much_processes_differ() -> None:
+    """With others beside it, the interval of a variant is narrower, and holds as often."""
+    alone, beside, held = [], [], 0
+    for seed in range(TRIALS):
+        blocks = timings(seed, 1.0, replicates=2, between=0.02)
+        others = []
+        for number in range(3):
+            further = timings(1000 * (number + 1) + seed, 1.0, replicates=2, between=0.02)
+            others += [replace(block, variant=f"TL{number}") for block in further if block.variant == AGAIN]
+        one = stats.interval(blocks, ORIGINAL, TOGETHER)
+        several = stats.interval([*blocks, *others], ORIGINAL, TOGETHER)
+        assert one is not None and several is not None
+        alone.append(one.half_width)
+        beside.append(several.half_width)
+        held += several.low <= 1 <= several.high
+    assert float(np.median(beside)) < 0.8 * float(np.median(alone))
+    assert held >= 0.92 * TRIALS

@@ -73,6 +73,15 @@ UNFIT, REJECTED, UNREACHED, UNMEASURED = (
         ({TOGETHER: S, "TL402": S, "TL101": UNREACHED}, "Apply nothing: no fix makes a difference here."),
         ({TOGETHER: S}, "Apply nothing: no fix makes a difference here."),
         ({TOGETHER: L}, "Apply nothing yet. TL302 makes it slower."),
+        (
+            {TOGETHER: S, "TL402": Verdict.SAME_WORK, "TL101": UNREACHED},
+            "Apply nothing: no fix makes a difference that could be seen here.",
+        ),
+        (
+            {TOGETHER: Verdict.LESS_WORK, "TL402": Verdict.LESS_WORK, "TL101": Verdict.MORE_WORK},
+            "Apply nothing yet. TL402 leaves the device less to do. TL101 gives the device more to do.",
+        ),
+        ({TOGETHER: U, "TL101": UNREACHED}, "Apply nothing yet. Nothing can be said yet of TL101."),
         ({TOGETHER: U, "TL402": U, "TL101": S}, "Apply nothing yet. Nothing can be said yet of TL402."),
         (
             {TOGETHER: F, "TL402": U, "TL101": S},

@@ -44,7 +44,7 @@ _METHOD = (
     "SLOWER mean that the whole interval is outside the noise threshold (3 % or more), SAME that it is "
     "inside, and UNCLEAR that it is neither."
 )
-_NO_RATIO = (Verdict.UNFIT, Verdict.REJECTED, Verdict.UNREACHED, Verdict.UNMEASURED)
+_NO_RATIO = (*words.WORKED, Verdict.UNFIT, Verdict.REJECTED, Verdict.UNREACHED, Verdict.UNMEASURED)
 _FIGURES = "results | speed-up | per step | peak memory | syncs per step | kernels per step |"
 _WIDTH = 110
 _EVIDENCE = {
@@ -367,7 +367,7 @@ def _verdict(case: Case) -> str:
 
 
 def _comparison(comparison: Comparison) -> str:
-    interval = words.speedup(comparison)
+    interval = comparison.work if comparison.verdict in words.WORKED else words.speedup(comparison)
     return comparison.verdict.value + (f" {_ratio(interval)}" if interval else "")
 
 

@@ -151,8 +151,12 @@ def comparison(
     original: Examination,
     blocks: tuple[Block, ...],
     noise: Noise | None,
+    windows: Sequence[Block] = (),
 ) -> Comparison:
-    """One variant against the original: results first, then time, then memory."""
+    """One variant against the original: results first, then time, then memory.
+
+    ``windows`` are the blocks that say how long the device worked. They count where the times say nothing.
+    """
     name = examination.variant
     memory = _memory(original.evidence, examination.evidence)
     agreement = examination.sameness.agreement
@@ -164,14 +168,18 @@ def comparison(
     if wall is None:
         return Comparison(name, Verdict.UNMEASURED, "it was not timed", memory=memory)
     alone = len(pairs) < 2
-    device = stats.interval(blocks, ORIGINAL, name, "device")
     found, reason = (Verdict.UNCLEAR, ONE_REPLICATE) if alone else timed(wall, noise)
+    shown = not alone and found is not Verdict.UNFIT
+    work = stats.interval(windows, ORIGINAL, name, "device")
+    if work is not None and found in (Verdict.UNCLEAR, Verdict.UNFIT):
+        found, reason = _worked(work, stats.interval(windows, ORIGINAL, AGAIN, "device")) or (found, reason)
     return Comparison(
         name,
         found,
         reason,
-        wall=wall,
-        device=device,
+        wall=wall if shown else None,
+        device=stats.interval(blocks, ORIGINAL, name, "device") if shown else None,
+        work=work,
         pairs=sum(map(len, pairs.values())),
         discarded=sum(block.discarded is not None for block in blocks if block.variant in (ORIGINAL, name)),
         memory=memory,
@@ -225,6 +233,24 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer",
     }
     return found, reasons[found]
+
+
+def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | None:
+    """The verdict on the work of the device, with its reason; None where that tells nothing either."""
+    if again is None or _biased(again):
+        return None
+    threshold = max(THRESHOLD, 1 / again.low - 1, again.high - 1)
+    if threshold > UNSTEADY:
+        return None
+    less, more = _percent(1 - 1 / work.ratio), _percent(1 / work.ratio - 1)
+    return {
+        Verdict.FASTER: (Verdict.LESS_WORK, f"kernels and copies take {less} less time per step"),
+        Verdict.SLOWER: (Verdict.MORE_WORK, f"kernels and copies take {more} more time per step"),
+        Verdict.SAME: (
+            Verdict.SAME_WORK,
+            f"the time of kernels and copies does not differ by {_percent(threshold)} or more",
+        ),
+    }.get(verdict(work, threshold))
 
 
 def _memory(before: Evidence, after: Evidence) -> float | None:

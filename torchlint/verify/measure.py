@@ -48,6 +48,7 @@ from torchlint.verify.results import (
     Line,
     Machine,
     Measurement,
+    Noise,
     Sameness,
     SyncReport,
     Variant,
@@ -210,6 +211,8 @@ class Session:
     variants: list[Variant] = field(default_factory=list)
     examinations: dict[str, Examination] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
+    windows: list[Block] = field(default_factory=list)
+    """What the profiler saw of those that are not settled."""
     notes: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     syncs: SyncReport | None = None
@@ -225,6 +228,8 @@ class Session:
     """How far the programs of the replicate at hand have come."""
     _awake: int = 0
     _planned: Plan | None = None
+    _watched: float = field(default_factory=lambda: WATCHING_SECONDS)
+    """Seconds that it takes to watch the device in one process."""
     _copying: float = 0.0
     """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
@@ -496,18 +501,23 @@ class Session:
         verdict is settled takes no further part.
         """
         order = _order(planned.variants, self.settings.seed, number)
+        where = () if self.spreads or self.pool.subject.ranks > 1 else _pair(number)
+        end -= self._watching(planned)
         with ExitStack() as stack:
             open_ = self.pool.process
             processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
             stack.callback(self.pool.dismiss, processes.values())
             for process in processes.values():
-                process.run(**self._changes())
+                process.run(**self._changes(processors=where))
             for process in processes.values():
                 process.ready(self._patience)
             self._run_steps = 1
             try:
                 self._warm_up(planned, processes)
-                for turn in range(0, planned.rounds or sys.maxsize, 2):
+                # A program that is over soon has no steps for both in one process.
+                only_watched = self._watches and self._short and number in WATCHED
+                rounds = 0 if only_watched else planned.rounds or sys.maxsize
+                for turn in range(0, rounds, 2):
                     if turn >= planned.least_rounds and time.monotonic() >= end:
                         break
                     order = [name for name in order if name in self._still(planned.variants, turn)]
@@ -515,6 +525,8 @@ class Session:
                         break
                     for half, names in enumerate((order, order[::-1])):
                         self._round(planned, processes, number, turn + half, names)
+                if only_watched or not self._short:
+                    self._watch(planned, processes, number)
             except _Ended:
                 return self._run_steps
         return None
@@ -529,6 +541,43 @@ class Session:
             Block(name, number, turn, place, planned.steps, *taken.fields)
             for place, (name, taken) in enumerate(times.items())
         ]
+
+    def _watching(self, planned: Plan) -> float:
+        """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
+        if not self._watches or self._short:
+            return 0.0
+        return len(planned.variants) * self._watched
+
+    @property
+    def _short(self) -> bool:
+        """Whether the program has fewer steps than somebody may want."""
+        return self._planned is not None and self._planned.rounds is not None
+
+    @property
+    def _watches(self) -> bool:
+        """Whether the device's own work is of interest: a case can be timed for as long as it takes."""
+        subject = self.pool.subject
+        return self.machine.device == "cuda" and subject.ranks == 1 and not subject.reruns
+
+    def _watch(self, planned: Plan, processes: Mapping[str, Running], number: int) -> None:
+        """Let the profiler see some blocks of each variant that is not settled, one program at a time.
+
+        Raises:
+            _Ended: a program came to its end first.
+        """
+        open_ = self._open(planned.variants) if self._watches else []
+        names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
+        began = time.monotonic()
+        for turn in range(WINDOWS if names else 0):
+            for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
+                process = processes[name]
+                assert isinstance(process, Process)
+                taken = process.work(planned.lead, planned.steps, PATIENCE)
+                if taken is None:
+                    raise _Ended
+                self.windows.append(Block(name, number, turn, place, planned.steps, *taken.fields))
+        if names:
+            self._watched = (time.monotonic() - began) / len(names)
 
     def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
         """The variants that take part in the next rounds, the original and its copy among them; or none."""
@@ -607,10 +656,11 @@ class Session:
             room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
         return max(1, min(count, room))
 
-    def _help(self, comparisons: Sequence[Comparison]) -> list[str]:
+    def _help(self, comparisons: Sequence[Comparison], noise: Noise | None) -> list[str]:
         """What would help where a budget was not enough for a verdict, a sentence each."""
         undecided = (Verdict.UNFIT, Verdict.UNCLEAR)
-        half = [item.wall.half_width for item in comparisons if item.wall and item.verdict in undecided]
+        shown = [item.wall or (noise and noise.wall) for item in comparisons if item.verdict in undecided]
+        half = [interval.half_width for interval in shown if interval]
         if self.pool.subject.reruns or not half:
             return []
         told = []
@@ -630,11 +680,11 @@ class Session:
 
     def measurement(self) -> Measurement:
         """What is known by now."""
-        blocks = discard(self.blocks)
+        blocks, windows = discard(self.blocks), discard(self.windows)
         noise = judge.noise(blocks)
         original = self.examinations.get(ORIGINAL)
         compared = [
-            judge.comparison(self.examinations[variant.name], original, blocks, noise)
+            judge.comparison(self.examinations[variant.name], original, blocks, noise, windows)
             for variant in self.variants
             if variant.name not in (ORIGINAL, AGAIN) and original and variant.name in self.examinations
         ]
@@ -651,13 +701,14 @@ class Session:
             variants=(*self.variants, *self.unreached),
             examinations=tuple(self.examinations.values()),
             blocks=blocks,
+            windows=windows,
             noise=noise,
             comparisons=tuple(compared),
             replicates=self._replicates,
             warmup_steps=self._warmup,
             awake=self._awake,
             dropped=tuple(self.dropped),
-            notes=(*self.remarks, *self.notes, *self._help(compared)),
+            notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
             ranks=self.pool.subject.ranks,
@@ -665,6 +716,12 @@ class Session:
         )
 
 
+WINDOWS = 2
+"""The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
+WATCHED = (LEAST_REPLICATES, LEAST_REPLICATES + 1)
+"""The processes of a program with few steps that the profiler sees instead of the clock."""
+WATCHING_SECONDS = 1.5
+"""What it takes to watch one process, before it is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
 LONGEST = 3600.0
@@ -681,6 +738,17 @@ def _settled(comparison: Comparison) -> bool:
     """Whether more blocks could not change much."""
     decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
     return decided and comparison.wall is not None and comparison.wall.half_width <= PRECISE
+
+
+def _pair(replicate: int) -> tuple[int, ...]:
+    """The two processors that the processes of a replicate take turns on; none of a machine with few."""
+    try:
+        usable = sorted(os.sched_getaffinity(0))
+    except AttributeError:
+        return ()
+    pairs = list(zip(usable[::2], usable[1::2], strict=False))
+    # The first ones have most interrupts to serve.
+    return pairs[-1 - replicate % (len(pairs) - 1)] if len(pairs) > 1 else ()
 
 
 def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-BLOCK_SECONDS = 0.1
+BLOCK_SECONDS = 0.2
 """The least length of a block."""
 BLOCK_STEPS = 10
 """The fewest steps of a block, unless they take longer than ``LONG_BLOCK``."""

@@ -31,6 +31,10 @@ class Verdict(enum.Enum):
     FASTER = "FASTER"
     SAME = "SAME"
     SLOWER = "SLOWER"
+    LESS_WORK = "LESS DEVICE WORK"
+    """The time of a step tells nothing, but the device works for less time in it, by the profiler."""
+    SAME_WORK = "SAME DEVICE WORK"
+    MORE_WORK = "MORE DEVICE WORK"
     UNCLEAR = "UNCLEAR"
     UNFIT = "UNFIT"
     """The machine does not reproduce the original's own time: no number is to be trusted."""
@@ -224,7 +228,10 @@ class Comparison:
     reason: str
     """One sentence for people, such as what made it UNCLEAR."""
     wall: Interval | None = None
+    """None where the times say nothing: no number stands beside ``UNFIT``."""
     device: Interval | None = None
+    work: Interval | None = None
+    """The time of kernels and copies before over after; None where nobody looked at it."""
     pairs: int = 0
     discarded: int = 0
     memory: float | None = None
@@ -296,6 +303,8 @@ class Measurement:
     variants: tuple[Variant, ...] = ()
     examinations: tuple[Examination, ...] = ()
     blocks: tuple[Block, ...] = ()
+    windows: tuple[Block, ...] = ()
+    """Further blocks, under the profiler: their ``device`` is the time of kernels and copies in them."""
     noise: Noise | None = None
     comparisons: tuple[Comparison, ...] = ()
     replicates: int = 0

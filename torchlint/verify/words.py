@@ -30,6 +30,18 @@ VERDICTS: Mapping[Verdict, str] = {
         "The whole interval is within the noise threshold: the fix makes no difference to the time here."
     ),
     Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
+    Verdict.LESS_WORK: (
+        "The time of a step tells nothing, but its kernels and copies take less time on the device: the "
+        "whole interval is above the noise threshold."
+    ),
+    Verdict.SAME_WORK: (
+        "The time of a step tells nothing, but its kernels and copies take the same time on the device: the "
+        "whole interval is within the noise threshold."
+    ),
+    Verdict.MORE_WORK: (
+        "The time of a step tells nothing, but its kernels and copies take more time on the device: the "
+        "whole interval is below the noise threshold."
+    ),
     Verdict.UNCLEAR: (
         "The interval crosses the noise threshold: more steps or a quieter machine are needed for a verdict."
     ),
@@ -61,6 +73,9 @@ AGREEMENTS: Mapping[Agreement, str] = {
 
 TIMED = (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR)
 """The verdicts with which a speed-up may be shown."""
+
+WORKED = (Verdict.LESS_WORK, Verdict.SAME_WORK, Verdict.MORE_WORK)
+"""Those that are about the time that the device works."""
 
 NOTHING = "–"
 """Stands where there is no figure."""
@@ -105,7 +120,10 @@ def remarks(measurement: Measurement) -> list[Remark]:
     for comparison in compared(measurement):
         examination = measurement.examination(comparison.variant)
         # The others say in words what the interval says in figures.
-        if comparison.verdict not in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER):
+        if comparison.verdict in WORKED and comparison.work is not None:
+            told = f"{comparison.reason}: {ratio(comparison.work)} ({span(comparison.work)})"
+            say(About.REASON, comparison.variant, told)
+        elif comparison.verdict not in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER):
             say(About.REASON, comparison.variant, comparison.reason)
         same = Sameness(Agreement.UNCHECKED) if examination is None else examination.sameness
         if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED):
@@ -174,6 +192,9 @@ def what_to_do(measurement: Measurement) -> str:
         return "Nothing could be measured."
     if all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in found):
         return "Apply nothing: no fix makes a difference here."
+    if all(item.verdict in (Verdict.SAME, Verdict.SAME_WORK, Verdict.UNREACHED) for item in found):
+        return "Apply nothing: no fix makes a difference that could be seen here."
+    rest = rest if any(item.verdict is not Verdict.UNREACHED for item in rest) else found
     return f"Apply nothing yet. {_others(measurement, rest)}"
 
 
@@ -201,6 +222,10 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
         said.append(f"{_listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
     if names := named(Verdict.SLOWER):
         said.append(f"{_listed(names)} {_verb(names, 'makes', 'make')} it slower.")
+    if names := named(Verdict.LESS_WORK):
+        said.append(f"{_listed(names)} {_verb(names, 'leaves', 'leave')} the device less to do.")
+    if names := named(Verdict.MORE_WORK):
+        said.append(f"{_listed(names)} {_verb(names, 'gives', 'give')} the device more to do.")
     if names := named(Verdict.REJECTED):
         said.append(f"{_listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
     if names := named(Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED):

@@ -45,6 +45,9 @@ SIGNS = {
     Verdict.FASTER: "▲",
     Verdict.SAME: "=",
     Verdict.SLOWER: "▼",
+    Verdict.LESS_WORK: "▲",
+    Verdict.SAME_WORK: "=",
+    Verdict.MORE_WORK: "▼",
     Verdict.UNCLEAR: "?",
     Verdict.UNFIT: "!",
     Verdict.REJECTED: "×",
@@ -283,6 +286,9 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
     agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
     if interval is None:
         tell = {
+            Verdict.LESS_WORK: f"With {what} the device has less to do; the time is unclear.",
+            Verdict.SAME_WORK: f"With {what} the device has as much to do; the time is unclear.",
+            Verdict.MORE_WORK: f"With {what} the device has more to do; the time is unclear.",
             Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up is reported.",
             Verdict.REJECTED: f"With {what} the program "
             + ("fails." if agreement is Agreement.FAILED else "computes different results."),

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.channel import Channel
 from torchlint.verify.worker.device import Device
+from torchlint.verify.worker.evidence import Work
+from torchlint.verify.worker.pinning import pin
 
 
 class Blocks:
     """A boundary at which the program waits for orders.
 
     Between the orders a step costs one decrement: the program is synchronised only around a block. ``meet``
-    waits for the other processes of the program: their blocks begin at the same time.
+    waits for the other processes of the program: their blocks begin at the same time. ``processors`` is where
+    the program stays once it is ready.
     """
 
     def __init__(
@@ -26,15 +29,17 @@ class Blocks:
         stopper: Stopper,
         began: float,
         meet: Callable[[], None] = lambda: None,
+        processors: Sequence[int] = (),
     ) -> None:
         self._channel, self._device, self._stopper = channel, device, stopper
-        self._meet = meet
+        self._meet, self._processors = meet, processors
         self._left = 1
         self._next: Callable[[], None] = self._ready
         self._began = began
         self._steps = 0
         self._start = 0.0
         self._mark: Any = None
+        self._work = Work()
 
     def __call__(self) -> None:
         self._left -= 1
@@ -46,6 +51,7 @@ class Blocks:
         # What start-up left behind is no longer searched whenever the garbage collector looks at everything.
         gc.collect()
         gc.freeze()
+        pin(self._processors)
         self._channel.send(event="ready", startup_seconds=time.perf_counter() - self._began)
         self._wait()
 
@@ -55,10 +61,11 @@ class Blocks:
         if order is None or order["do"] == "stop":
             self._stopper.stop()
         self._steps = order["steps"]
+        begin = self._watch if order["do"] == "work" else self._begin
         if order["lead"]:
-            self._left, self._next = order["lead"], self._begin
+            self._left, self._next = order["lead"], begin
         else:
-            self._begin()
+            begin()
 
     def _begin(self) -> None:
         self._left, self._next = self._steps, self._end
@@ -74,5 +81,24 @@ class Blocks:
         between = self._device.between(self._mark, mark)
         self._channel.send(
             event="block", steps=self._steps, wall=wall, device=between, clock=self._device.clock()
+        )
+        self._wait()
+
+    def _watch(self) -> None:
+        """Let the profiler record what the device does."""
+        self._left, self._next = self._steps, self._watched
+        self._device.synchronize()
+        self._start = time.perf_counter()
+        self._work.start()
+
+    def _watched(self) -> None:
+        self._device.synchronize()
+        wall = time.perf_counter() - self._start
+        self._channel.send(
+            event="block",
+            steps=self._steps,
+            wall=wall,
+            device=self._work.seconds(),
+            clock=self._device.clock(),
         )
         self._wait()

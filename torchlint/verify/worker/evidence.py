@@ -163,6 +163,38 @@ class Kernels:
         }
 
 
+class Work:
+    """The time that kernels, copies and fills take on the device, by torch's profiler.
+
+    Whatever the host does meanwhile, and how long it waits, makes no difference to it.
+    """
+
+    def __init__(self) -> None:
+        self._profile: Any = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        from torch.profiler import ProfilerActivity, profile
+
+        self._profile = profile(activities=[ProfilerActivity.CUDA])
+        self._profile.__enter__()
+
+    def seconds(self) -> float | None:
+        """End, and add up; None where the program has run a profiler of its own."""
+        try:
+            self._profile.__exit__(None, None, None)
+            # As they were recorded: to make torch's own objects of them takes longer than the steps did.
+            events = self._profile.profiler.kineto_results.events()
+        except (AttributeError, RuntimeError, AssertionError):
+            return None
+        nanoseconds: float = sum(
+            event.duration_ns()
+            for event in events
+            if event.device_type() == torch.autograd.DeviceType.CUDA and not event.is_user_annotation()
+        )
+        return nanoseconds / 1e9
+
+
 class Collectives:
     """Counts what a rank sends to the others and gets from them: all-reduces, gathers, broadcasts, barriers.
 

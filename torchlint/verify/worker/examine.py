@@ -80,8 +80,7 @@ class Examination:
         self._lines.pause()
         if self._job.role == "perturbed":
             return
-        if self._job.role == "reference":
-            yield from self._pace()
+        yield from self._pace()
         yield from self._memory()
         if self._fellows.count > 1:
             yield from self._collectives()
@@ -105,7 +104,7 @@ class Examination:
             yield True
 
     def _pace(self) -> Iterator[bool]:
-        """A rough time of a step of the original, for the plan."""
+        """A rough time of a step, for the plan; what follows is seen in the same steps of all variants."""
         for _ in range(2):
             yield True
         self._device.synchronize()

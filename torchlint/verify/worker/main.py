@@ -127,7 +127,8 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     if job.ranks > 1 and device.kind == "cuda":
         where = f"cuda:{job.rank}"
     if job.task == "time":
-        program = Program(job, where, Blocks(channel, device, stopper, began, fellows.meet))
+        blocks = Blocks(channel, device, stopper, began, fellows.meet, job.processors)
+        program = Program(job, where, blocks)
         examination = None
     else:
         examination = Examination(job, device, stopper, began, fellows)
