@@ -465,7 +465,9 @@ class Throttling(Part):
             match guard.test:
                 case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, right)]):
                     if isinstance(operator, cst.NotEqual if guard.holds else cst.Equal):
-                        differing |= {self.tree.source(kept) for kept in map(_measured, (left, right)) if kept}
+                        differing |= {
+                            self.tree.source(kept) for kept in map(_measured, (left, right)) if kept
+                        }
         return any(
             self.tree.source(target) in differing
             and self._outlives(target.value if isinstance(target, cst.Subscript) else target)
