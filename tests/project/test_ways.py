@@ -205,6 +205,10 @@ async def test_a_finding_is_the_same_whichever_way_its_file_is_asked_for(
     assert checked(project, "--force-exclude", "--no-fix", "--staged", *files) == whole
     if (project / "torchlint.toml").exists():
         return  # The editor is started without any configuration.
+    if set(files) - set(programs(project)):
+        # Which configuration files a program names counts for the server once it is saved.
+        for path in files:
+            path.write_text(texts[path], encoding="utf-8")
     opened = Opened(editor, project, {path: texts[path] for path in programs(project)})
     # Editors are told of programs only: what is found in a configuration file they do not show.
     told = [item for item in whole if Path(item["file"]).suffix in (".py", ".ipynb")]

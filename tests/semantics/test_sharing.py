@@ -50,7 +50,7 @@ USES = {
     "y = x[w]": Fate.READ,
     "print(f'{w}')": Fate.READ,
     "y = look(w)": Fate.READ,
-    "net = Net()\ny = net(x, w)": Fate.HELD,
+    "net = Net()\ny = net(x, w)": Fate.READ,
     "y = w.view(1, 3).to('cuda').float()\nprint(y + 1)": Fate.READ,
     "a, b = w, x\nprint(a + b)": Fate.READ,
     "for row in w:\n    print(row + 1)": Fate.READ,

@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from torchlint.source import exists, read_bytes, write_atomically
+
 COUNTED = ("high", "medium")
 """The impacts of what ``check`` reports unless it is told otherwise."""
 _RECORDS, _HISTORY = "records", "history.json"
@@ -156,8 +158,11 @@ class Shelf:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file in one step."""
+    """Replace a file of the report in one step.
+
+    Raises:
+        SourceError: its folder cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.tmp")
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    unfinished.replace(path)
+    old = read_bytes(path) if exists(path) else None
+    write_atomically(path, text.encode("utf-8", "replace"), old, "the report")
