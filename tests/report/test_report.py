@@ -246,3 +246,12 @@ def test_a_folder_with_something_else_is_left_alone(
     assert run.exit_code != 0
     assert "holds something else than a report" in run.output
     assert [path.name for path in (tmp_path / "site").iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, checkouts: Path) -> None:
+    site = tmp_path / "site"
+    (site / "records").mkdir(parents=True)
+    (site / "index.html").mkdir()
+    run = CliRunner().invoke(command, [str(checkouts / "vision" / "a"), "-o", str(site)])
+    assert isinstance(run.exception, SystemExit) and run.exit_code not in (0, 1)
+    assert f"the report in {site} cannot be written" in run.output

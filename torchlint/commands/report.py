@@ -11,6 +11,7 @@ from torchlint.commands import Failure
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, absolute_config, shared_parameters
 from torchlint.files import absolute
+from torchlint.source import SourceError
 
 _EXTRAS = {"jinja2": "report", "distributed": "dask"}
 
@@ -63,19 +64,23 @@ def _run(
     if len(missing) < len(wanted):
         terminal.debug(f"{len(wanted) - len(missing)} repositories are checked already")
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
-    with Progress(len(wanted), enabled=watched) as progress, terminal.listening():
-        surveys = surveyed(missing, Wish(tuple(arguments), limit), jobs, engine)
-        for done, record in enumerate(surveys, len(wanted) - len(missing) + 1):
-            shelf.put(record)
-            site.add(record)
-            if record.error:
-                failed += 1
-                terminal.warn(f"{record.folder} was not checked: {record.error}")
-            terminal.debug(f"{record.folder}: {record.seconds:.1f} s")
-            progress(done, len(wanted))
-    site.finish()
+    try:
+        with Progress(len(wanted), enabled=watched) as progress, terminal.listening():
+            surveys = surveyed(missing, Wish(tuple(arguments), limit), jobs, engine)
+            for done, record in enumerate(surveys, len(wanted) - len(missing) + 1):
+                shelf.put(record)
+                site.add(record)
+                if record.error:
+                    failed += 1
+                    terminal.warn(f"{record.folder} was not checked: {record.error}")
+                terminal.debug(f"{record.folder}: {record.seconds:.1f} s")
+                progress(done, len(wanted))
+        site.finish()
+    except SourceError as error:
+        raise Failure(f"the report in {output} cannot be written: {error}") from None
     if not quiet:
-        terminal.out(f"Wrote {output / 'index.html'} about {len(wanted)} repositories.\n")
+        told = "1 repository" if len(wanted) == 1 else f"{len(wanted)} repositories"
+        terminal.out(f"Wrote {output / 'index.html'} about {told}.\n")
     raise click.exceptions.Exit(int(failed > 0))
 
 

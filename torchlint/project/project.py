@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 _MOST_MEMORY = 330_000_000
 """About how many bytes of memory models may take that are kept from one checked file to the next."""
 _OF_CHARACTER, _OF_ANSWER = 120, 400
-"""What a character of a file in the model takes of it, its tree, names and flow included; and an answer."""
+"""Bytes that a character of a file takes in the model, with its tree, names and flow, and those of an answer.
+
+Both by how much the process grew in checks of yolov5 and timm.
+"""
 
 
 class Project:

@@ -85,9 +85,7 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     if is_of_engine(module, function):
         return True
     return not _is_protocol(module, function) and any(
-        param.name.value in _OF_PASS
-        and param.annotation is not None
-        and "Tensor" in module.source(param.annotation.annotation)
+        param.name.value in _OF_PASS and _is_of_tensors(module, param)
         for param in (*function.params.params, *function.params.kwonly_params)
     )
 
@@ -187,9 +185,14 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
     """Whether an annotation of a parameter speaks of tensors."""
-    annotations = (param.annotation for param in (*function.params.params, *function.params.kwonly_params))
-    written = [module.source(annotation.annotation) for annotation in annotations if annotation is not None]
-    return any(name.endswith(("Tensor", "Tensors")) for text in written for name in _NAMES.findall(text))
+    params = (*function.params.params, *function.params.kwonly_params)
+    return any(_is_of_tensors(module, param) for param in params)
+
+
+def _is_of_tensors(module: Module, param: cst.Param) -> bool:
+    """Whether the annotation of a parameter names a class of tensors: ``list[torch.LongTensor]``."""
+    written = "" if param.annotation is None else module.source(param.annotation.annotation)
+    return any(name.endswith(("Tensor", "Tensors")) for name in _NAMES.findall(written))
 
 
 def _is_protocol(module: Module, function: cst.FunctionDef) -> bool:

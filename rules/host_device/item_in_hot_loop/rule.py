@@ -80,6 +80,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists that are indexed with a tensor
     (`names[label]`). In compiled code, TL513 reports them as graph breaks instead.
 
+    Checks that raise an error are of low impact, unless they stand beside a step of training or in a decoding
+    loop or server: they are there on purpose (TL205).
+
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
 
