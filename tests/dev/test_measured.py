@@ -171,3 +171,62 @@ def test_programs_of_several_ranks_have_tables_of_their_own(kept: Path, syntheti
     assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank counts: " in summary
     assert "2 ranks on" not in summary
     assert summary.count("| [TL202]") == 1
+
+
+def moved(results: Results, subject: str, size: str, wall: Interval) -> Results:
+    """Results in which one case has another ratio."""
+    measurements = tuple(
+        replace(item, comparisons=tuple(replace(found, wall=wall) for found in item.comparisons))
+        if (item.subject, item.size) == (subject, size)
+        else item
+        for item in results.measurements
+    )
+    return replace(results, measurements=measurements)
+
+
+def test_machines_are_pooled_where_one_figure_is_shown(kept: Path, synthetic: ModuleType) -> None:
+    first = synthetic.bench_results()
+    again = moved(
+        replace(
+            first, started="2026-11-22T08:00:00+00:00", machine=replace(first.machine, gpu="NVIDIA H100")
+        ),
+        "TL302",
+        "small",
+        Interval(1.5, 1.48, 1.52),
+    )
+    put(kept, "bench-a", first)
+    put(kept, "bench-b", again)
+    told = " ".join(measured.summary().split())
+    assert "Measured on NVIDIA H200 and NVIDIA H100, torch 2.11.0+cu130:" in told
+    (row,) = re.findall(r"\| \[TL302\].*?\| small:", told)
+    ratio, low, high = map(float, re.findall(r"\| FASTER (\S+) \((\S+)–(\S+)\)", row)[0])
+    # Machines that contradict each other leave an interval that reaches from one to the other, and further.
+    assert 1.3 < ratio < 1.4 and low < 1.22 and high > 1.5
+
+
+def test_another_program_is_not_pooled_with_the_one_before(kept: Path, synthetic: ModuleType) -> None:
+    first = synthetic.bench_results()
+    later = moved(first, "TL302", "small", Interval(2.0, 1.98, 2.02))
+    rewritten = tuple(replace(item, source="changed") for item in later.measurements)
+    put(kept, "bench-a", first)
+    put(kept, "bench-b", replace(later, started="2026-11-22T08:00:00+00:00", measurements=rewritten))
+    assert "FASTER 2.00 (1.98–2.02)" in measured.summary()
+
+
+def test_a_run_is_held_against_what_is_published(
+    kept: Path, synthetic: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = synthetic.bench_results()
+    put(kept, "bench-a", first)
+    run = tmp_path / "run.json"
+    again = replace(first, started="2026-11-23T08:00:00+00:00")
+    run.write_text(dump(again), encoding="utf-8")
+    assert command.main(["contradicted", str(run)]) == 0
+    run.write_text(dump(moved(again, "TL302", "small", Interval(1.5, 1.48, 1.52))), encoding="utf-8")
+    assert command.main(["contradicted", str(run)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "No published figure is contradicted.",
+        "TL302 small: published 1.22 (1.21–1.23), here 1.50 (1.48–1.52)",
+    ]
+    run.write_text(dump(replace(again, measurements=())), encoding="utf-8")
+    assert command.main(["contradicted", str(run)]) == 2

@@ -36,7 +36,7 @@ GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 done or current, 1 something is stale, 2 misuse."""
+    """Run one command; returns the exit status: 0 all is well, 1 stale or contradicted, 2 misuse."""
     parser = argparse.ArgumentParser(prog="python -m torchlint.dev", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
@@ -59,7 +59,14 @@ def main(arguments: list[str] | None = None) -> int:
     making.add_argument("version", help="such as 0.2.0")
     making.add_argument("--check", action="store_true", help="build what is checked out; change no file")
 
+    contradicted = commands.add_parser(
+        "contradicted", help="say which published figures a new run of `torchlint bench --json` contradicts"
+    )
+    contradicted.add_argument("results", type=Path, help="the results file of that run")
+
     given = parser.parse_args(arguments)
+    if given.command == "contradicted":
+        return _contradicted(given.results)
     if given.command == "release":
         return release.main(given.version, check=given.check)
     if given.command == "generate":
@@ -83,6 +90,16 @@ def main(arguments: list[str] | None = None) -> int:
         f"Last, run `make generate`. CONTRIBUTING.md has the details."
     )
     return 0
+
+
+def _contradicted(path: Path) -> int:
+    try:
+        found = measured.contradicted(path)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(found) or "No published figure is contradicted.")
+    return 1 if found else 0
 
 
 def _generate(*, check: bool) -> int:

@@ -1,8 +1,9 @@
 """What was measured, as documentation: from the results that are kept under ``benchmarks/results``.
 
 ``bench-*.json`` are what ``torchlint bench --json`` wrote, ``verify-*.json`` what ``torchlint verify --json``
-wrote for the programs of ``fixtures/programs``. Of what was measured more than once on the same kind of
-machine the latest that told something counts, and the others show how well it can be repeated.
+wrote for the programs of ``fixtures/programs``. On the page of everything that was measured, of several
+measurements on the same kind of machine the latest that told something counts, and the others show how well
+it can be repeated. README.md, the pages of the rules and the shipped figures have all machines pooled.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from torchlint import effects
-from torchlint.dev import ROOT
+from torchlint.dev import ROOT, pooling
 from torchlint.effects import Effect
 from torchlint.registry import rule_name
-from torchlint.verify import results, words
+from torchlint.verify import judge, results, words
 from torchlint.verify.results import (
     ORIGINAL,
     Agreement,
@@ -44,6 +45,10 @@ _METHOD = (
     "SLOWER mean that the whole interval is outside the noise threshold (3 % or more), SAME that it is "
     "inside, and UNCLEAR that it is neither."
 )
+_POOLED = (
+    "Where a case was measured on several machines, its interval covers the differences between them; where "
+    "it was measured once, it is widened by what such runs differ by elsewhere."
+)
 _NO_RATIO = (*words.WORKED, Verdict.UNFIT, Verdict.REJECTED, Verdict.UNREACHED, Verdict.UNMEASURED)
 _FIGURES = "results | speed-up | per step | peak memory | syncs per step | kernels per step |"
 _WIDTH = 110
@@ -58,16 +63,16 @@ _EVIDENCE = {
 
 @dataclass(frozen=True)
 class Case:
-    """One rule at one size, or one program, on one machine."""
+    """One rule at one size, or one program, on one machine, or pooled from ``runs`` on several."""
 
     run: Results
     measurement: Measurement
+    runs: tuple[Case, ...] = ()
 
     @property
     def machine(self) -> str:
         """The kind of machine, by which measurements may be compared."""
-        name = words.where(self.run.machine, self.measurement)
-        return f"{name}, torch {self.run.machine.torch}"
+        return _everywhere([self])
 
     @property
     def date(self) -> str:
@@ -103,37 +108,31 @@ def generate() -> Mapping[Path, str]:
 
 
 def summary() -> str:
-    """The part of README.md: each rule at each size, on the machine that measured most."""
-    bench = load("bench")
-    if not bench:
+    """The part of README.md: each rule at each size, pooled over all machines with a device of one kind."""
+    kinds = _kinds(pooled(load("bench")))
+    if not kinds:
         return ""
-    machine = max(_machines(bench), key=lambda name: len(_latest(c for c in bench if c.machine == name)))
-    cases = _latest(case for case in bench if case.machine == machine)
+    kind = max(kinds, key=lambda kind: len(kinds[kind]))
+    cases = kinds[kind]
+    several = [found for other, found in kinds.items() if other[0] == kind[0] and other != kind]
     return (
         "\n## What the fixes are worth\n\n"
         + _paragraph(
-            f"Measured on {machine}: `torchlint bench` runs a small program with the pattern of each rule, "
-            f"before and after torchlint's own fix. {_METHOD}"
+            f"Measured on {_everywhere(cases)}: `torchlint bench` runs a small program with the pattern of "
+            f"each rule, before and after torchlint's own fix. {_METHOD} {_POOLED}"
         )
         + f"\n{_table(cases)}\n"
-        + _ranks_summary(bench, machine)
+        + "".join(
+            _paragraph(f"On {_everywhere(found)}, where the slowest rank counts: {_conclusion(found)}")
+            + f"\n{_table(found)}\n"
+            for found in several
+        )
         + _paragraph(
-            f"{_conclusion(cases)} [docs/measured.md](docs/measured.md) has step times, memory, "
-            "device activity and whole programs; `benchmarks/results` has the raw data."
+            f"{_conclusion(cases)} [docs/measured.md](docs/measured.md) has each machine, step times, "
+            "memory, device activity and whole programs; `benchmarks/results` has the raw data."
         )
         + "\n"
     )
-
-
-def _ranks_summary(cases: Sequence[Case], machine: str) -> str:
-    """The rules whose programs have several ranks, on as many devices of the kind of ``machine``."""
-    parts = []
-    for several in _machines(cases):
-        found = _latest(case for case in cases if case.machine == several)
-        if found[0].measurement.ranks > 1 and several.endswith(f" × {machine}"):
-            told = f"On {several}, where the slowest rank counts: {_conclusion(found)}"
-            parts.append(f"{_paragraph(told)}\n{_table(found)}\n")
-    return "".join(parts)
 
 
 def section(cases: Sequence[Case], code: str) -> str:
@@ -146,17 +145,119 @@ def of(cases: Sequence[Case], code: str) -> Sequence[Effect]:
     return _effects(cases).get(code, ())
 
 
+# --- several machines ------------------------------------------------------------------------------------
+
+
+def pooled(cases: Sequence[Case]) -> list[Case]:
+    """One case for each rule and size: the latest that told something, with the times of all runs of it.
+
+    Runs are pooled by `torchlint.dev.pooling` if they ran the same program on the same kind of device, with
+    as many ranks. The verdict is that of the pooled interval, by the threshold of the quietest run.
+    """
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in cases:
+        measurement = case.measurement
+        kind = f"{measurement.device or case.run.machine.device} {measurement.ranks}"
+        groups.setdefault((kind, measurement.subject, measurement.size or ""), []).append(case)
+    factor = _scale(cases)
+    return [_pool(found, factor) for _, found in _sorted(groups)]
+
+
+def contradicted(path: Path) -> list[str]:
+    """The published figures that another run of ``torchlint bench --json`` contradicts, a line each.
+
+    Args:
+        path: the results file of that run. One that is published is held against the others.
+
+    Raises:
+        ValueError: if it has nothing in common with what is published.
+    """
+    run = results.load(path)
+    kept = [case for case in load("bench") if case.run != run]
+    factor = _scale(kept)
+    published = {_program(case): case for case in pooled(kept) if _timed(case)}
+    cases = [Case(run, measurement) for measurement in run.measurements]
+    common = [case for case in cases if _timed(case) and _program(case) in published]
+    if not common:
+        raise ValueError(f"{path}: no case was timed that has a published figure")
+    found = []
+    for case in common:
+        old, new = _interval(published[_program(case)]), _interval(case)
+        if pooling.contradicts(new, old, factor):
+            name = f"{case.measurement.subject} {case.measurement.size or 'case'}"
+            found.append(f"{name}: published {_ratio(old)}, here {_ratio(new)}")
+    return found
+
+
+def _program(case: Case) -> tuple[object, ...]:
+    """What two runs of the same thing on the same kind of device share."""
+    measurement = case.measurement
+    device = measurement.device or case.run.machine.device
+    return device, measurement.ranks, measurement.subject, measurement.size, measurement.source
+
+
+def _scale(cases: Iterable[Case]) -> float:
+    """How much too small the standard errors of single runs are, by all cases that ran more than once."""
+    repeated: dict[object, list[Interval]] = {}
+    for case in cases:
+        if _timed(case):
+            repeated.setdefault((case.machine, _program(case)), []).append(_interval(case))
+    return pooling.scale(repeated.values())
+
+
+def _pool(found: Sequence[Case], factor: float) -> Case:
+    latest = _last(found)
+    same = [case for case in found if _timed(case) and case.measurement.source == latest.measurement.source]
+    head = words.headline(latest.measurement)
+    if head is None or head.verdict is Verdict.REJECTED or not same:
+        return latest
+    times = pooling.pooled([_interval(case) for case in same], factor)
+    threshold = min(_threshold(case) for case in same)
+    compared = replace(head, wall=times, verdict=judge.verdict(times, threshold))
+    # What is shown beside the ratio, such as step times, is of a run that has one.
+    shown = latest if _timed(latest) else same[-1]
+    ours = [compared if item.variant == head.variant else item for item in shown.measurement.comparisons]
+    measurement = replace(shown.measurement, comparisons=tuple(ours))
+    return Case(shown.run, measurement, tuple(same))
+
+
+def _threshold(case: Case) -> float:
+    noise = case.measurement.noise
+    return judge.THRESHOLD if noise is None else noise.threshold
+
+
+def _timed(case: Case) -> bool:
+    head = words.headline(case.measurement)
+    return head is not None and words.speedup(head) is not None
+
+
+def _kinds(cases: Iterable[Case]) -> dict[tuple[str, int], list[Case]]:
+    """The cases by the kind of device and the number of ranks."""
+    found: dict[tuple[str, int], list[Case]] = {}
+    for case in cases:
+        measurement = case.measurement
+        kind = measurement.device or case.run.machine.device
+        found.setdefault((kind, measurement.ranks), []).append(case)
+    return found
+
+
+def _everywhere(cases: Iterable[Case]) -> str:
+    """What the cases ran on, each name once: ``NVIDIA H200 and NVIDIA H100, torch 2.11.0``."""
+    runs = [run for case in cases for run in case.runs or (case,)]
+    names = dict.fromkeys(words.where(case.run.machine, case.measurement) for case in runs)
+    releases = dict.fromkeys(case.run.machine.torch for case in runs)
+    return f"{' and '.join(names)}, torch {' and '.join(releases)}"
+
+
 # --- the figures that are shipped ------------------------------------------------------------------------
 
 
 def _effects(cases: Sequence[Case]) -> dict[str, list[Effect]]:
     """What `torchlint.effects` has to tell, by rule."""
     found: dict[str, list[Effect]] = {}
-    latest = _latest(cases)
-    for machine in _machines(cases):
-        for case in latest:
-            if case.machine == machine:
-                found.setdefault(case.measurement.subject, []).append(_effect(case))
+    for same in _kinds(pooled(cases)).values():
+        for case in same:
+            found.setdefault(case.measurement.subject, []).append(_effect(case))
     return dict(sorted(found.items()))
 
 
@@ -407,11 +508,15 @@ def _latest(cases: Iterable[Case]) -> list[Case]:
 
     What a machine was unfit for leaves an earlier measurement in its place.
     """
-    found: dict[tuple[str, str, str], Case] = {}
+    groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in cases:
-        if case.key not in found or _tells(case) or not _tells(found[case.key]):
-            found[case.key] = case
-    return [case for _, case in _sorted(found)]
+        groups.setdefault(case.key, []).append(case)
+    return [_last(found) for _, found in _sorted(groups)]
+
+
+def _last(cases: Sequence[Case]) -> Case:
+    """The last of several measurements of one thing that told something, else the last."""
+    return next((case for case in reversed(cases) if _tells(case)), cases[-1])
 
 
 def _tells(case: Case) -> bool:
