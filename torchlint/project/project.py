@@ -45,7 +45,7 @@ class Project:
 
         present = self._program
         if present is not None and not anew and alike(present.settings, settings):
-            taken = _OF_CHARACTER * len(present) + _OF_ANSWER * len(present.fixpoint.settled)
+            taken = _OF_CHARACTER * len(present) + _OF_ANSWER * len(present.fixpoint)
             if taken < _MOST_MEMORY:
                 return present
         self.forget()

@@ -74,7 +74,7 @@ class CallGraph:
 
     def is_settled(self, call: cst.Call) -> bool:
         """Whether the answer for a call holds, whatever else is asked."""
-        return call.func in self.fixpoint.settled or self.names.qualified(call.func) is not None
+        return self.fixpoint.knows(call.func) or self.names.qualified(call.func) is not None
 
     def _run_by(self, value: Value) -> Function | None:
         """The function of this file that runs when something is called."""

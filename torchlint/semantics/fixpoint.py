@@ -58,9 +58,9 @@ class Fixpoint(Generic[Q, A]):
         self, order: Callable[[Q], tuple[int, str]], *, depth: int, effort: Effort | None = None
     ) -> None:
         self.settled: dict[Q, A] = {}
-        """The answers that hold, whatever else is asked."""
-        self.rests: dict[Q, int] = {}
-        """The files that answers rest on, of those that rest on any; all of a component on the same."""
+        """The answers that hold, whatever else is asked, and that rest on no other file."""
+        self.resting: dict[Q, tuple[A, int]] = {}
+        """Those that rest on other files, with these; all of a component on the same."""
         self._order = order
         self._depth = depth
         self._effort = effort or Effort()
@@ -81,6 +81,14 @@ class Fixpoint(Generic[Q, A]):
         """The open questions that the one in work has asked so far, and what they said."""
         self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any, int]] = {}
         """What others keep that rests on open questions: these, with what they said, it, and its files."""
+
+    def __len__(self) -> int:
+        """How many answers are remembered."""
+        return len(self.settled) + len(self.resting)
+
+    def knows(self, key: Q) -> bool:
+        """Whether a question has an answer that holds, whatever else is asked."""
+        return key in self.settled or key in self.resting
 
     @property
     def busy(self) -> bool:
@@ -111,8 +119,11 @@ class Fixpoint(Generic[Q, A]):
         """The answer to a question; inside a component that is still open, what it says so far."""
         known = self.settled.get(key)
         if known is not None:
-            noted.files |= self.rests.get(key, 0)
             return known
+        resting = self.resting.get(key)
+        if resting is not None:
+            noted.files |= resting[1]
+            return resting[0]
         number = self._numbers.get(key)
         if number is None:
             answer = self._first(key, work_out, answers)
@@ -157,10 +168,14 @@ class Fixpoint(Generic[Q, A]):
             del self._numbers[key]
             if not number:
                 self.leaning.clear()
-            answer = self.settled[key] = answers.unknown if answer is answers.nothing else answer
+            if answer is answers.nothing:
+                answer = answers.unknown
             if noted.files:
-                self.rests[key] = noted.files
-            noted.files |= files
+                self.resting[key] = answer, noted.files
+                noted.files |= files
+            else:
+                self.settled[key] = answer
+                noted.files = files
             return answer
         if asked:
             self._grounds[key] = asked, answer
@@ -173,8 +188,10 @@ class Fixpoint(Generic[Q, A]):
             self._solve(number)
         finally:
             noted.files |= files
+        if key in self._current:
+            return self._current[key]
         settled = self.settled.get(key)
-        return settled if settled is not None else self._current[key]
+        return self.resting[key][0] if settled is None else settled
 
     def _again(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
         """What an open question says that has no answer at present."""
@@ -306,9 +323,11 @@ class Fixpoint(Generic[Q, A]):
 
     def _settle(self, base: int, members: Sequence[_Question]) -> None:
         """Remember the answers of a component, which is no longer open."""
-        self.settled.update((key, self._current[key]) for key, _, _ in members)
+        said = self._current
         if noted.files:
-            self.rests.update(dict.fromkeys((key for key, _, _ in members), noted.files))
+            self.resting.update((key, (said[key], noted.files)) for key, _, _ in members)
+        else:
+            self.settled.update((key, said[key]) for key, _, _ in members)
         for table in (self._current, self._previous, self._leaned, self._numbers, self._grounds):
             self._forget(table, members)
         del self._open[base:]

@@ -127,7 +127,7 @@ class Module:
     answers_for_all = frozenset(
         {
             *("argument", "base_constructed", "bindings", "callee", "callees", "callers", "class_of"),
-            *("function", "home", "method_call", "part", "qualified", "uses", "value"),
+            *("function", "home", "method_call", "qualified", "uses", "value"),
         }
     )
 
@@ -150,19 +150,12 @@ class Module:
         self.path = path
         """Where the file is, as far as that is known."""
         self._grad_off = grad_off
-        self._parts: list[Part] = []
+        self._parts: dict[type[Part], Part] = {}
         """What further parts of the model know of this one; see `Part`."""
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
         """The class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
-
-    @remembered
-    def part(self, kind: type[Part]) -> Part:
-        """The part of a class, the same each time; as `Part.of`."""
-        found = self._linked(kind)(self)
-        self._parts.append(found)
-        return found
 
     @staticmethod
     def counterpart(module: Any) -> Module:
@@ -187,7 +180,7 @@ class Module:
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
-        for part in self._parts:
+        for part in self._parts.values():
             vars(part).clear()
         for part in vars(self).values():
             if isinstance(part, Names):
@@ -409,7 +402,7 @@ class Part:
     """What one module of the model knows of a file, made when it is first asked for.
 
     ``Loaders.of(module)`` are the loaders of a file. A part asks the façade and parts of the layers below
-    it; the façade knows of none.
+    it, and no other file while it is made; the façade knows of none.
     """
 
     hands_everything_on = True
@@ -429,8 +422,11 @@ class Part:
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
         """The part for a file, the same each time."""
-        found: Any = module.part(cls)
-        return found  # type: ignore[no-any-return]
+        parts: dict[Any, Any] = module._parts
+        found: Known | None = parts.get(cls)
+        if found is None:
+            found = parts[cls] = module._linked(cls)(module)
+        return found
 
 
 Known = TypeVar("Known", bound=Part)

@@ -59,8 +59,11 @@ def remembered(
             key = (*key, *sorted(options.items()))
         found: Answer = fixpoint.settled.get(key, _UNASKED)
         if found is not _UNASKED:
-            noted.files |= fixpoint.rests.get(key, 0)
             return found
+        resting = fixpoint.resting.get(key)
+        if resting is not None:
+            noted.files |= resting[1]
+            return cast("Answer", resting[0])
         if module.link is not None and arguments:
             # Only what is not known yet may be another file's to answer.
             answering = in_charge(owner, module, arguments[0])
@@ -84,10 +87,10 @@ def remembered(
         grounds = fixpoint.grounds_since(begin)
         if grounds:
             fixpoint.leaning[key] = grounds, found, files
+        elif files:
+            fixpoint.resting[key] = found, files
         else:
             fixpoint.settled[key] = found
-            if files:
-                fixpoint.rests[key] = files
         return found
 
     return asked
@@ -118,9 +121,7 @@ def solved(
             fixpoint = module.fixpoint
             key = (label, node, *arguments)
             found: Any = fixpoint.settled.get(key, _UNASKED)
-            if found is not _UNASKED:
-                noted.files |= fixpoint.rests.get(key, 0)
-            else:
+            if found is _UNASKED:
                 if module.link is not None:
                     owner = in_charge(owner, module, node)
 

@@ -40,13 +40,7 @@ def _is_hook(name: str) -> bool:
 
 def may_repeat(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
-    # Most rules ask it of most nodes: what is known costs one look.
-    part = Repetition.of(module)
-    found = part.known.get(node)
-    if found is None:
-        return part.may_repeat(node)
-    part.rests.note()
-    return found
+    return Repetition.of(module).may_repeat(node)
 
 
 class Repetition(Part):
@@ -60,16 +54,13 @@ class Repetition(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self.rests = Table()
-        self.known: dict[cst.CSTNode, bool] = {}
+        self._rests = Table()
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
-        """Work out whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
-        with self.rests.asked():
-            found = self.known[node] = not self._is_test and self.possible(node)
-        return found
+        """Whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
+        return not self._is_test and self.possible(node)
 
     @cached_property
     def _is_test(self) -> bool:
@@ -80,7 +71,12 @@ class Repetition(Part):
         holder = self._holder(node)
         if holder is None or holder.__class__ in _LOOPS:
             return holder is not None
-        with self.rests.asked():
+        # Most rules ask it of most nodes: what is known costs one look.
+        known = self._functions.get(holder)
+        if known is not None:
+            self._rests.note()
+            return known
+        with self._rests.asked():
             return self._repeats(holder)
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -117,8 +113,6 @@ class Repetition(Part):
         more ways between them than anybody could follow.
         """
         known = self._functions
-        if function in known:
-            return known[function]
         runs: dict[cst.CSTNode, cst.CSTNode | None] = {function: None}
         waiting = [function]
         words: set[str] = set()
