@@ -6,7 +6,7 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 TORCHLINT = $(VENV)/bin/torchlint
 
-.PHONY: help dev demo test lint tests generate release docs clean
+.PHONY: help dev demo test lint tests generate pins release docs clean
 
 help:
 	@echo "make demo      lint the example programs and show the fixes (base install, no torch)"
@@ -18,6 +18,7 @@ help:
 	@echo "make docs      build the documentation site into site/"
 	@echo "make vscode    package the extension for VS Code and test it"
 	@echo "make generate  generate the documentation again"
+	@echo "make pins      pin anew what the GitHub Action and the GitLab job install"
 	@echo "make clean     remove the environment and all caches"
 
 dev: $(VENV)/dev
@@ -40,6 +41,11 @@ tests: $(VENV)/dev
 
 generate: $(VENV)/dev
 	$(VENV)/bin/python -m torchlint.dev generate
+
+# For all systems and versions of Python at once; setuptools is what torchlint is built with.
+pins: $(VENV)/release
+	echo setuptools | $(VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes \
+		--no-annotate --custom-compile-command "make pins" --output-file action/requirements.txt pyproject.toml -
 
 release: $(VENV)/release
 	$(VENV)/bin/python -m torchlint.dev release $(if $(VERSION),$(VERSION),$(error set VERSION, as in make release VERSION=0.2.0))

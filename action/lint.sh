@@ -79,9 +79,16 @@ find_torchlint() {
   fi
   bin=$home/bin
   [[ -d $bin ]] || bin=$home/Scripts
-  "$bin/python" -I -m pip install --quiet --disable-pip-version-check "$action" >"$scratch/log" 2>&1 ||
-    { show "$scratch/log"; fail 'torchlint cannot be installed; it needs Python 3.10 or newer'; }
+  # What torchlint needs comes from the index as pinned, what it is built with too; nothing else is fetched.
+  python=$bin/python
+  install --require-hashes --requirement "$action/action/requirements.txt"
+  install --no-index --no-deps --no-build-isolation "$action"
   torchlint=$bin/torchlint
+}
+
+install() {
+  "$python" -I -m pip install --quiet --disable-pip-version-check "$@" >"$scratch/log" 2>&1 ||
+    { show "$scratch/log"; fail 'torchlint cannot be installed; it needs Python 3.10 or newer'; }
 }
 
 git_quietly() {
@@ -120,12 +127,16 @@ find_base() {
 
 main() {
   : "${INPUT_SRC=.}" "${INPUT_ARGS=}" "${INPUT_CHANGED_ONLY=auto}" "${INPUT_BASE=}" "${INPUT_FAIL_ON=}"
-  : "${INPUT_SUMMARY=true}" "${INPUT_SARIF=false}" "${INPUT_INSTALL=true}" "${INPUT_PYTHON=}"
+  : "${INPUT_SUMMARY=true}" "${INPUT_SARIF=false}" "${INPUT_CACHE=true}" "${INPUT_INSTALL=true}"
+  : "${INPUT_PYTHON=}"
   action=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
   : "${RUNNER_TEMP:=${TMPDIR:-/tmp}}"
   scratch=$(mktemp -d "$RUNNER_TEMP/torchlint.XXXXXX")
   # What the workflow sets for other steps is not for this one.
   unset TORCHLINT_OUTPUT_FILE TORCHLINT_OUTPUT_FORMAT
+  if enabled cache "$INPUT_CACHE"; then
+    export TORCHLINT_CACHE_DIR=$RUNNER_TEMP/torchlint-cache
+  fi
 
   find_python
   split args "$INPUT_ARGS"
@@ -151,7 +162,7 @@ main() {
     arguments+=("--changed-since=$base")
     # torchlint fetches nothing; a clone without blobs gets those that are going to be compared.
     if git_quietly config --get-regexp '^remote\..*\.promisor$'; then
-      git_quietly diff --merge-base "$base" -- || true
+      git_quietly diff --merge-base --end-of-options "$base" -- || true
     fi
   fi
   find_torchlint

@@ -16,11 +16,17 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.markers import Marker, default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from torchlint import toml
 
 ROOT = Path(__file__).resolve().parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 SCRIPT = ROOT / "action" / "lint.sh"
 PAGE = ROOT / "docs" / "github-action.md"
+REQUIREMENTS = ROOT / "action" / "requirements.txt"
 
 FINDING = """\
 import torch
@@ -206,6 +212,12 @@ def test_nothing_in_an_input_is_run_or_expanded(runner: Runner) -> None:
     assert sorted(path.name for path in runner.work.iterdir()) == [".git", "old.py"]
 
 
+def test_a_base_is_no_option_of_git(runner: Runner) -> None:
+    subprocess.run(["git", "config", "remote.origin.promisor", "true"], cwd=runner.work, check=True)
+    assert runner.arguments(base="--output=x") == ["check", *USUAL, "--changed-since=--output=x", "--", "."]
+    assert sorted(path.name for path in runner.work.iterdir()) == [".git", "old.py"]
+
+
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
@@ -265,7 +277,7 @@ def test_results_for_code_scanning_are_an_output(runner: Runner) -> None:
 
 
 def test_torchlint_is_installed_from_the_action(runner: Runner) -> None:
-    """The first Python given makes an environment, in which pip installs the checkout."""
+    """The first Python given makes an environment, in which pip installs what is pinned, and the checkout."""
     (runner.work / "venv.py").write_text("raise SystemExit('the wrong one')\n")
     stub = 'printf "%s\\0" "$@" >>"$NOTED.pip"'
     python = program(
@@ -277,13 +289,73 @@ def test_torchlint_is_installed_from_the_action(runner: Runner) -> None:
 
     assert runner.arguments(install="true", python=str(python)) == ["check", *USUAL, "--", "."]
     installed = (runner.temp / "noted.pip").read_text().split("\0")[:-1]
-    assert installed == ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(ROOT)]
+    pip = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    assert installed == [
+        *(*pip, "--require-hashes", "--requirement", str(REQUIREMENTS)),
+        *(*pip, "--no-index", "--no-deps", "--no-build-isolation", str(ROOT)),
+    ]
     (runner.temp / "tmp" / "torchlint-environment" / "bin" / "python").write_text(
         "#!/bin/sh\necho '::no::'; exit 1\n"
     )
     result = runner.run(install="true", python=str(python))
     assert (result.returncode, "\n::no::\n" in result.stdout) == (2, True)
     assert "torchlint cannot be installed" in result.stdout
+
+
+def test_what_was_found_is_kept_where_the_cache_action_looks(runner: Runner) -> None:
+    (restored,) = [step for step in ACTION["runs"]["steps"] if "actions/cache" in step.get("uses", "")]
+    runner.stub('printf "%s" "${TORCHLINT_CACHE_DIR:-}" >"$NOTED"')
+    runner.run()
+    kept = (runner.temp / "noted").read_text()
+    assert kept == restored["with"]["path"].replace("${{ runner.temp }}", str(runner.temp / "tmp"))
+    runner.run(cache="false")
+    assert (runner.temp / "noted").read_text() == ""
+
+
+# --- what is installed -----------------------------------------------------------------------------------
+
+
+def pins() -> dict[str, list[tuple[str, Marker | None, list[str]]]]:
+    """The versions that are pinned, by name, each with its marker and hashes."""
+    found: dict[str, list[tuple[str, Marker | None, list[str]]]] = {}
+    text = REQUIREMENTS.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            words, *hashes = line.split(" --hash=")
+            needed = Requirement(words)
+            (pinned,) = needed.specifier
+            assert pinned.operator == "=="
+            told = [text.strip() for text in hashes]
+            found.setdefault(canonicalize_name(needed.name), []).append((pinned.version, needed.marker, told))
+    return found
+
+
+def test_what_is_pinned_has_hashes_and_names_no_index() -> None:
+    for name, versions in pins().items():
+        for _, _, hashes in versions:
+            assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", text) for text in hashes), name
+    assert "://" not in REQUIREMENTS.read_text(encoding="utf-8")
+
+
+def test_everything_that_torchlint_needs_is_pinned() -> None:
+    """What is installed here is followed to the end; `make pins` writes the file anew."""
+    project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    environment = {**default_environment(), "extra": ""}
+    wanted = [Requirement(text) for text in project["project"]["dependencies"]]
+    wanted += [Requirement(text) for text in project["build-system"]["requires"]]
+    seen: set[str] = set()
+    while wanted:
+        needed = wanted.pop()
+        name = canonicalize_name(needed.name)
+        if needed.marker is not None and not needed.marker.evaluate(environment):
+            continue
+        (version,) = [
+            version for version, marker, _ in pins()[name] if marker is None or marker.evaluate(environment)
+        ]
+        assert needed.specifier.contains(version, prereleases=True), f"{needed} is pinned to {version}"
+        if name not in seen:
+            seen.add(name)
+            wanted += [Requirement(text) for text in metadata.requires(name) or ()]
 
 
 # --- pull requests ---------------------------------------------------------------------------------------

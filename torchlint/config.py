@@ -325,6 +325,7 @@ class Settings:
             host_names=chosen.host_names,
             device_names=chosen.device_names,
             known_async_helpers=chosen.known_async_helpers,
+            extension=chosen.extension,
         )
 
     @cached_property

@@ -319,7 +319,7 @@ def _search(
         made = filters.get(chosen)
         if made is None:
             excludes = _Filter((*chosen.exclude, *chosen.extend_exclude), top)
-            includes = _Filter((*chosen.include, *chosen.extend_include), top)
+            includes = _Filter(chosen.included, top)
             made = filters[chosen] = (excludes if force_exclude else excludes.without(top), includes)
         return made
 

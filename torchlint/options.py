@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchlint.diagnostics import Impact, Severity
+from torchlint.documents import is_document
 from torchlint.target import Target
 
 
@@ -28,7 +29,8 @@ class LintSettings:
     ``severities`` has the codes whose findings get another severity. ``markers`` are comments of the project
     that suppress findings, each with its codes; if ``reasons`` are required, a suppression without one is
     reported. The other names are dotted patterns: contexts in which the host may wait, names of tensors that
-    are on the host or on the device, and functions that copy to the device without blocking.
+    are on the host or on the device, and functions that copy to the device without blocking. ``extension``
+    has the languages of files by their suffixes, which are written without the dot.
     """
 
     rules: tuple[str, ...] = ()
@@ -50,6 +52,7 @@ class LintSettings:
     host_names: tuple[str, ...] = ()
     device_names: tuple[str, ...] = ()
     known_async_helpers: tuple[str, ...] = ()
+    extension: tuple[tuple[str, str], ...] = ()
 
 
 AUTO = "auto"
@@ -69,6 +72,7 @@ class Kind(enum.Enum):
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
     RULES_BY_PATTERN = "a table that maps glob patterns to lists of rules"
+    LANGUAGES = "a table that maps file extensions to `python` or `ipynb`"
     RULES_BY_MARKER = "a table that maps the first word of a comment to a list of rules"
     SEVERITIES = "a table that maps rules to `note`, `warning` or `error`"
     SEVERITIES_BY_PATTERN = "a table that maps glob patterns to tables of rules and severities"
@@ -612,6 +616,17 @@ class Options:
             per_file=True,
         ),
     )
+    extension: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.LANGUAGES,
+            _FILES,
+            "Check files with these extensions too, as Python (`python`) or as notebooks (`ipynb`).",
+            'extension = { "ipy" = "ipynb", "pyt" = "python" }',
+            metavar="EXTENSION:LANGUAGE",
+            per_file=True,
+        ),
+    )
     respect_gitignore: bool = field(
         default=True,
         metadata=_says(
@@ -742,6 +757,12 @@ class Options:
     )
 
     @property
+    def included(self) -> tuple[Pattern, ...]:
+        """The globs of the files to check in a directory."""
+        languages = _patterns(f"*.{suffix}" for suffix, _ in self.extension)
+        return (*self.include, *self.extend_include, *languages)
+
+    @property
     def least(self) -> Impact:
         """The least impact of what is reported."""
         return next(each for each in Impact if each.label == self.impact)
@@ -822,6 +843,8 @@ def convert(name: str, value: object, root: Path) -> Any:
         return tuple((_pattern(text, root), tuple(rules)) for text, rules in value.items())
     if kind is Kind.RULES_BY_MARKER and isinstance(value, dict) and all(map(_is_strings, value.values())):
         return tuple((_marker(word), tuple(rules)) for word, rules in value.items())
+    if kind is Kind.LANGUAGES and isinstance(value, dict) and _is_strings(list(value.values())):
+        return tuple(map(_language, value.items()))
     if kind is Kind.SEVERITIES and isinstance(value, dict):
         return _severities(value)
     if kind is Kind.SEVERITIES_BY_PATTERN and isinstance(value, dict):
@@ -860,6 +883,22 @@ def _name(text: str) -> str:
     if re.fullmatch(NAME, text) is None:
         raise ValueError(f"`{text}` is not a name such as `gpu_sync_allowed`, `utils.*` or `self.*_cpu`")
     return text
+
+
+EXTENSION = "[A-Za-z0-9_+-]+"
+"""What a file extension looks like, without its dot."""
+LANGUAGES = ("python", "ipynb")
+
+
+def _language(item: tuple[str, str]) -> tuple[str, str]:
+    suffix, language = item
+    if re.fullmatch(EXTENSION, suffix) is None:
+        raise ValueError(f"`{suffix}` is not a file extension such as `ipy`, without the dot")
+    if is_document(Path(f"_.{suffix}")):
+        raise ValueError(f"`{suffix}` files are read as configuration files")
+    if language not in LANGUAGES:
+        raise ValueError(none_of(language, LANGUAGES))
+    return item
 
 
 def _severities(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
@@ -980,7 +1019,7 @@ def plain(name: str, value: Any) -> Any:
         return {pattern.text: list(rules) for pattern, rules in value}
     if kind is Kind.RULES_BY_MARKER:
         return {word: list(rules) for word, rules in value}
-    if kind is Kind.SEVERITIES:
+    if kind in (Kind.LANGUAGES, Kind.SEVERITIES):
         return dict(value)
     if kind is Kind.SEVERITIES_BY_PATTERN:
         return {pattern.text: dict(severities) for pattern, severities in value}

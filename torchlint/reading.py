@@ -1,29 +1,33 @@
-"""Reading a file: Python source, with cells perhaps, or a notebook or configuration file by its name."""
+"""Reading a file: Python source, with cells perhaps, or a notebook or configuration file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from torchlint.documents import is_document
-from torchlint.source import NOTEBOOK, Source, read_bytes
+from torchlint.source import Source, is_notebook, read_bytes
 
 
-def read(path: Path, most: int = 0) -> Source:
+def read(path: Path, most: int = 0, *, notebook: bool | None = None) -> Source:
     """The file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
+
+    ``notebook`` says whether it is one, if not its name does.
 
     Raises:
         SourceError: it is missing, unreadable, not a regular file, too large, or not text.
     """
-    return from_bytes(read_bytes(path, most), path)
+    return from_bytes(read_bytes(path, most), path, notebook=notebook)
 
 
-def from_bytes(data: bytes, path: Path) -> Source:
-    """Decode ``data`` as the interpreter would, or as a notebook or a configuration file by its name.
+def from_bytes(data: bytes, path: Path, *, notebook: bool | None = None) -> Source:
+    """Decode ``data`` as the interpreter would, or as a notebook or a configuration file.
+
+    ``notebook`` says whether it is one, if not its name does.
 
     Raises:
         SourceError: the bytes are not text in the encoding they declare, hold a NUL, or are no notebook.
     """
-    if path.suffix == NOTEBOOK:
+    if is_notebook(path) if notebook is None else notebook:
         from torchlint.notebook import Notebook
 
         return Notebook.from_bytes(data, path)

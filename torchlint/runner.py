@@ -40,6 +40,7 @@ from torchlint.source import (
     TogetherError,
     check_writable,
     is_file,
+    is_notebook,
     most_bytes,
     read_bytes,
     too_large,
@@ -289,7 +290,7 @@ def run_text(
     item = _Item(path, settings, root=None if layout is None else layout.root)
     around = Surroundings({} if layout is None else {layout.root: layout})
     try:
-        source = _source(data, path, settings.max_file_size)
+        source = _source(data, path, settings)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
@@ -355,16 +356,17 @@ def _recalled_text(
     return _recalled(known, contents.salt(salt, layout, item.path), item.path, layout, contents)
 
 
-def _source(data: bytes, path: Path, most: int) -> Source:
-    """What ``data`` says; of a notebook no more than ``most`` characters may be code, if that is not 0.
+def _source(data: bytes, path: Path, settings: LintSettings) -> Source:
+    """What ``data`` says; in a notebook no more characters may be code than other files may have bytes.
 
     Raises:
         SourceError: it is no text, or too large.
     """
-    allowed = most_bytes(path, most)
+    most, notebook = settings.max_file_size, is_notebook(path, settings.extension)
+    allowed = most_bytes(notebook, most)
     if most and len(data) > allowed:
         raise too_large(len(data), allowed)
-    source = reading.from_bytes(data, path)
+    source = reading.from_bytes(data, path, notebook=notebook)
     if most and len(source.text) > most:
         size = len(source.text)
         raise SourceError(f"cannot read the file: it has {size} characters of code; the limit is {most}")
@@ -488,7 +490,7 @@ def _known(
         # What counts of a file changes from run to run; what is remembered is all that was found in it.
         scope, source = mode.scope(item.path), None
         if diagnostics and scope.rests_on_text:
-            source = reading.from_bytes(_content(item, mode), item.path)
+            source = _source(_content(item, mode), item.path, item.settings)
         result = _about(item.path, diagnostics, scope, source)
     except SourceError:
         return None
@@ -544,11 +546,10 @@ def _content(item: _Item, mode: Mode) -> bytes:
         SourceError: the file cannot be read.
     """
     content = mode.scope(item.path).content
-    return (
-        read_bytes(item.path, most_bytes(item.path, item.settings.max_file_size))
-        if content is None
-        else content
-    )
+    if content is not None:
+        return content
+    notebook = is_notebook(item.path, item.settings.extension)
+    return read_bytes(item.path, most_bytes(notebook, item.settings.max_file_size))
 
 
 def _treat(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
@@ -567,7 +568,7 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
             return _resumed(item, around)
         data = _content(item, mode)
         key = cache.key(item.salt, path, sha256(data).digest()) if item.salt else ""
-        source = _source(data, path, settings.max_file_size)
+        source = _source(data, path, settings)
         if mode.only_looks:
             found = _found(source, settings, around.project(item.root))
             consulted = around.consulted(item.root, path)
@@ -607,7 +608,7 @@ def _encoded(data: bytes, source: Source) -> bytes:
     Raises:
         SourceError: the codec does not give back what it read, and would change more than the fixes do.
     """
-    original = reading.from_bytes(data, source.path)
+    original = reading.from_bytes(data, source.path, notebook=source.in_cells)
     if original.to_bytes() != data:
         raise SourceError(f"cannot write the fixes: the file does not round-trip through {source.encoding}")
     return source.to_bytes()
@@ -665,7 +666,7 @@ def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failu
     told = _untreated(item.path, error)
     if isinstance(error, StaleSourceError):
         return Result(item.path, (told,))
-    source = _source(data, item.path, item.settings.max_file_size)
+    source = _source(data, item.path, item.settings)
     found = _found(source, item.settings, around.project(item.root))
     result = _about(item.path, found, mode.scope(item.path), source)
     return replace(result, diagnostics=(told, *result.diagnostics))
@@ -798,7 +799,7 @@ class _Files:
                 item = self._items[path]
                 try:
                     data = _content(item, self._mode)
-                    source = _source(data, path, item.settings.max_file_size)
+                    source = _source(data, path, item.settings)
                 except SourceError:
                     return None
                 self._begun[path] = _begun(source, self._mode).known(outcome.found)

@@ -168,6 +168,11 @@ _SHAPES: Mapping[Kind, dict[str, Any]] = {
         },
         "additionalProperties": _RULES,
     },
+    Kind.LANGUAGES: {
+        "type": "object",
+        "propertyNames": {"pattern": f"^(?!({_any_case('ya?ml|json')})$){options.EXTENSION}$"},
+        "additionalProperties": {"enum": list(options.LANGUAGES)},
+    },
     Kind.SEVERITIES: _SEVERITIES,
     Kind.SEVERITIES_BY_PATTERN: {
         "type": "object",

@@ -334,9 +334,17 @@ def _read(file: io.FileIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def most_bytes(path: Path, most: int) -> int:
+def is_notebook(path: Path, extension: Iterable[tuple[str, str]] = ()) -> bool:
+    """Whether a file is a notebook by its name, or by the language that ``extension`` gives its suffix."""
+    languages = dict(extension)
+    return languages.get(path.suffix.removeprefix("."), "") == "ipynb" or (
+        path.suffix == NOTEBOOK and NOTEBOOK.removeprefix(".") not in languages
+    )
+
+
+def most_bytes(notebook: bool, most: int) -> int:
     """How many bytes a file may have where ``most`` are allowed; 0 means any number."""
-    return most * (NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
+    return most * (NOTEBOOK_FACTOR if notebook else 1)
 
 
 def too_large(size: int, most: int) -> SourceError:

@@ -50,7 +50,9 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "README.md").write_text("    rev: v0.1.0\npip install git+URL@v0.1.0\ntorch 0.1.0\n")
     for name in ("package.json", "package-lock.json"):
         (tmp_path / "editors" / "vscode" / name).write_text(EXTENSION)
-    (tmp_path / "docs" / "a.md").write_text("uses: OWNER/torchlint@v0.1.0\nuses: b@v4\n")
+    (tmp_path / "docs" / "a.md").write_text(
+        "uses: OWNER/torchlint@v0.1.0\nuses: b@v4\nTORCHLINT_REF: v0.1.0\n"
+    )
     return tmp_path
 
 
@@ -64,7 +66,7 @@ def test_version_day_and_tags_are_written(checkout: Path) -> None:
     assert "## [0.2.0] - 2026-12-01\n\n### Added" in made["CHANGELOG.md"]
     assert made["torchlint/__init__.py"].endswith('\n__version__ = "0.2.0"\n')
     assert made["README.md"] == "    rev: v0.2.0\npip install git+URL@v0.2.0\ntorch 0.1.0\n"
-    assert made["docs/a.md"] == "uses: OWNER/torchlint@v0.2.0\nuses: b@v4\n"
+    assert made["docs/a.md"] == "uses: OWNER/torchlint@v0.2.0\nuses: b@v4\nTORCHLINT_REF: v0.2.0\n"
 
 
 def test_the_extension_has_the_version_of_the_release(checkout: Path) -> None:

@@ -50,7 +50,7 @@ def run(*arguments: str) -> str:
 
 def test_each_file_is_known_for_what_it_is(project: Path) -> None:
     files = [project / name for name in PROJECT if not name.endswith(".toml")]
-    index = Index(source_folders(project), files)
+    index = Index(source_folders(project), files, notebooks=[project / "look.ipynb"])
     assert {file.relative_to(project).as_posix(): kind_of(index, file) for file in files} == {
         "train.py": FileKind.PROGRAM,
         "engine.py": FileKind.LIBRARY,

@@ -73,7 +73,7 @@ def _parameter(name: str, setting: Setting) -> _Option:
         completed = {Kind.RULES: completion.selectors, Kind.RULES_BY_PATTERN: completion.selectors_by_glob}
         attrs["shell_complete"] = completed.get(setting.kind)
         return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
-    if setting.kind is Kind.REPORTS:
+    if setting.kind in (Kind.LANGUAGES, Kind.REPORTS):
         return _Option(names, **{"multiple": True, **attrs, "default": ()})
     kinds: dict[Kind, Any] = {
         Kind.STRING: click.STRING,
@@ -134,6 +134,8 @@ def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
                 value = options.convert(name, words, directory)
             elif setting.kind is Kind.RULES_BY_PATTERN:
                 value = options.convert(name, _by_pattern(name, value), directory)
+            elif setting.kind is Kind.LANGUAGES:
+                value = options.convert(name, _languages(name, value), directory)
             elif setting.kind is Kind.TARGET:
                 value = options.convert(name, value, directory)
         except ValueError as error:
@@ -155,6 +157,19 @@ def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
                 f"--{options.key(name)} expects GLOB:RULE, such as `tests/**:TL2`, not `{part}`"
             )
         table.setdefault(pattern, []).append(rule)
+    return table
+
+
+def _languages(name: str, texts: tuple[str, ...]) -> dict[str, str]:
+    """``EXTENSION:LANGUAGE[,EXTENSION:LANGUAGE…]`` as a table."""
+    table: dict[str, str] = {}
+    for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
+        suffix, colon, language = part.partition(":")
+        if not colon:
+            raise click.UsageError(
+                f"--{options.key(name)} expects EXTENSION:LANGUAGE, such as `ipy:ipynb`, not `{part}`"
+            )
+        table[suffix] = language
     return table
 
 
@@ -681,7 +696,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
     """The texts of files with findings, each read once and only the last one kept."""
     from functools import lru_cache
 
-    from torchlint.source import SourceError, most_bytes
+    from torchlint.source import SourceError, is_notebook, most_bytes
 
     @lru_cache(maxsize=1)
     def source(path: Path) -> Source | None:
@@ -689,7 +704,10 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
             return outcome.sources[path]
         try:
             settings = outcome.settings.get(path)
-            return reading.read(path, most_bytes(path, settings.max_file_size) if settings is not None else 0)
+            if settings is None:
+                return reading.read(path)
+            notebook = is_notebook(path, settings.extension)
+            return reading.read(path, most_bytes(notebook, settings.max_file_size), notebook=notebook)
         except SourceError:
             return None
 

@@ -112,6 +112,8 @@ class Memory:
         if path not in self._places and all(_USUALLY_LEFT_OUT & set(inside.parts) for inside in below):
             return False
         suffixes = {Path(pattern).suffix for pattern in INCLUDED} | {known.suffix for known in self._kept}
+        for _, settings, *_ in self._kept.values():
+            suffixes.update(f".{suffix}" for suffix, _ in settings.extension)
         return path.suffix in suffixes
 
 

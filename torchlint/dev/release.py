@@ -31,7 +31,7 @@ _EXTENSION = ("editors/vscode/package.json", "editors/vscode/package-lock.json")
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 _EXTENSION_VERSION = re.compile(r'(?<="name": "torchlint",\n)(\s+"version": ")[^"]+')
 _HEADING = re.compile(r"^## \[([^\]]+)\] - (\S+)$", re.MULTILINE)
-_TAG = re.compile(r"(?:(?<=@v)|(?<=rev: v))\d+\.\d+\.\d+\b(?!\.)")
+_TAG = re.compile(r"(?:(?<=@v)|(?<=rev: v)|(?<=REF: v))\d+\.\d+\.\d+\b(?!\.)")
 _UNRELEASED = "unreleased"
 
 

@@ -10,7 +10,6 @@ from torchlint.parsing import breaks
 from torchlint.project.index import Index, Link
 from torchlint.project.records import STAR, DefinitionKind, Record, Standing
 from torchlint.project.roots import INIT, is_in_package, is_test
-from torchlint.source import NOTEBOOK
 
 _CONFIGURING = frozenset({"setup.py", "conf.py", "noxfile.py", "hubconf.py", "tasks.py"})
 
@@ -95,7 +94,7 @@ def kind_of(index: Index, file: Path) -> FileKind:
     record = index.record(file)
     if not record.readable or breaks(index.text(file)):
         return FileKind.UNREADABLE
-    if file.suffix == NOTEBOOK:
+    if file in index.notebooks:
         return FileKind.NOTEBOOK
     if is_test(file, index.folders.root):
         return FileKind.TEST

@@ -62,6 +62,7 @@ class Index:
         files: Iterable[Path],
         configs: Configs | None = None,
         *,
+        notebooks: Iterable[Path] = (),
         library: bool = False,
         record: Callable[[Source], Record] = record,
     ) -> None:
@@ -70,12 +71,13 @@ class Index:
         self.library = library
         self._record = record
         self.files = frozenset(files)
+        self.notebooks = frozenset(notebooks)
         self._sources: dict[Path, Source] = {}
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
         self._modules: dict[str, Path | None] = {}
         self._from_folder: dict[Path, dict[tuple[str, int], Path | None]] = {}
-        self._found_from: dict[tuple[Path, str], dict[tuple[str, int], Path | None]] = {}
+        self._found_from: dict[tuple[Path, bool], dict[tuple[str, int], Path | None]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
@@ -101,7 +103,9 @@ class Index:
         Raises:
             SourceError: it cannot be read.
         """
-        return self._sources[file] if file in self._sources else read(file)
+        if file in self._sources:
+            return self._sources[file]
+        return read(file, notebook=file in self.notebooks)
 
     def text(self, file: Path) -> str:
         """The text of a file; empty if it cannot be read."""
@@ -167,7 +171,8 @@ class Index:
         places = self._from_folder.get(file)
         if places is None:
             # The same for all modules of a folder.
-            places = self._from_folder[file] = self._found_from.setdefault((file.parent, file.suffix), {})
+            key_of = file.parent, file in self.notebooks
+            places = self._from_folder[file] = self._found_from.setdefault(key_of, {})
         key = name, level
         if key not in places:
             places[key] = self._find_module(file, name, level)
@@ -177,7 +182,7 @@ class Index:
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
         first = name.partition(".")[0]
-        for folder in self.folders.seen_from(file):
+        for folder in self.folders.seen_from(file, alone=file in self.notebooks):
             if first in _LIBRARIES and folder / first not in file.parents:
                 continue  # ``torch/`` beside a script is no more than a name, whatever Python makes of it
             # A folder that only has the name of a library holds no file of it.

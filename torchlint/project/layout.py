@@ -16,7 +16,7 @@ from torchlint.files import TooManyError, files_below
 from torchlint.options import AUTO, Options
 from torchlint.project.configs import named_by
 from torchlint.project.roots import is_built, is_marked, is_root, roots_around, roots_of
-from torchlint.source import most_bytes
+from torchlint.source import is_notebook, most_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.index import Index
@@ -40,6 +40,8 @@ class Layout:
     """What the configuration says of who may import what the project exports."""
     configs: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     """The configuration files that each of the files names."""
+    notebooks: frozenset[Path] = frozenset()
+    """Those of the files that are notebooks."""
 
     @cached_property
     def documents(self) -> tuple[Path, ...]:
@@ -75,7 +77,14 @@ class Layout:
 
         configs = Configs(self.root, self.configs)
         made = record if known is None else known.of
-        return Index(source_folders(self.root), self.files, configs, library=self.library, record=made)
+        return Index(
+            source_folders(self.root),
+            self.files,
+            configs,
+            notebooks=self.notebooks,
+            library=self.library,
+            record=made,
+        )
 
 
 class Layouts:
@@ -171,7 +180,8 @@ class Layouts:
         if len(files) > MOST_FILES:
             return None
         kind = self._options_for(root).project_kind
-        return Layout(root, files, kind, named_by(files, root, documents, self._content))
+        named = named_by(files, root, documents, self._content)
+        return Layout(root, files, kind, named, frozenset(filter(self._is_notebook, files)))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""
@@ -180,11 +190,14 @@ class Layouts:
                 break
             if self._is_root(folder):
                 return False
-        most = most_bytes(file, self._options_for(file.parent).max_file_size)
+        most = most_bytes(self._is_notebook(file), self._options_for(file.parent).max_file_size)
         try:
             return not most or file.stat().st_size <= most
         except OSError:
             return True
+
+    def _is_notebook(self, file: Path) -> bool:
+        return is_notebook(file, self._options_for(file.parent).extension)
 
     def _is_root(self, folder: Path) -> bool:
         if folder not in self._are_roots:

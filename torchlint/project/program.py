@@ -28,7 +28,7 @@ from torchlint.semantics.inference import place_of
 from torchlint.semantics.linked import Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
-from torchlint.source import NOTEBOOK, Source
+from torchlint.source import Source
 from torchlint.syntax import Forest, SyntaxTree
 
 Key = TypeVar("Key", bound=Hashable)
@@ -125,7 +125,8 @@ class Program:
         if file not in self._modules:
             tree = self.trees.tree(file)
             # What a place is called is another matter in a notebook only.
-            source = self.index.source(file) if tree is not None and file.suffix == NOTEBOOK else None
+            notebook = file in self.index.notebooks
+            source = self.index.source(file) if tree is not None and notebook else None
             self._modules[file] = None if tree is None else self._link(file, tree, source)
             if tree is not None:
                 more = Effort.worth(len(tree.text)).most

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from torchlint.source import NOTEBOOK, SourceError, exists, is_file, is_folder, read_text
+from torchlint.source import SourceError, exists, is_file, is_folder, read_text
 
 METADATA = "pyproject.toml"
 _MARKERS = (METADATA, "setup.py", "setup.cfg", ".git")
@@ -109,13 +109,14 @@ class SourceFolders:
     root: Path
     declared: tuple[Path, ...] = ()
 
-    def seen_from(self, file: Path) -> Iterator[Path]:
+    def seen_from(self, file: Path, *, alone: bool = False) -> Iterator[Path]:
         """The folders that imports in ``file`` begin from, nearest first, each once.
 
         A module of a package is imported from the folder above it. A script, a notebook and what lies beside
-        them begin from their own folder, and may be run from any folder above.
+        them begin from their own folder, and may be run from any folder above. ``alone`` says that a file is
+        no module of a package, whatever lies beside it.
         """
-        begin = file.parent if file.suffix == NOTEBOOK else above_package(file.parent)
+        begin = file.parent if alone else above_package(file.parent)
         seen: set[Path] = set()
         ways = [begin, *begin.parents] if begin.is_relative_to(self.root) else [begin]
         for folder in (*ways, self.root / "src", *self.declared):

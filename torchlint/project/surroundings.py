@@ -83,7 +83,8 @@ class Surroundings:
         for path, content in self._contents.items():
             if path in layout.members:
                 try:
-                    project.holds(reading.from_bytes(content, path))
+                    notebook = path in layout.notebooks
+                    project.holds(reading.from_bytes(content, path, notebook=notebook))
                 except SourceError:
                     # Its own check says what is wrong with it; to the others it is as on the disk.
                     continue

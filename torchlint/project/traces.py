@@ -109,7 +109,8 @@ class Contents:
         found = [Record(readable=False)] * len(layout.files)
         for place, file in enumerate(layout.files):
             with suppress(SourceError):
-                found[place] = records.of(reading.from_bytes(self._data(file), file))
+                source = reading.from_bytes(self._data(file), file, notebook=file in layout.notebooks)
+                found[place] = records.of(source)
         return leading(found)
 
     def trace(self, layout: Layout, consulted: frozenset[Path]) -> Trace:

@@ -88,7 +88,7 @@ def _findings(found: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[Find
     @cache
     def lines(path: str, cell: int | None) -> list[str]:
         try:
-            part = reading.read(Path(path)).part(cell)
+            part = reading.read(Path(path), notebook=cell is not None).part(cell)
         except SourceError:
             return []
         return [] if part is None else split_lines(part.text)

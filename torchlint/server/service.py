@@ -33,7 +33,7 @@ from torchlint.server.projects import Projects
 from torchlint.server.reports import report
 from torchlint.server.surroundings import Surroundings
 from torchlint.server.worker import Worker
-from torchlint.source import SourceError
+from torchlint.source import SourceError, is_notebook
 
 DEBOUNCE = 0.15
 """How long nothing must be typed before a text is checked, in seconds."""
@@ -160,7 +160,9 @@ class Service(LanguageServer):
         program = self.documents.program(uri)
         if program is None:
             try:
-                program = Program(uri, reading.read(file), {None: Text(uri, None)}, file)
+                settings = self.projects.settings(file)
+                notebook = None if settings is None else is_notebook(file, settings.extension)
+                program = Program(uri, reading.read(file, notebook=notebook), {None: Text(uri, None)}, file)
             except SourceError:
                 return None
         return self.places(program)
