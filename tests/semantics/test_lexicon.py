@@ -197,6 +197,7 @@ ROLES = {
     Role.DOUBLE: ("use_float64 fp64 dtype", "float fp16 doubtful"),
     Role.SENDING: ("to_device batch_to_device to_cuda", "device_to towards"),
     Role.OCCASION: ("should_log is_last last_batch has_nan loss_improved", "log_scale last_loss is_nano"),
+    Role.PLACE_IN_PIPELINE: ("is_first_rank is_last_stage", "is_first last_batch rank"),
     Role.SPARING: ("offload_features low_vram keep_on_cpu", "vram cpu on_cpu"),
     Role.CACHE: ("empty_cache clean", "cleaner nonempty"),
     Role.HARDWARE: ("use_cuda device accelerator", "accelerate devise"),

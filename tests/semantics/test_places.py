@@ -127,6 +127,32 @@ PROGRAMS = {
                 if seen < start + interval:
                     use(4)  #: use(4) => throttled=no
     """,
+    "what is taken away once it is there": """
+        class Runner:
+            def take(self):
+                if self.drafts is None:
+                    return None
+                use(1)  #: use(1) => throttled=no
+                drafts = self.drafts
+                self.drafts = None
+                return drafts
+
+            def scale_to(self, wanted):
+                if self.scale == wanted:
+                    return
+                use(2)  #: use(2) => throttled=yes
+                self.scale = wanted
+    """,
+    "the first process of a pipeline": """
+        def step(model, batches, is_first_rank, is_last_stage, is_first):
+            for batch in batches:
+                if is_first_rank:
+                    use(1)  #: use(1) => throttled=no
+                if is_last_stage and model.ready:
+                    use(2)  #: use(2) => throttled=no
+                if is_first:
+                    use(3)  #: use(3) => throttled=yes
+    """,
     "periods by their values": """
         class Agent:
             def __init__(self, every=2):

@@ -393,6 +393,11 @@ class Role(IdentityEnum):
     )
     """Asks whether something is due that happens now and then."""
 
+    PLACE_IN_PIPELINE = (
+        "first_rank last_rank first_pp_rank last_pp_rank first_stage last_stage first_layer last_layer"
+    )
+    """Is one of the processes, or one of the layers, that a batch goes through."""
+
     NEIGHBOUR = "last prev previous next"
     """Comes before or behind something."""
 

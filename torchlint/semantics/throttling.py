@@ -321,7 +321,7 @@ class Throttling(Part):
         if truth and not shown:
             if self._asks_for_debugging(name, given):
                 return _DEBUGGING
-            if name in _BAD_NUMBERS or has(name, Role.OCCASION):
+            if name in _BAD_NUMBERS or _says_occasion(name):
                 return _ALWAYS
         if not truth:
             if qualified in _HAS_ACCELERATOR:
@@ -372,7 +372,7 @@ class Throttling(Part):
             return None
         if has(name, *_SWITCHES):
             return None if self._is_on_by_default(flag, 0) else _DEBUGGING
-        if has(name, Role.OCCASION):
+        if _says_occasion(name):
             return _ALWAYS
         return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
 
@@ -461,7 +461,9 @@ class Throttling(Part):
     def _settles(self, branch: cst.If, decision: Decision) -> bool:
         """``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it: once a change."""
         match decision.test:
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]):
+            case cst.Comparison(
+                left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]
+            ) if not _is_none(right):  # what is set to None has been used up
                 assigned = self._assigned(self.tree.parents[branch]).get(dotted_text(left) or "", [])
             case _:
                 return False
@@ -958,6 +960,11 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
         node = node.func
     measured = isinstance(node, cst.Attribute) and node.attr.value in ("shape", "size", "device", "dtype")
     return node.value if isinstance(node, cst.Attribute) and measured else None
+
+
+def _says_occasion(name: str | None) -> bool:
+    """Whether a flag of this name is set now and then: ``is_last``, unlike ``is_last_rank``."""
+    return has(name, Role.OCCASION) and not has(name, Role.PLACE_IN_PIPELINE)
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
