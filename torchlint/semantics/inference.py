@@ -1084,7 +1084,9 @@ class Inference:
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
         """``base.attr``."""
         if base.alternatives:
-            joined = join(self.attribute(one, attr, node) for one in base.each)
+            # Whoever asks for what some of them lack knows that it is none of those.
+            having = [one for one in base.each if not self._lacks(one, attr)]
+            joined = join(self.attribute(one, attr, node) for one in having or base.each)
             inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
             return joined._replace(receiver=base) if inherited else joined
         match base.kind:
@@ -1143,6 +1145,11 @@ class Inference:
                 return self._method(base, attr)
             case _:
                 return UNKNOWN
+
+    def _lacks(self, base: Value, attr: str) -> bool:
+        """Whether an object certainly has nothing under a name."""
+        made = base.definition
+        return base.kind is Kind.OBJECT and isinstance(made, cst.ClassDef) and self.classes.lacks(made, attr)
 
     def _method(self, base: Value, name: str) -> Value:
         """A bound method that no definition in this file has; the call works out what it returns."""

@@ -768,7 +768,9 @@ class Places(Part):
         """
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return
-        for call in self.module.callers(function):
+        callers = self.module.callers(function)
+        others = self.module.dispatched(function) if isinstance(function, cst.FunctionDef) else ()
+        for call in dict.fromkeys((*callers, *others)):
             drawing = self._drawing(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):

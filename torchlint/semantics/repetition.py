@@ -169,12 +169,25 @@ class Repetition(Part):
             # An attribute that is only read may be a property.
             if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
+            if self._asked_of_base(scope.node, name):
+                return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
         if name not in self.tree.calls_by_name and self._stepping:
             if function in self._stepping or has(name, Role.STEP):
                 return True
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
+
+    def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
+        """Whether a class of another file that this one inherits from has, or calls, a method of a name."""
+        if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
+            return False
+        ancestors = self.module.classes.info(definition).lineage[1:]
+        return any(
+            name in each.methods or name in self.link.home(each.node).tree.calls_by_name
+            for each in ancestors
+            if self.tree.is_elsewhere(each.node)
+        )
 
     @remembered
     def _named_elsewhere(self, name: str, handed: bool) -> bool:

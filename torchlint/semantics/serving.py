@@ -32,7 +32,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "propose": ("Proposer", "Speculator"),
     **dict.fromkeys(("step", "add_noise", "get_velocity", "scale_noise"), ("Scheduler", "SchedulerMixin")),
     "__call__": ("LogitsProcessor", "LogitsWarper", "StoppingCriteria"),
-    "apply": ("LogitsProcessor",),
+    **dict.fromkeys(("apply", "update_state"), ("LogitsProcessor",)),
     "forward": ("",),
 }
 # Parameters of what is computed in each pass of a model.
