@@ -225,8 +225,7 @@ ROLES = {
     Role.PICTURE_SIZE: ("image_size imsize cropSize img_h resolution", "image size hidden_size solution"),
     Role.STYLE_TRANSFER: ("style-image style_weight", "style stylegan"),
     Role.ENGINE_STEP: (
-        "ForwardBatch ModelWorkerBatch SamplingBatchInfo EagleVerifyInput attn_metadata scheduler_output"
-        " PoolingMetadata lora_mapping ExpertTokensMetadata",
+        "ForwardBatch ModelWorkerBatch SamplingBatchInfo EagleVerifyInput PoolingMetadata scheduler_output",
         "batch train_batch metadata batch_info model_input forward_pass",
     ),
     Role.ATTENTION_BACKEND: ("FlashInferAttnBackend FlashAttentionImpl", "attention backend"),

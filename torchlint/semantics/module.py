@@ -364,7 +364,7 @@ class Module:
         return self.inference.callgraph.callers(function)
 
     def dispatched(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
-        """Calls of other files, in a project of any size, that may run a function by itself or by its class."""
+        """Calls of other files, in a project of any size, that may run a function, if by its class only."""
         return self.inference.callgraph.dispatched(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
