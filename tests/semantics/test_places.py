@@ -910,6 +910,43 @@ PROGRAMS = {
                 use(5)  #: use(5) => hot=x
                 model(x)
     """,
+    "one step of training, both ways": """
+        def forward_backward_no_pipelining(forward_step, batches, model, count):
+            total = 0
+            for _ in range(count - 1):
+                forward_step(next(batches), model).backward()
+            loss = forward_step(next(batches), model)
+            loss.backward()
+            return use(total)  #: use(total) => hot=forward_backward_no_pipelining
+
+        def forward_backward_names():
+            return use(1)  #: use(1) => hot=no
+    """,
+    "what a server asks of parts that have no annotations": """
+        from torch import nn
+
+        class FlowScheduler:
+            def step(self, model_output, timestep=None, sample=None):
+                return use(sample)  #: use(sample) => hot=step
+
+            def set_timesteps(self, timesteps):
+                return use(timesteps)  #: use(timesteps) => hot=no
+
+        class WarmupScheduler:
+            def step(self, epoch=None):
+                return use(epoch)  #: use(epoch) => hot=no
+
+        class PictureModel(nn.Module):
+            def get_image_feature(self, items):
+                return use(items)  #: use(items) => hot=get_image_feature
+
+            def get_image_size(self):
+                return use(2)  #: use(2) => hot=no
+
+        class PictureProcessor:
+            def get_image_features(self, items):
+                return use(items)  #: use(items) => hot=no
+    """,
     "not hot at all": """
         import torch
         from torch import nn

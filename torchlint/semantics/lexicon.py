@@ -39,6 +39,9 @@ class Role(IdentityEnum):
     HELD_OUT = "dev valid holdout held_out"
     """Is data that is kept from training; also called after `EVALUATION` or `TEST`."""
 
+    BOTH_PASSES = "forward_backward forward_and_backward"
+    """Runs a model forward and backward: one step of training, or a part of it."""
+
     PREDICTION = "predict predicting"
     """Uses a trained model."""
 
@@ -648,6 +651,12 @@ class Role(IdentityEnum):
 
     ATTENTION_BACKEND = "attn_backend attention_backend attn_impl attention_impl"
     """The part of an inference engine that computes attention at each step."""
+
+    MEDIA_ENCODING = (
+        "get_image_feature get_video_feature get_audio_feature get_multimodal_feature"
+        " get_multimodal_embedding embed_multimodal"
+    )
+    """Has a model encode the pictures and sounds of a batch, ahead of its forward pass."""
 
     ENGINE_START = "compile_or_warm_up_model init_device load_model load_weights profile_run warm_up"
     """Is done once, before an inference engine serves."""

@@ -706,6 +706,8 @@ class Places(Part):
             if info.kind is Kind.MODULE and name == "forward":
                 collates = phase(self.module, function.body) is Phase.DATASET
                 return None if collates or self._is_whole_run(function) else Reason(Cause.METHOD, name)
+            if info.kind is Kind.MODULE and begins(name, Role.MEDIA_ENCODING):
+                return Reason(Cause.METHOD, name)
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return Reason(Cause.LIGHTNING, name)
             for base in info.bases:
@@ -725,11 +727,13 @@ class Places(Part):
     def _is_step(self, function: Function) -> bool:
         """Whether each call of a function that nothing in the file calls is one step of training.
 
-        It steps an optimizer that it is given; what a test does so, it does once.
+        It steps an optimizer that it is given, or goes through a model both ways by its name; what a test
+        does so, it does once.
         """
         if not isinstance(function, cst.FunctionDef) or begins(function.name.value, Role.TEST):
             return False
-        if not self._steps_optimizer(function):
+        both_ways = begins(function.name.value, Role.BOTH_PASSES)
+        if not both_ways and not self._steps_optimizer(function):
             return False
         work = self._work_of(function)
         owner = self.module.classes.owner(function)

@@ -18,7 +18,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
-from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -167,7 +167,9 @@ class Repetition(Part):
             return True
         if scope.kind is ScopeKind.CLASS:
             # An attribute that is only read may be a property.
-            if name == "__call__" or _is_hook(name) or name in self._attributes:
+            if name == "__call__" or _is_hook(name) or begins(name, Role.MEDIA_ENCODING):
+                return True
+            if name in self._attributes:
                 return True
             if self._asked_of_base(scope.node, name):
                 return True
