@@ -919,6 +919,12 @@ PROGRAMS = {
             loss.backward()
             return use(total)  #: use(total) => hot=forward_backward_no_pipelining
 
+        def forward_backward_pipelining(forward_step, batches, model, count):
+            total = 0
+            for _ in range(count):
+                forward_step(next(batches), model).backward()
+            return use(total)  #: use(total) => hot=forward_backward_pipelining
+
         def forward_backward_names():
             return use(1)  #: use(1) => hot=no
     """,

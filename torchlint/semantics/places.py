@@ -738,7 +738,8 @@ class Places(Part):
         work = self._work_of(function)
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
-        return work.trains and not (work.starts or work.batches or tests or self._is_called(function))
+        trains = work.trains or (both_ways and work.training_steps)
+        return trains and not (work.starts or work.batches or tests or self._is_called(function))
 
     def _is_called(self, function: Function) -> bool:
         """Whether anything runs a function that is known to be run: no lambda that goes to others."""

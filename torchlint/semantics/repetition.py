@@ -165,11 +165,11 @@ class Repetition(Part):
         name = function.name.value
         if scope.kind is ScopeKind.FUNCTION or may_serve(self.module, function):
             return True
+        if begins(name, Role.BOTH_PASSES, Role.MEDIA_ENCODING):
+            return True
         if scope.kind is ScopeKind.CLASS:
             # An attribute that is only read may be a property.
-            if name == "__call__" or _is_hook(name) or begins(name, Role.MEDIA_ENCODING):
-                return True
-            if name in self._attributes:
+            if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
             if self._asked_of_base(scope.node, name):
                 return True
