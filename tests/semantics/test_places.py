@@ -127,6 +127,32 @@ PROGRAMS = {
                 if seen < start + interval:
                     use(4)  #: use(4) => throttled=no
     """,
+    "what is looked up in a table of the module first": """
+        TABLE = {}
+        OTHER = {}
+
+        def pointers(weights, key):
+            if values := TABLE.get(key):
+                return values
+            use(1)  #: use(1) => throttled=yes
+            TABLE[key] = made = send(weights)
+            return made
+
+        def strides(weights, key):
+            values = TABLE.get(key)
+            if values is not None:
+                return values
+            use(2)  #: use(2) => throttled=yes
+            TABLE[key] = send(weights)
+            return TABLE[key]
+
+        def sent(weights, key, batch):
+            if values := TABLE.get(key):
+                return values
+            use(3)  #: use(3) => throttled=no
+            OTHER[key] = send(weights)
+            return OTHER[key]
+    """,
     "what is taken away once it is there": """
         class Runner:
             def take(self):

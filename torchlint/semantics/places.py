@@ -774,8 +774,7 @@ class Places(Part):
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return
         callers = self.module.callers(function)
-        others = self.module.dispatched(function) if isinstance(function, cst.FunctionDef) else ()
-        for call in dict.fromkeys((*callers, *others)):
+        for call in callers:
             drawing = self._drawing(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
@@ -793,6 +792,9 @@ class Places(Part):
         if any(last_name(d.decorator) == "property" for d in function.decorators):
             for read in self._property_reads(function):
                 yield read, read
+        for call in self.module.dispatched(function):
+            if call not in callers:
+                yield call, call
 
     def _drawing(self, call: cst.Call) -> cst.For | None:
         """The loop that draws from what a call gives."""
