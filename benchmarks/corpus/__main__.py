@@ -353,14 +353,38 @@ def read(where: Path) -> None:
 @main.command()
 @_FOLDER
 @click.option("--download", is_flag=True, help="Get the releases that are missing with pip.")
-@click.option("--update", is_flag=True, help="Write what is found now into the table.")
-def waits(folder: Path, download: bool, update: bool) -> None:
-    """How many of the waits are found that maintainers removed, in the packages that lie in a folder."""
-    places = removed.removed()
+@click.option("--update", is_flag=True, help="Write what is found now into the table, release by release.")
+@click.option(
+    "--package", "only", multiple=True, metavar="NAME", help="Only releases of this package; may be repeated."
+)
+@click.option(
+    "--after", metavar="RELEASE", help="Go on after this release (trl-0.17.0), where a run was interrupted."
+)
+def waits(folder: Path, download: bool, update: bool, only: Sequence[str], after: str | None) -> None:
+    """How many of the waits are found that maintainers removed, in the packages that lie in a folder.
+
+    One release after the other: each takes a minute or two of a processor's time.
+    """
+    table = removed.removed()
+    known = [f"{each.name}-{each.version}" for each in removed.releases(table, folder)]
+    if after is not None and after not in known:
+        raise click.BadParameter(f"none of the releases: {', '.join(known)}", param_hint="--after")
+    wanted = set(known[known.index(after) + 1 :] if after is not None else known)
+    places = [
+        each
+        for each in table
+        if f"{each.package}-{each.version}" in wanted and (not only or each.package in only)
+    ]
     if download:
         folder.mkdir(parents=True, exist_ok=True)
         packages.get(removed.releases(places, folder), folder)
-    found = removed.score(places, folder)
+    found: list[removed.Removed] = []
+    for release, scored in removed.score(places, folder):
+        hits = sum(1 for each in scored if each.found)
+        _report(f"{release.name}-{release.version}: {hits} of {len(scored)}")
+        found += scored
+        if update:
+            removed.write(removed.renewed(table, found))
     click.echo(f"{'':9}{'found':>6}{'of':>5}")
     for kind, (hits, count) in removed.recall(found).items():
         click.echo(f"{kind:9}{hits:6d}{count:5d}{hits / (count or 1):8.0%}")
@@ -368,9 +392,6 @@ def waits(folder: Path, download: bool, update: bool) -> None:
         f"{each.package}-{each.version}" for each in found
     }:
         _report(f"not there: {', '.join(sorted(absent))}")
-    if update:
-        anew = {(each.package, each.version, each.path, each.first): each for each in found}
-        removed.write(anew.get((e.package, e.version, e.path, e.first), e) for e in places)
 
 
 @main.command()

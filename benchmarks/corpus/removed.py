@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -78,23 +78,32 @@ def releases(places: Iterable[Removed], folder: Path) -> list[Package]:
     return [Package(name, version, folder / f"{name}-{version}") for name, version in found]
 
 
-def score(places: Sequence[Removed], folder: Path) -> list[Removed]:
-    """The places in the packages that lie in a folder (``trl-0.17.0``), with what is found there now."""
-    found: list[Removed] = []
+def score(places: Sequence[Removed], folder: Path) -> Iterator[tuple[Package, list[Removed]]]:
+    """The places of each release that lies in a folder (``trl-0.17.0``), with what is found there now.
+
+    One release after the other, each as a whole project, of which only the files with places are linted.
+    """
     for release in releases(places, folder):
         root = release.folder.resolve()
-        here = [e for e in places if (e.package, e.version) == (release.name, release.version)]
         if not root.is_dir():
             continue
+        here = [e for e in places if (e.package, e.version) == (release.name, release.version)]
         paths = [root / path for path in dict.fromkeys(each.path for each in here)]
-        items = diagnostics(root, ["--select", "TL2", "--impact", "low"], paths=paths)
+        items = diagnostics(root, ["--select", "TL2", "--impact", "low", "--jobs", "1"], paths=paths)
         rows: dict[Path, list[tuple[int, str]]] = {}
         for item in items:
             rows.setdefault(Path(item["filename"]), []).append((item["location"]["row"], item["code"]))
+        scored: list[Removed] = []
         for each in here:
             codes = sorted({c for row, c in rows.get(root / each.path, ()) if each.first <= row <= each.last})
-            found.append(replace(each, found=" ".join(codes), cause="" if codes else each.cause))
-    return found
+            scored.append(replace(each, found=" ".join(codes), cause="" if codes else each.cause))
+        yield release, scored
+
+
+def renewed(places: Iterable[Removed], scored: Iterable[Removed]) -> list[Removed]:
+    """All places of the table, those that were scored as they are found now."""
+    anew = {(each.package, each.version, each.path, each.first): each for each in scored}
+    return [anew.get((each.package, each.version, each.path, each.first), each) for each in places]
 
 
 def recall(places: Sequence[Removed]) -> dict[str, tuple[int, int]]:

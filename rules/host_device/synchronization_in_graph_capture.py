@@ -158,9 +158,10 @@ def _broken_call(module: Module, call: cst.Call) -> tuple[str, str] | None:
     if sent_data(module, call) is not None:
         return f"`{_called(module, call)}` copies from pageable memory", _COPY_BEFORE
     source = copied_from_host(module, call)
-    if source is None:
+    memory = Memory.UNKNOWN if source is None else module.value(source).memory
+    if source is None or memory is Memory.EITHER:
         return None
-    if module.value(source).memory is not Memory.PINNED:
+    if memory is not Memory.PINNED:
         return "this host-to-device copy is from pageable memory", _COPY_BEFORE
     if goes_on(module, call):
         return None

@@ -247,7 +247,10 @@ def test_waits_that_maintainers_removed_are_scored_anew_in_the_packages_at_hand(
         ],
         table,
     )
-    found = removed.score(removed.removed(table), tmp_path)
+    places = removed.removed(table)
+    ((release, found),) = removed.score(places, tmp_path)
+    assert (release.name, release.version) == ("engine", "1.0")
+    assert removed.renewed(places, found) == [*found, places[2]]
     assert [(each.first, each.found, each.cause) for each in found] == [(4, "TL202", ""), (6, "", "")]
     assert removed.recall(found) == {"item": (1, 1), "read": (0, 1), "all": (1, 2)}
 

@@ -170,7 +170,14 @@ def test_every_topic_has_both_kinds() -> None:
     assert all(kinds == {"bad", "good"} for kinds in topics.values()), topics
 
 
-@pytest.mark.parametrize("name", ["no_grad_elsewhere/good_adapted_by_a_learner"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_grad_elsewhere/good_adapted_by_a_learner",
+        "serving/bad_reached_by_interfaces",
+        "serving/good_reached_once",
+    ],
+)
 def test_a_file_of_a_large_library_goes_by_what_it_calls(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

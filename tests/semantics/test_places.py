@@ -127,6 +127,58 @@ PROGRAMS = {
                 if seen < start + interval:
                     use(4)  #: use(4) => throttled=no
     """,
+    "what is looked up in a table of the module first": """
+        TABLE = {}
+        OTHER = {}
+
+        def pointers(weights, key):
+            if values := TABLE.get(key):
+                return values
+            use(1)  #: use(1) => throttled=yes
+            TABLE[key] = made = send(weights)
+            return made
+
+        def strides(weights, key):
+            values = TABLE.get(key)
+            if values is not None:
+                return values
+            use(2)  #: use(2) => throttled=yes
+            TABLE[key] = send(weights)
+            return TABLE[key]
+
+        def sent(weights, key, batch):
+            if values := TABLE.get(key):
+                return values
+            use(3)  #: use(3) => throttled=no
+            OTHER[key] = send(weights)
+            return OTHER[key]
+    """,
+    "what is taken away once it is there": """
+        class Runner:
+            def take(self):
+                if self.drafts is None:
+                    return None
+                use(1)  #: use(1) => throttled=no
+                drafts = self.drafts
+                self.drafts = None
+                return drafts
+
+            def scale_to(self, wanted):
+                if self.scale == wanted:
+                    return
+                use(2)  #: use(2) => throttled=yes
+                self.scale = wanted
+    """,
+    "the first process of a pipeline": """
+        def step(model, batches, is_first_rank, is_last_stage, is_first):
+            for batch in batches:
+                if is_first_rank:
+                    use(1)  #: use(1) => throttled=no
+                if is_last_stage and model.ready:
+                    use(2)  #: use(2) => throttled=no
+                if is_first:
+                    use(3)  #: use(3) => throttled=yes
+    """,
     "periods by their values": """
         class Agent:
             def __init__(self, every=2):
@@ -883,6 +935,49 @@ PROGRAMS = {
             for x, y in zip(*loaders):
                 use(5)  #: use(5) => hot=x
                 model(x)
+    """,
+    "one step of training, both ways": """
+        def forward_backward_no_pipelining(forward_step, batches, model, count):
+            total = 0
+            for _ in range(count - 1):
+                forward_step(next(batches), model).backward()
+            loss = forward_step(next(batches), model)
+            loss.backward()
+            return use(total)  #: use(total) => hot=forward_backward_no_pipelining
+
+        def forward_backward_pipelining(forward_step, batches, model, count):
+            total = 0
+            for _ in range(count):
+                forward_step(next(batches), model).backward()
+            return use(total)  #: use(total) => hot=forward_backward_pipelining
+
+        def forward_backward_names():
+            return use(1)  #: use(1) => hot=no
+    """,
+    "what a server asks of parts that have no annotations": """
+        from torch import nn
+
+        class FlowScheduler:
+            def step(self, model_output, timestep=None, sample=None):
+                return use(sample)  #: use(sample) => hot=step
+
+            def set_timesteps(self, timesteps):
+                return use(timesteps)  #: use(timesteps) => hot=no
+
+        class WarmupScheduler:
+            def step(self, epoch=None):
+                return use(epoch)  #: use(epoch) => hot=no
+
+        class PictureModel(nn.Module):
+            def get_image_feature(self, items):
+                return use(items)  #: use(items) => hot=get_image_feature
+
+            def get_image_size(self):
+                return use(2)  #: use(2) => hot=no
+
+        class PictureProcessor:
+            def get_image_features(self, items):
+                return use(items)  #: use(items) => hot=no
     """,
     "not hot at all": """
         import torch

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,7 +113,7 @@ class Program:
         # Answers, each with the files that it rests on.
         self._imported: dict[Binding, tuple[Target | None, int]] = {}
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
-        self._users: dict[tuple[Path, tuple[str, ...], bool, bool], tuple[list[Module], int]] = {}
+        self._users: dict[tuple[Path, tuple[str, ...], bool, bool, bool], tuple[list[Module], int]] = {}
         self._companions: dict[tuple[Path, Collection[str]], tuple[list[Module], int]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
         self._exposure = Exposure(self.index)
@@ -307,14 +308,21 @@ class Program:
         return None
 
     def users(
-        self, part: Any, words: tuple[str, ...], *, instances: bool = False, heirs: bool = False
+        self,
+        part: Any,
+        words: tuple[str, ...],
+        *,
+        instances: bool = False,
+        heirs: bool = False,
+        many: bool = False,
     ) -> Sequence[Module]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
         Those with one of some words in their text: of what imports it, and of ``instances`` also of the rest
         of its programs, which may be handed them. With ``heirs``, those that define a class with such a base.
+        In a library of which several files are users there are none, unless ``many`` are wanted.
         """
-        key = self.file(part), words, instances, heirs
+        key = self.file(part), words, instances, heirs, many
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
 
     def _modules_of(self, files: Iterable[Path]) -> list[Module]:
@@ -381,14 +389,17 @@ class Program:
         return self._direct[file]
 
     def _find_users(
-        self, file: Path, words: tuple[str, ...], instances: bool, heirs: bool
+        self, file: Path, words: tuple[str, ...], instances: bool, heirs: bool, many: bool
     ) -> tuple[Path, ...]:
         direct = self._direct_users(file)
+        if many and instances:
+            # What makes an instance returns it to what imports it.
+            direct = sorted({*direct, *chain.from_iterable(map(self._direct_users, direct))} - {file})
         found = self._speaking_of(direct, words)
         if heirs:
             bases = re.compile(rf"^[ \t]*class\b[^:]*\b(?:{'|'.join(words)})\b", re.MULTILINE)
             found = [user for user in found if bases.search(self.index.text(user))]
-        most = _MOST_USERS if self.index.companions(file) else _MOST_USERS_IN_LIBRARY
+        most = _MOST_USERS if many or self.index.companions(file) else _MOST_USERS_IN_LIBRARY
         if len(found) > most:
             # As long as these are among them there are too many.
             self._note(*found[: most + 1])

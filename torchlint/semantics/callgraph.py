@@ -114,15 +114,40 @@ class CallGraph:
         ]
         return sorted(found, key=self.tree.order.__getitem__)
 
-    def _users(self, function: cst.CSTNode) -> Sequence[Any]:
-        """The modules of other files that may run a function."""
+    @remembered
+    def dispatched(self, function: cst.FunctionDef) -> tuple[cst.Call, ...]:
+        """Calls of other files, in a project of any size, that may run a function.
+
+        Among them those of a method that it stands in for, whatever they are made through. They are neither
+        all that there are, nor does each of them run it.
+        """
+        if self.link is None or function.name.value.startswith("__") or function.name.value == "forward":
+            return ()
+        methods = (function, *self._overridden(function))
+        graphs = {
+            graph: None
+            for method in methods
+            for module in self.counterpart(self.link.home(method))._users(method, many=True)
+            if (graph := self.counterpart(module)).tree is not self.tree
+        }
+        found = (
+            call
+            for graph in graphs
+            for pool in graph.candidates(function)
+            for call in pool.of(methods, graph)
+            if not set(methods).isdisjoint(graph.callees(call))
+        )
+        return tuple(sorted(found, key=self.tree.order.__getitem__))
+
+    def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
+        """The modules of other files that may run a function; of a library, ``many`` if that is asked for."""
         if self.link is None or not isinstance(function, cst.FunctionDef):
             return ()
         owner = self.classes.owner(function)
         if owner is None:
             # What is defined in a function leaves it by other names.
             inner = self.names.scope(function).kind is ScopeKind.FUNCTION
-            return () if inner else self.link.users(self, (function.name.value,))
+            return () if inner else self.link.users(self, (function.name.value,), many=many)
         name = function.name.value
         heirs = self.classes.heirs(owner)
         # Who makes and uses an instance of an heir need not know the class that it inherits from.
@@ -131,8 +156,8 @@ class CallGraph:
             words = tuple(sorted(heir.name.value for heir in heirs))
             found = (self.link.users(family, words) for family in families)
         else:
-            words = () if name in ("forward", "__call__") else (name,)
-            found = (self.link.users(family, words, instances=True) for family in families)
+            words = () if name in ("forward", "__call__") else (f".{name}(",) if many else (name,)
+            found = (self.link.users(family, words, instances=True, many=many) for family in families)
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
     def decorated(self, function: cst.FunctionDef) -> tuple[Decorated, ...]:

@@ -299,6 +299,18 @@ class Classes:
         found = [binding for node in lineage for binding in self.assigned(node, attr)]
         return sorted(found, key=lambda binding: self.tree.order[binding.target])
 
+    def lacks(self, node: cst.ClassDef, attr: str) -> bool:
+        """Whether instances of a class certainly have no attribute or method of a name."""
+        info = self.info(node)
+        if info.opaque or info.bases or info.method("__getattr__") is not None:
+            return False
+        return not any(self.has_own(each.node, attr) for each in info.lineage)
+
+    def has_own(self, node: cst.ClassDef, attr: str) -> bool:
+        """Whether a class itself, or something else in its file, gives an attribute to its instances."""
+        names = self.names
+        return attr in names.scope_of(node).bindings or attr in names.attributes
+
     def assigned(self, node: cst.ClassDef, attr: str) -> list[AttributeBinding]:
         """The assignments ``self.attr = …`` in the methods of one class."""
         return self._assigned.get((node, attr), [])

@@ -273,13 +273,8 @@ class Inference:
         if any(isinstance(n, cst.Name) and n.value == "None" for n in nodes):
             return BOOL  # a tensor leaves the answer to Python, which compares identities
         if any(v.kind is Kind.TENSOR for v in operands):
-            tensors = [v for v in operands if v.tensorlike]
-            return Value(
-                Kind.TENSOR,
-                device=join_devices(v.device for v in tensors),
-                graph=Graph.DETACHED,
-                dtype="torch.bool",
-            )
+            compared = self.library.tensor(*operands)
+            return compared._replace(graph=Graph.DETACHED, dtype="torch.bool")
         if any(v.kind is Kind.NDARRAY for v in operands):
             return NDARRAY._replace(dtype="bool", part=any(v.part for v in operands))
         shown = [
@@ -358,7 +353,7 @@ class Inference:
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
             if says_host(node.value) or self._is_read_as_array(node, bindings):
-                return result.on(Device.CPU)
+                return result.on(Device.CPU).kept_in(Memory.EITHER)
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
@@ -1000,10 +995,12 @@ class Inference:
 
     def _attribute(self, node: cst.Attribute) -> Value:
         result = self._attribute_alone(node)
-        if result.tensorlike and result.device is not Device.CPU and says_host(node.attr.value):
-            return result.on(Device.CPU)
-        if result.tensorlike and result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node):
-            return result.on(Device.CPU)
+        if not result.tensorlike or result.device is Device.CPU:
+            return result
+        if says_host(node.attr.value) or (
+            result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node)
+        ):
+            return result.on(Device.CPU).kept_in(Memory.EITHER)
         return result
 
     def _attribute_alone(self, node: cst.Attribute) -> Value:
@@ -1087,7 +1084,9 @@ class Inference:
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
         """``base.attr``."""
         if base.alternatives:
-            joined = join(self.attribute(one, attr, node) for one in base.each)
+            # Whoever asks for what some of them lack knows that it is none of those.
+            having = [one for one in base.each if not self._lacks(one, attr)]
+            joined = join(self.attribute(one, attr, node) for one in having or base.each)
             inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
             return joined._replace(receiver=base) if inherited else joined
         match base.kind:
@@ -1146,6 +1145,11 @@ class Inference:
                 return self._method(base, attr)
             case _:
                 return UNKNOWN
+
+    def _lacks(self, base: Value, attr: str) -> bool:
+        """Whether an object certainly has nothing under a name."""
+        made = base.definition
+        return base.kind is Kind.OBJECT and isinstance(made, cst.ClassDef) and self.classes.lacks(made, attr)
 
     def _method(self, base: Value, name: str) -> Value:
         """A bound method that no definition in this file has; the call works out what it returns."""
@@ -1474,12 +1478,12 @@ class Inference:
                 unclear = self.value(index.value).kind is Kind.UNKNOWN or base.memory is Memory.UNKNOWN
                 return Memory.UNKNOWN if unclear else Memory.PAGEABLE
         if isinstance(first, cst.Slice) and first.step is not None:
-            return Memory.PAGEABLE if base.memory is Memory.PAGEABLE else Memory.UNKNOWN
+            return base.memory if base.memory is not Memory.PINNED else Memory.EITHER
         if not others or base.memory is not Memory.PINNED:
             return base.memory
         whole = isinstance(first, cst.Slice) and first.upper is None and first.lower is None
         cut = all(isinstance(i, cst.Slice) and i.upper is not None for i in others)
-        return Memory.PAGEABLE if whole and cut else Memory.UNKNOWN
+        return Memory.PAGEABLE if whole and cut else Memory.EITHER
 
     def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
         """What a dict has under a key."""

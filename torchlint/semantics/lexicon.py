@@ -39,6 +39,9 @@ class Role(IdentityEnum):
     HELD_OUT = "dev valid holdout held_out"
     """Is data that is kept from training; also called after `EVALUATION` or `TEST`."""
 
+    BOTH_PASSES = "forward_backward forward_and_backward"
+    """Runs a model forward and backward: one step of training, or a part of it."""
+
     PREDICTION = "predict predicting"
     """Uses a trained model."""
 
@@ -393,6 +396,11 @@ class Role(IdentityEnum):
     )
     """Asks whether something is due that happens now and then."""
 
+    PLACE_IN_PIPELINE = (
+        "first_rank last_rank first_pp_rank last_pp_rank first_stage last_stage first_layer last_layer"
+    )
+    """Is one of the processes, or one of the layers, that a batch goes through."""
+
     NEIGHBOUR = "last prev previous next"
     """Comes before or behind something."""
 
@@ -636,12 +644,19 @@ class Role(IdentityEnum):
         " forward_batch_info schedule_batch_info worker_batch_info decode_batch_info prefill_batch_info"
         " running_batch_info sampling_batch_info verify_input draft_input attn_metadata attention_metadata"
         " forward_metadata sampling_metadata spec_decode_metadata scheduler_output step_context"
-        " forward_context"
+        " forward_context pooling_metadata pooling_cursor sampler_output sampling_input model_runner_output"
+        " spec_metadata spec_info lora_mapping lora_batch_info expert_token_metadata kv_connector_metadata"
     )
     """What one step of an inference engine works on: an engine makes one for each, and hands it on."""
 
     ATTENTION_BACKEND = "attn_backend attention_backend attn_impl attention_impl"
     """The part of an inference engine that computes attention at each step."""
+
+    MEDIA_ENCODING = (
+        "get_image_feature get_video_feature get_audio_feature get_multimodal_feature"
+        " get_multimodal_embedding embed_multimodal"
+    )
+    """Has a model encode the pictures and sounds of a batch, ahead of its forward pass."""
 
     ENGINE_START = "compile_or_warm_up_model init_device load_model load_weights profile_run warm_up"
     """Is done once, before an inference engine serves."""

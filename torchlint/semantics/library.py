@@ -1117,7 +1117,7 @@ class Library:
 
 def _cast(memory: Memory) -> Memory:
     """Which memory a tensor is in after a cast, or another step that copies it only if it has to."""
-    return memory if memory is Memory.PAGEABLE else Memory.UNKNOWN
+    return Memory.EITHER if memory is Memory.PINNED else memory
 
 
 def _of_view(base: Value, name: str) -> Memory:

@@ -81,13 +81,19 @@ class Link(Protocol):
         """Whether another module is among the `companions` of a module."""
 
     def users(
-        self, module: Any, words: tuple[str, ...], *, instances: bool = False, heirs: bool = False
+        self,
+        module: Any,
+        words: tuple[str, ...],
+        *,
+        instances: bool = False,
+        heirs: bool = False,
+        many: bool = False,
     ) -> Sequence[Any]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
         Those with one of some words in their text, if there are any: of what imports it, and of ``instances``
         also of what that imports, to which they may be handed. With ``heirs``, those that define a class with
-        such a base.
+        such a base. In a library of which several files are users there are none, unless ``many`` are wanted.
         """
 
     def names(self, module: Any, word: str, *, instances: bool = False) -> bool:

@@ -356,6 +356,10 @@ class Module:
         """The calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)
 
+    def dispatched(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
+        """Calls of other files, in a project of any size, that may run a function, if by its class only."""
+        return self.inference.callgraph.dispatched(function)
+
     def calls_in(self, function: Function | None) -> list[cst.Call]:
         """The calls of a function itself, in source order, or those of the module outside of functions."""
         return self._calls_in.get(function, [])

@@ -706,6 +706,8 @@ class Places(Part):
             if info.kind is Kind.MODULE and name == "forward":
                 collates = phase(self.module, function.body) is Phase.DATASET
                 return None if collates or self._is_whole_run(function) else Reason(Cause.METHOD, name)
+            if info.kind is Kind.MODULE and begins(name, Role.MEDIA_ENCODING):
+                return Reason(Cause.METHOD, name)
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return Reason(Cause.LIGHTNING, name)
             for base in info.bases:
@@ -725,16 +727,19 @@ class Places(Part):
     def _is_step(self, function: Function) -> bool:
         """Whether each call of a function that nothing in the file calls is one step of training.
 
-        It steps an optimizer that it is given; what a test does so, it does once.
+        It steps an optimizer that it is given, or goes through a model both ways by its name; what a test
+        does so, it does once.
         """
         if not isinstance(function, cst.FunctionDef) or begins(function.name.value, Role.TEST):
             return False
-        if not self._steps_optimizer(function):
+        both_ways = begins(function.name.value, Role.BOTH_PASSES)
+        if not both_ways and not self._steps_optimizer(function):
             return False
         work = self._work_of(function)
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
-        return work.trains and not (work.starts or work.batches or tests or self._is_called(function))
+        trains = work.trains or (both_ways and work.training_steps)
+        return trains and not (work.starts or work.batches or tests or self._is_called(function))
 
     def _is_called(self, function: Function) -> bool:
         """Whether anything runs a function that is known to be run: no lambda that goes to others."""
@@ -768,7 +773,8 @@ class Places(Part):
         """
         if isinstance(function, cst.FunctionDef) and _is_cached(function):
             return
-        for call in self.module.callers(function):
+        callers = self.module.callers(function)
+        for call in callers:
             drawing = self._drawing(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
@@ -786,6 +792,9 @@ class Places(Part):
         if any(last_name(d.decorator) == "property" for d in function.decorators):
             for read in self._property_reads(function):
                 yield read, read
+        for call in self.module.dispatched(function):
+            if call not in callers:
+                yield call, call
 
     def _drawing(self, call: cst.Call) -> cst.For | None:
         """The loop that draws from what a call gives."""

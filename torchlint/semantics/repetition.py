@@ -18,7 +18,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
-from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -159,9 +159,13 @@ class Repetition(Part):
         name = function.name.value
         if scope.kind is ScopeKind.FUNCTION or may_serve(self.module, function):
             return True
+        if begins(name, Role.BOTH_PASSES, Role.MEDIA_ENCODING):
+            return True
         if scope.kind is ScopeKind.CLASS:
             # An attribute that is only read may be a property.
             if name == "__call__" or _is_hook(name) or name in self._attributes:
+                return True
+            if self._asked_of_base(scope.node, name):
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
         if name not in self.tree.calls_by_name and self._stepping:
@@ -169,6 +173,17 @@ class Repetition(Part):
                 return True
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
+
+    def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
+        """Whether a class of another file that this one inherits from has, or calls, a method of a name."""
+        if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
+            return False
+        ancestors = self.module.classes.info(definition).lineage[1:]
+        return any(
+            name in each.methods or name in self.link.home(each.node).tree.calls_by_name
+            for each in ancestors
+            if self.tree.is_elsewhere(each.node)
+        )
 
     @remembered
     def _named_elsewhere(self, name: str, handed: bool) -> bool:

@@ -32,9 +32,11 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "propose": ("Proposer", "Speculator"),
     **dict.fromkeys(("step", "add_noise", "get_velocity", "scale_noise"), ("Scheduler", "SchedulerMixin")),
     "__call__": ("LogitsProcessor", "LogitsWarper", "StoppingCriteria"),
-    "apply": ("LogitsProcessor",),
+    **dict.fromkeys(("apply", "update_state"), ("LogitsProcessor",)),
     "forward": ("",),
 }
+# What a scheduler of noise levels is given at each step, unlike one of learning rates.
+_PREDICTIONS = frozenset({"model_output", "noise_pred"})
 # Parameters of what is computed in each pass of a model.
 _OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -184,9 +186,9 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 
 
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether an annotation of a parameter speaks of tensors."""
+    """Whether an annotation of a parameter speaks of tensors, or its name of what a model predicts."""
     params = (*function.params.params, *function.params.kwonly_params)
-    return any(_is_of_tensors(module, param) for param in params)
+    return any(param.name.value in _PREDICTIONS or _is_of_tensors(module, param) for param in params)
 
 
 def _is_of_tensors(module: Module, param: cst.Param) -> bool:

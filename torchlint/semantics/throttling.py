@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias, TypeGuard
 
 import libcst as cst
@@ -321,7 +322,7 @@ class Throttling(Part):
         if truth and not shown:
             if self._asks_for_debugging(name, given):
                 return _DEBUGGING
-            if name in _BAD_NUMBERS or has(name, Role.OCCASION):
+            if name in _BAD_NUMBERS or _says_occasion(name):
                 return _ALWAYS
         if not truth:
             if qualified in _HAS_ACCELERATOR:
@@ -372,7 +373,7 @@ class Throttling(Part):
             return None
         if has(name, *_SWITCHES):
             return None if self._is_on_by_default(flag, 0) else _DEBUGGING
-        if has(name, Role.OCCASION):
+        if _says_occasion(name):
             return _ALWAYS
         return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
 
@@ -461,7 +462,9 @@ class Throttling(Part):
     def _settles(self, branch: cst.If, decision: Decision) -> bool:
         """``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it: once a change."""
         match decision.test:
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]):
+            case cst.Comparison(
+                left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]
+            ) if not _is_none(right):  # what is set to None has been used up
                 assigned = self._assigned(self.tree.parents[branch]).get(dotted_text(left) or "", [])
             case _:
                 return False
@@ -569,16 +572,33 @@ class Throttling(Part):
 
     def _filled_behind(self, branch: cst.If) -> bool:
         """``if self.table is not None: return self.table``, and ``self.table = …`` behind it: once."""
-        missing = set(self._missing(branch.test, holds=False)) if branch.orelse is None else set()
-        if not missing:
+        if branch.orelse is not None:
+            return False
+        missing = set(self._missing(branch.test, holds=False))
+        tables = {*self._asked_tables(branch)}
+        if not missing and not tables:
             return False
         order, lines = self.tree.order, self.tree.parts(self.tree.parents[branch])
         behind = (line for line in lines if order[line] > order[branch])
-        return any(
-            self._outlives(target) and dotted_text(target) in missing
-            for line in behind
-            for target in _filled_by(line)
-        )
+        for target in chain.from_iterable(map(_filled_by, behind)):
+            if self._outlives(target) and dotted_text(target) in missing:
+                return True
+            if isinstance(target, cst.Subscript) and dotted_text(target.value) in tables:
+                return self._outlives(target.value)
+        return False
+
+    def _asked_tables(self, branch: cst.If) -> Iterator[str]:
+        """The tables in which the test of a branch, or a variable that it asks, looks something up."""
+        parts = [branch.test, *self.tree.descendants(branch.test)]
+        asked = [part.value for part in parts if isinstance(part, cst.NamedExpr)]
+        for part in parts:
+            bindings = self.module.bindings(part) if isinstance(part, cst.Name) else ()
+            asked += [b.value for b in bindings if isinstance(b.value, cst.Call) and not b.path]
+        for call in asked:
+            match call:
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get"))):
+                    if (spelt := dotted_text(owner)) is not None:
+                        yield spelt
 
     def _handed_out(self, spelt: str) -> Iterator[str]:
         """What a property hands out: ``self._step`` for ``self.step``."""
@@ -958,6 +978,11 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
         node = node.func
     measured = isinstance(node, cst.Attribute) and node.attr.value in ("shape", "size", "device", "dtype")
     return node.value if isinstance(node, cst.Attribute) and measured else None
+
+
+def _says_occasion(name: str | None) -> bool:
+    """Whether a flag of this name is set now and then: ``is_last``, unlike ``is_last_rank``."""
+    return has(name, Role.OCCASION) and not has(name, Role.PLACE_IN_PIPELINE)
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:

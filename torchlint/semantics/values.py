@@ -66,11 +66,13 @@ class Memory(IdentityEnum):
     """Which memory the host holds a tensor or array in; PINNED also when it only may.
 
     What is asked for as pinned wherever that is possible (``pin_memory=PIN``) is meant to be. A slice of
-    pinned memory with gaps is PAGEABLE: a copy to the device gathers it in pageable memory first.
+    pinned memory with gaps is PAGEABLE: a copy to the device gathers it in pageable memory first. What is
+    certainly in host memory is in EITHER where nothing says which.
     """
 
     PAGEABLE = "pageable"
     PINNED = "pinned"
+    EITHER = "either"
     UNKNOWN = "unknown"
 
 
@@ -341,7 +343,9 @@ def _join_two(a: Value, b: Value) -> Value:
 def _join_memory(values: Collection[Value]) -> Memory:
     """The memory that all of these are in."""
     found = {value.memory for value in values}
-    return next(iter(found)) if len(found) == 1 else Memory.UNKNOWN
+    if Memory.UNKNOWN in found or not found:
+        return Memory.UNKNOWN
+    return found.pop() if len(found) == 1 else Memory.EITHER
 
 
 def _alternatives(a: Value, b: Value) -> frozenset[Definition]:
