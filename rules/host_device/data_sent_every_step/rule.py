@@ -113,7 +113,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if data is not None:
         hot = place_of_sending(module, node)
         if hot is not None:
-            name = "new_tensor" if last_name(node.func) == "new_tensor" else module.source(node.func)
+            last = last_name(node.func)
+            name = last if last in ("new", "new_tensor") else module.source(node.func)
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
             fix = made_and_sent(module, node, data)
             remedy = _DRAWN if is_drawn(module, data) else _REMEDY
