@@ -167,7 +167,7 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         item.stored, function
     ):
         return None
-    if not loops or not outlives(module, item.place, loops[0]):
+    if not loops or not outlives(module, item.place, _passes_of(module, loops)):
         return None
     if some(_without_graph_of_model(module, item.stored)):
         return None
@@ -187,6 +187,18 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
         ):
             found = loop
     return found
+
+
+def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop:
+    """The innermost loop that makes a forward pass each time; one that adds up losses does not."""
+    passes = (loop for loop in loops if places.over_loader(module, loop) or _runs_model(module, loop))
+    return next(passes, loops[0])
+
+
+def _runs_model(module: Module, loop: Loop) -> bool:
+    """Whether a loop runs more than losses of torch."""
+    calls = (call for call in module.tree.nodes_within(loop, cst.Call) if places.computes(module, call))
+    return any(module.value(call.func).cls not in NN_LOSSES for call in calls)
 
 
 def _optimizes_beside(module: Module, loop: Loop, inner: Loop) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
-from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
+from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS, NAMESPACES
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
@@ -19,7 +19,6 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
@@ -74,7 +73,7 @@ _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
 )
 # What the code of files names that are for more than using a model, or for other runtimes.
-_TRAINING = frozenset({"step", "requires_grad", "requires_grad_", "autograd", "train", "onnx", "jit"})
+_TRAINING = frozenset({"step", "requires_grad", "requires_grad_", "train", "onnx", "jit"})
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = (Role.INPUT_GRADIENT, Role.GUIDANCE)
 
@@ -553,10 +552,31 @@ class NoGradRegions(Part):
     @cached_property
     def _trains_or_exports(self) -> bool:
         """Whether the code names what trains models, or turns them into another format."""
-        names = identifiers(self.module)
+        if Backpropagation.of(self.module).computes_gradients(self.tree.root):
+            return True
+        nodes = [node for node in self.tree.nodes(cst.Name) if not self._is_keyword(node)]
+        names = {node.value for node in nodes} - self._options
         if not _TRAINING.isdisjoint(names) or any(name.endswith("Trainer") for name in names):
             return True
         return any(has(name, Role.OPTIMIZER, Role.EXPORT) for name in names)
+
+    def _is_keyword(self, name: cst.Name) -> bool:
+        """``MNIST(root, train=False)``"""
+        parent = self.tree.parent(name)
+        return isinstance(parent, cst.Arg) and parent.keyword is name
+
+    @cached_property
+    def _options(self) -> frozenset[str]:
+        """The variables that hold what is given on the command line: ``opt = parser.parse_args()``."""
+        parsed = (call for name in NAMESPACES for call in self.tree.calls_by_name.get(name, ()))
+        assigned = (self.tree.parent(call) for call in parsed)
+        return frozenset(
+            target.target.value
+            for statement in assigned
+            if isinstance(statement, cst.Assign)
+            for target in statement.targets
+            if isinstance(target.target, cst.Name)
+        )
 
     @cached_property
     def _only_uses_weights(self) -> bool:
@@ -858,11 +878,17 @@ class NoGradRegions(Part):
         for assign in self.tree.nodes(cst.Assign):
             match assign.targets[0].target:
                 case cst.Attribute(attr=cst.Name("requires_grad"), value=owner):
-                    if self.module.value(assign.value).constant is False:
+                    constant = self.module.value(assign.value).constant
+                    if constant is False and not self._picks_parameters(assign):
                         found.append((assign, self._model_of(owner)))
                 case _:
                     pass
         return found
+
+    def _picks_parameters(self, node: cst.CSTNode) -> bool:
+        """``if "head" not in name: …``: whether a loop does ``node`` for some of the parameters it visits."""
+        loop = next(iter(self.module.flow.statement_loops(node)), None)
+        return loop is not None and any(self.module.flow.branches(node, within=loop))
 
     def _model_of(self, owner: cst.BaseExpression) -> cst.BaseExpression:
         """The model that ``owner`` is, or whose parameters the loop around it visits."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-MAKERS = last_words(_MAKERS) | {"new_tensor"}
+MAKERS = last_words(_MAKERS) | {"new", "new_tensor"}
 """What the calls are named that may make a tensor of data on the device."""
 SENDERS = MAKERS | (LEGACY_NAMES - {"type"})
 """The same, with the tensor types of before dtypes."""
@@ -52,6 +52,8 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     ):
         return None
     value = module.value(data)
+    if last_name(call.func) == "new" and value.kind not in (Kind.LIST, Kind.NDARRAY):
+        return None  # a size
     copied = value.kind in _CONTAINERS or (value.kind is Kind.TENSOR and value.device is Device.CPU)
     # Of what is not known, `torch.tensor` copies all but a tensor of the device, which one would clone.
     open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
@@ -74,7 +76,7 @@ def _goes_to_accelerator(module: Module, call: cst.Call) -> bool:
         return (
             device is not None and module.value(device).constant is not None and not on_host(module, device)
         )
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "new_tensor":
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("new", "new_tensor"):
         return False
     if device is not None:
         return not on_host(module, device)

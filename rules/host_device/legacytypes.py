@@ -22,21 +22,9 @@ LEGACY_NAMES = last_words(DTYPES) | {"type"}
 """What the calls are named that make, or cast to, a legacy tensor type."""
 
 
-def names_of(module: Module, func: cst.BaseExpression) -> list[str | None]:
-    """What may be called, seen through ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``."""
-    qualified = module.qualified(func)
-    if qualified is not None or not isinstance(func, cst.Name):
-        return [qualified]
-    bindings = module.bindings(func)
-    value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-    if isinstance(value, cst.IfExp):
-        return [module.qualified(value.body), module.qualified(value.orelse)]
-    return []
-
-
 def copies_to_device(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` makes a tensor of data by a type of an accelerator, at least where there is one."""
-    names = list(names_of(module, call.func))
+    names = module.names.either_qualified(call.func)
     if not all(name in DTYPES for name in names) or not any(name in ON_CUDA for name in names):
         return False
     return given_sizes(module, call) is False

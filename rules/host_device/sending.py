@@ -32,6 +32,7 @@ from torchlint.semantics.transfers import (
     MOVING_METHODS,
     copied_in,
     move_to_accelerator,
+    moved_on_condition,
     on_host,
     transferred,
 )
@@ -145,8 +146,11 @@ def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
     made: cst.BaseExpression | None = node
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
-        single = len(bindings) == 1 and not bindings[0].path and module.uses(bindings[0]) == [node]
-        made = bindings[0].value if single else None
+        single = len(bindings) == 1 and not bindings[0].path
+        moved = single and (
+            module.uses(bindings[0]) == [node] or moved_on_condition(module, bindings[0], node)
+        )
+        made = bindings[0].value if moved else None
     found = factory(module, made) if made is not None else None
     return found is not None and takes_no_data(module, found)
 
@@ -272,6 +276,8 @@ def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
         case cst.UnaryOperation(operator=cst.Not(), expression=expression):
             truth = _true_for_nothing(module, expression)
             return None if truth is None else not truth
+        case cst.Comparison(left=cst.BinaryOperation(operator=cst.Modulo())):
+            return None  # ``step % 2 == 0`` counts nothing
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
             at_zero, constant = _AT_ZERO.get(type(operator)), module.value(bound).constant
             # What is compared with 1.0 is no count.

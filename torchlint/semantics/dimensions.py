@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _REDUCING = frozenset(
     {"argmax", "argmin", "max", "mean", "median", "min", "norm", "prod", "std", "sum", "var"}
 )
+_ARITHMETIC = frozenset({"abs", "add", "div", "exp", "log", "mul", "neg", "sqrt", "sub"})
 _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "double", "half"})
 
 
@@ -73,6 +74,10 @@ def _named(module: Module, node: cst.Name) -> bool | None:
 
 def _bound(module: Module, node: cst.Name, binding: Binding) -> bool | None:
     if binding.kind is BindingKind.AUGMENT and binding.value is not None:
+        # What is added to a tensor in place leaves its shape as it is.
+        kept = isinstance(binding.node, cst.Name) and module.value(binding.node).kind is Kind.TENSOR
+        if kept and isinstance(binding.node, cst.Name) and has_no_dimension(module, binding.node):
+            return True
         return _operand(module, binding.value)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
         return not binding.path and is_row(module, binding.value)
@@ -122,7 +127,7 @@ def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None]) -> 
     """Whether there are such expressions, and none of them has a dimension."""
     if not nodes:
         return False
-    return _both(node is not None and has_no_dimension(module, node) for node in nodes)
+    return _both(node is not None and has_no_dimension(module.home(node), node) for node in nodes)
 
 
 def is_row(module: Module, node: cst.BaseExpression) -> bool:
@@ -336,6 +341,8 @@ def _called(module: Module, call: cst.Call) -> bool | None:
             return True
         if method in _KEEPING:
             return has_no_dimension(module, receiver)
+        if method in _ARITHMETIC:
+            return _both(_operand(module, side) for side in (receiver, *(arg.value for arg in call.args)))
     return False
 
 

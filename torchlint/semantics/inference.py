@@ -1570,6 +1570,8 @@ class Inference:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
                 result = self._applied(callee.definition, node) or self._returned_to(callee, node)
+                if result.tensorlike and result.device is Device.ACCELERATOR:
+                    result = self._where_given(callee.definition, node, result)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
                 if result.kind is Kind.UNKNOWN and result is not BOTTOM:
@@ -1589,9 +1591,15 @@ class Inference:
             case Kind.TENSOR if callee.device is Device.CPU:
                 return TENSOR.on(Device.CPU)  # ``scheduler.sigma_to_alpha(…)``
             case Kind.UNKNOWN:
-                return self.library.unknown_call(node)
+                return self._of_either(node) or self.library.unknown_call(node)
             case _:
                 return UNKNOWN
+
+    def _of_either(self, node: cst.Call) -> Value | None:
+        """What a call gives of a function or type of a library that a condition chooses."""
+        ways = self.names.either_qualified(node.func)
+        known = [dotted for dotted in ways if dotted is not None]
+        return join(self.library.call(node, each) for each in known) if ways and known == ways else None
 
     # ------------------------------------------------------------------ registries
 
@@ -1699,6 +1707,29 @@ class Inference:
             return BOTTOM
         found = _with_each(structure, result)
         return None if found == UNKNOWN else found
+
+    def _where_given(self, function: Function, node: cst.Call, result: Value) -> Value:
+        """What a call gives of which all tensors are on the CPU, while others have some on an accelerator.
+
+        A function that moves nothing itself computes where its tensors are.
+        """
+        given = [self.value(argument.value) for argument in node.args]
+        tensors = [value for value in given if value.tensorlike]
+        if not tensors or any(value.device is not Device.CPU for value in tensors):
+            return result
+        if any(argument.star for argument in node.args):
+            return result
+        if any(value.kind not in _NOWHERE for value in given if not value.tensorlike):
+            return result
+        return result if self._names_place(function) else result.on(Device.CPU)
+
+    @remembered
+    def _names_place(self, function: Function) -> bool:
+        """Whether a function names a place to compute at, or what is kept somewhere, beside its arguments."""
+        if self.classes.owner(function) is not None:
+            return True
+        names = (part.value for part in self.tree.descendants(function) if isinstance(part, cst.Name))
+        return not _PLACES.isdisjoint(names)
 
     def _preset(self, made: Value, callee: Value, node: cst.Call) -> Value:
         """A tensor that ``partial(torch.zeros, device=device)`` makes, where that says."""
@@ -1855,6 +1886,9 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 # What heirs in other files, or callers, put where a class has ``None``, and its name tells.
+# What is on no device, and what a function names that may compute elsewhere than where its arguments are.
+_NOWHERE = frozenset({Kind.BOOL, Kind.DTYPE, Kind.NONE, Kind.NUMBER, Kind.SHAPE, Kind.STRING})
+_PLACES = frozenset({"cuda", "device", "self", "to", "type_as"})
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {

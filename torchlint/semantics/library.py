@@ -222,6 +222,7 @@ _VIEWS = frozenset(
     | {"chunk", "split", "tensor_split"}
 )
 _RESHAPING = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as", "unflatten", "narrow"})
+_SHAPED_LIKE = frozenset({"expand_as", "reshape_as", "view_as"})
 _CASTS = frozenset(
     {"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "type", "type_as"}
 )
@@ -833,7 +834,8 @@ class Library:
                 return Value(Kind.TENSOR, device=base.device, graph=base.graph)
             return UNKNOWN
         fact = self._chosen(node, fact, method=True)
-        others = [self._value(a.value) for a in node.args]
+        # Of what ``x.expand_as(y)`` is given, only the shape counts.
+        others = [] if name in _SHAPED_LIKE else [self._value(a.value) for a in node.args]
         operands = [base, *(v for v in others if v.kind is Kind.TENSOR)]
         if name == "requires_grad_":
             return base.attached(Graph.ATTACHED)
@@ -929,10 +931,9 @@ class Library:
             other = _typed_like(name, node.args[0].value)
             if other is not None:
                 return self._value(other).device if self._value(other).tensorlike else None
-            target = self.evaluator.names.qualified(node.args[0].value) or str(
-                self._value(node.args[0].value).constant
-            )
-            if target.startswith("torch.cuda."):
+            given = node.args[0].value
+            targets = [str(self._value(given).constant), *self.evaluator.names.either_qualified(given)]
+            if any(target is not None and target.startswith("torch.cuda.") for target in targets):
                 return Device.ACCELERATOR
         return None
 

@@ -25,7 +25,7 @@ from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
-from torchlint.semantics.lexicon import Role, has, names_criterion
+from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters
 from torchlint.semantics.origins import leads_outside
@@ -274,6 +274,9 @@ class Loaders(Part):
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
                 sides = (self.module.value(side).constant for side in (test.left, right))
                 return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
+            case cst.Name():
+                # What the callers of a function ask for.
+                return self._from_parameter(test) and asks_for_accelerator(test.value) is True
             case _:
                 return False
 

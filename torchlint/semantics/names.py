@@ -646,6 +646,21 @@ class Names:
             return None
         return None if node in self._pending else self._dotted_name(node)
 
+    def either_qualified(self, node: cst.BaseExpression) -> list[str | None]:
+        """The full names of all that an expression may stand for, of which a condition chooses one.
+
+        ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``, or an ``if`` with two assignments.
+        """
+        found = self.qualified(node)
+        if found is not None or not isinstance(node, cst.Name):
+            return [found]
+        ways: list[cst.CSTNode | None] = []
+        for binding in self.bindings(node):
+            plain = binding.kind is BindingKind.ASSIGN and not binding.path
+            value = binding.value if plain else None
+            ways += [value.body, value.orelse] if isinstance(value, cst.IfExp) else [value]
+        return [None if way is None else self.qualified(way) for way in ways]
+
     @remembered
     def _dotted_name(self, node: cst.CSTNode) -> str | None:
         self._pending.add(node)

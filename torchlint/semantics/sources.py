@@ -481,8 +481,10 @@ def _called(module: Module, call: cst.Call, path: Path, through: Through) -> lis
             return found
     if not through & Through.RETURNS:
         return None
-    function = module.callee(call)
-    if function is None or module.value(call.func).kind is Kind.CLASS:
+    function, made = module.callee(call), module.value(call.func)
+    if made.kind is Kind.CLASS and isinstance(made.definition, cst.ClassDef) and path:
+        return [Source(made.definition, path)] if isinstance(path[0], Field) else None
+    if function is None or made.kind is Kind.CLASS:
         return None
     return onward(*returns(module, function), path=path) or None
 

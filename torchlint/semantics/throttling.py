@@ -275,8 +275,15 @@ class Throttling(Part):
                 or (below is True and _is_few(other))
                 or (below is False and last)
             ) and self._counts(one):
-                return one
+                return None if picked and self._is_followed(one, other) else one
         return None
+
+    def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
+        """``step - 1 == mark``, where the loop sets ``mark = step``: so it is each time."""
+        around = next(iter(self.module.flow.statement_loops(counter)), None)
+        marks = self._marks(around) if around is not None else {}
+        followed = marks.get(dotted_text(mark) or "", frozenset())
+        return not followed.isdisjoint(self._variables(counter))
 
     def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
         """``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so much has gone by."""

@@ -17,7 +17,7 @@ from torchlint.semantics import places
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation, Backward
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.identifiers import speaks_of
+from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
@@ -90,7 +90,29 @@ def retained_for_nothing(module: Module, call: cst.Call) -> bool:
     region = _region(module, call)
     if region is None:
         return False
+    if isinstance(region, cst.FunctionDef) and (made := _handed_loss(module, call, region)) is not None:
+        around = module.flow.statement_loops(made)
+        return bool(around) and _Search(module, around[0]).is_alone(backward, made)
     return _Search(module, region).is_alone(backward)
+
+
+def _handed_loss(module: Module, call: cst.Call, function: cst.FunctionDef) -> cst.BaseExpression | None:
+    """The loss that the only call of a function hands it, if that is all that it backpropagates.
+
+    The function does nothing else with the loss once its graph is gone.
+    """
+    loss = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(loss, cst.Name):
+        return None
+    bindings, callers = module.bindings(loss), module.callers(function)
+    if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER or len(callers) != 1:
+        return None
+    after = (use for use in module.uses(bindings[0]) if module.tree.order[use] > module.tree.order[loss])
+    read = (module.tree.parent(use) for use in after)
+    if not all(isinstance(each, cst.Attribute) and each.attr.value in _CUTS for each in read):
+        return None
+    given = module.inference.callgraph.bound_to(callers[0], function).get(loss.value).node
+    return given if given is not None and module.home(callers[0]) is module else None
 
 
 def _region(module: Module, call: cst.Call) -> cst.CSTNode | None:
@@ -113,9 +135,14 @@ class _Search:
         self.graph = _Graph()
         self._seen: set[cst.CSTNode | Binding | Function] = set()
 
-    def is_alone(self, backward: Backward) -> bool:
-        """Whether the graph of a backward pass is known, and no later pass goes through it."""
-        if not self._follow(self._roots(backward.call)):
+    def is_alone(self, backward: Backward, handed: cst.BaseExpression | None = None) -> bool:
+        """Whether the graph of a backward pass is known, and no later pass goes through it.
+
+        ``handed`` is the loss where it is handed to the function that runs the pass.
+        """
+        roots = self._roots(backward.call) if handed is None else [handed]
+        place: cst.CSTNode = backward.call if handed is None else handed
+        if not self._follow(roots):
             return False
         if not self.graph.bindings and not self.graph.calls:
             # A loss that has a graph is computed somewhere.
@@ -124,9 +151,9 @@ class _Search:
             other for other in Backpropagation.of(self.module).passes if other.call is not backward.call
         )
         return (
-            not any(self._comes_behind(other.call, backward.call) and self._shares(other) for other in others)
+            not any(self._comes_behind(other.call, place) and self._shares(other) for other in others)
             and not self._is_returned()
-            and not self._is_handed_on(backward.call)
+            and not self._is_handed_on(place)
         )
 
     def _roots(self, call: cst.Call) -> list[cst.BaseExpression]:
@@ -319,7 +346,7 @@ class _Search:
 
     # ------------------------------------------------------------------ who else goes through it
 
-    def _comes_behind(self, other: cst.Call, backward: cst.Call) -> bool:
+    def _comes_behind(self, other: cst.Call, backward: cst.CSTNode) -> bool:
         """Whether a pass may run after this one, in the same iteration."""
         if self.module.function(other) is not self.module.function(backward):
             return True
@@ -361,13 +388,13 @@ class _Search:
             for statement in self.tree.nodes(cst.Return)
         )
 
-    def _is_handed_on(self, backward: cst.Call) -> bool:
+    def _is_handed_on(self, backward: cst.CSTNode) -> bool:
         """Whether a function of another file gets a part of the graph later, and may go through it."""
         order = self.tree.order
         for call in self.tree.nodes(cst.Call):
-            if order[call] <= order[backward] or self.module.function(call) is not self.module.function(
-                backward
-            ):
+            if order[call] <= order[backward] or self.tree.contains(call, backward):
+                continue
+            if self.module.function(call) is not self.module.function(backward):
                 continue
             if self.module.callee(call) is None:
                 may_go = has(last_name(call.func), *_MAY_BACKPROPAGATE)
@@ -447,4 +474,13 @@ def _speaks_of_states(module: Module) -> bool:
     Where that has a graph, each backward pass goes through those before it as well. A model of another
     file is taken to keep nothing if the code that trains it does not speak of it.
     """
-    return speaks_of(module, Role.CARRIED)
+    return any(has(name, Role.CARRIED) for name in (identifiers(module) | options(module)) - _OF_STORAGE)
+
+
+# What torch calls the memory of a machine or of a device, and how a tensor lies in it.
+_OF_STORAGE = frozenset(
+    {"max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_format", "memory_reserved"}
+    | {"memory_stats", "memory_summary", "mem_get_info", "pin_memory", "pin_memory_device", "pinned_memory"}
+    | {"register_buffer", "reset_peak_memory_stats", "share_memory", "share_memory_"}
+    | {"--pin-memory", "--pin-mem", "pin_mem"}
+)

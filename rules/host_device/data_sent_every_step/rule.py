@@ -96,8 +96,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     when the call returns, so the program may modify it, and later kernels wait for the copy. It is unsafe
     from memory that is or may be pinned, which must not be modified before the copy is done, and in files
     that also run on MPS or XLA. There is no fix for data that could be computed on the device, with
-    `requires_grad`, for `new_tensor`, for indices, or for assignments to a slice. If the configuration names
-    `known-async-helpers`, the help says to call the first one, and there is no fix.
+    `requires_grad`, for `new` and `new_tensor`, for indices, or for assignments to a slice. If the
+    configuration names `known-async-helpers`, the help says to call the first one, and there is no fix.
 
     ## References
 
@@ -113,7 +113,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if data is not None:
         hot = place_of_sending(module, node)
         if hot is not None:
-            name = "new_tensor" if last_name(node.func) == "new_tensor" else module.source(node.func)
+            last = last_name(node.func)
+            name = last if last in ("new", "new_tensor") else module.source(node.func)
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
             fix = made_and_sent(module, node, data)
             remedy = _DRAWN if is_drawn(module, data) else _REMEDY

@@ -23,7 +23,7 @@ from ..factories import (
     takes_no_data,
     without_device,
 )
-from ..legacytypes import DTYPES, ON_CUDA, names_of
+from ..legacytypes import DTYPES, ON_CUDA
 from ..remedies import inline, tight
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def legacy_constructor(module: Module, call: cst.Call) -> str | None:
     """The name of the tensor type that ``call`` makes a tensor by; None for any other call."""
-    names = list(names_of(module, call.func))
+    names = module.names.either_qualified(call.func)
     return names[0] if names and all(name in DTYPES for name in names) else None
 
 
@@ -94,7 +94,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
 
 def constructor_by_hand(module: Module, call: cst.Call) -> str:
     """What to write for a constructor of which the file does not show what it makes."""
-    names = list(names_of(module, call.func))
+    names = module.names.either_qualified(call.func)
     dtype = DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
     options = f"dtype={dtype}"
     args = without_device(call)

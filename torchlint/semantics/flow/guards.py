@@ -82,6 +82,10 @@ def implied(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[
                 module.names.qualified(test.func) == "builtins.bool"
             ):
                 pending.append((inner, holds))
+            case cst.IfExp(test=inner, body=cst.Name("True"), orelse=cst.Name("False")):
+                pending.append((inner, holds))
+            case cst.IfExp(test=inner, body=cst.Name("False"), orelse=cst.Name("True")):
+                pending.append((inner, not holds))
             case _:
                 yield Guard(test, holds)
                 named = test.value if isinstance(test, cst.NamedExpr) else _named_test(module, test)
@@ -147,7 +151,16 @@ def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression
     if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
         return None
     value = bindings[0].value
-    return value if isinstance(value, _TESTS) else None
+    return value if isinstance(value, _TESTS) or (value is not None and _is_spelt_out(value)) else None
+
+
+def _is_spelt_out(node: cst.BaseExpression) -> bool:
+    """``True if cuda else False``"""
+    match node:
+        case cst.IfExp(body=cst.Name("True" | "False"), orelse=cst.Name("True" | "False")):
+            return True
+        case _:
+            return False
 
 
 def unchanged(module: Program, tested: cst.BaseExpression, later: cst.BaseExpression) -> bool:
