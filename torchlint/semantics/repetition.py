@@ -18,7 +18,6 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
-from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -169,10 +168,10 @@ class Repetition(Part):
             # An attribute that is only read may be a property.
             if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
-        # What steps an optimizer and is not called here may be the step of a loop in another file.
-        if name not in self.tree.calls_by_name and self._stepping:
-            if function in self._stepping or has(name, Role.STEP):
-                return True
+        # What steps an optimizer and is not called here may be the step of a loop in another file. What is
+        # called `step` here is, for all its name tells, an optimizer.
+        if function in self._stepping and (name == "step" or name not in self.tree.calls_by_name):
+            return True
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
@@ -227,9 +226,16 @@ class Repetition(Part):
         return [name, *self._heirs.get(name, ())]
 
     @cached_property
-    def _stepping(self) -> frozenset[cst.CSTNode | None]:
-        """What calls ``.step(…)`` outside of its loops: functions, among others."""
-        return frozenset(self._holder(call) for call in self.tree.calls_by_name.get("step", ()))
+    def _stepping(self) -> frozenset[cst.CSTNode]:
+        """What calls ``.step(…)`` outside of its loops, and what calls that: functions, among others."""
+        waiting, found = ["step"], set[cst.CSTNode]()
+        for word in waiting:
+            for call in self.tree.calls_by_name.get(word, ()):
+                holder = self._holder(call)
+                if isinstance(holder, cst.FunctionDef) and holder not in found:
+                    found.add(holder)
+                    waiting.append(holder.name.value)
+        return frozenset(found)
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:
