@@ -2120,6 +2120,8 @@ PROGRAMS = {
     "steps for the loops of other files": """
         import torch
 
+        EVERY = 4
+
 
         class Agent:
             def __init__(self, net):
@@ -2143,13 +2145,35 @@ PROGRAMS = {
                 self.net(x).mean().backward()
 
             def called(self, x):
-                use(5)  #: use(5) => hot=no
+                use(5)  #: use(5) => hot=caller via=called
                 self.net(x).mean().backward()
                 self.optimizer.step()
 
             def caller(self, x):
-                use(6)  #: use(6) => hot=no
+                use(6)  #: use(6) => hot=caller
                 self.called(x)
+
+            def observe(self, x):
+                use(14)  #: use(14) => hot=observe
+                self.memory.append(x)
+                self.count = (self.count + 1) % EVERY
+                if self.count == 0:
+                    if len(self.memory) > 1000:
+                        self.replay(use(15))  #: use(15) => hot=observe
+
+            def replay(self, x):
+                use(16)  #: use(16) => hot=observe via=replay
+                self.net(x).mean().backward()
+                self.optimizer.step()
+
+            def in_batches(self, xs):
+                for x in xs:
+                    self.step_of_batch(x)
+
+            def step_of_batch(self, x):
+                use(17)  #: use(17) => hot=x via=step_of_batch
+                self.net(x).mean().backward()
+                self.optimizer.step()
 
             def update(self, x):
                 use(12)  #: use(12) => hot=update
@@ -2171,6 +2195,26 @@ PROGRAMS = {
         def whole(net, x):
             use(9)  #: use(9) => hot=no
             optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            net(x).mean().backward()
+            optimizer.step()
+
+
+        def demonstrate(net, x):
+            learn_once(net, x, torch.optim.SGD(net.parameters(), 0.1))
+
+
+        def learn_once(net, x, optimizer):
+            use(18)  #: use(18) => hot=no
+            net(x).mean().backward()
+            optimizer.step()
+
+
+        def test_learning(net, x, optimizer):
+            learn_in_test(net, x, optimizer)
+
+
+        def learn_in_test(net, x, optimizer):
+            use(19)  #: use(19) => hot=no
             net(x).mean().backward()
             optimizer.step()
 

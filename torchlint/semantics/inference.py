@@ -273,8 +273,7 @@ class Inference:
         if any(isinstance(n, cst.Name) and n.value == "None" for n in nodes):
             return BOOL  # a tensor leaves the answer to Python, which compares identities
         if any(v.kind is Kind.TENSOR for v in operands):
-            compared = self.library.tensor(*operands)
-            return compared._replace(graph=Graph.DETACHED, dtype="torch.bool")
+            return self.library.tensor(*operands)._replace(graph=Graph.DETACHED, dtype="torch.bool")
         if any(v.kind is Kind.NDARRAY for v in operands):
             return NDARRAY._replace(dtype="bool", part=any(v.part for v in operands))
         shown = [

@@ -520,7 +520,8 @@ class Places(Part):
         if not self._throttling.is_of_learning(holder.test) or not self._computes_gradients(holder.body):
             return False
         loops = self.module.flow.statement_loops(holder)
-        return bool(loops) and not self._computes_gradients(loops[0].body, beside=holder)
+        around = loops[0] if loops else self.module.function(holder)
+        return around is not None and not self._computes_gradients(around.body, beside=holder)
 
     def _computes_gradients(self, body: cst.CSTNode, beside: cst.CSTNode | None = None) -> bool:
         """Whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
@@ -715,7 +716,10 @@ class Places(Part):
                     return Reason(Cause.METHOD, name)
         elif self._registered(function):
             return Reason(Cause.HOOK)
-        return Reason(Cause.TRAINING_STEP, name) if self._is_step(function) else None
+        if not self._takes_step(function) or self._is_run_here(function):
+            return None
+        # What an agent observes, it does at every step of its environment, and learns every few of them.
+        return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
         """Whether a ``forward`` is that of a trainer, with its loop of steps."""
@@ -724,33 +728,52 @@ class Places(Part):
         work = self._work_of(forward)
         return work.training_steps and not work.trains
 
-    def _is_step(self, function: Function) -> bool:
-        """Whether each call of a function that nothing in the file calls is one step of training.
+    def _takes_step(self, function: Function) -> bool:
+        """Whether a function steps an optimizer that it is given, in few calls or in all of them.
 
-        It steps an optimizer that it is given, or goes through a model both ways by its name; what a test
-        does so, it does once.
+        One that goes through a model both ways by its name counts as well. Where nothing in the file tells
+        how often it runs, each call is a step for the loop of another file. What a test does so, it does
+        once.
         """
-        if not isinstance(function, cst.FunctionDef) or begins(function.name.value, Role.TEST):
+        if not isinstance(function, cst.FunctionDef) or self._tests(function):
             return False
         both_ways = begins(function.name.value, Role.BOTH_PASSES)
         if not both_ways and not self._steps_optimizer(function):
             return False
         work = self._work_of(function)
+        if work.starts or work.batches:
+            return False
+        return (
+            work.trains
+            or (both_ways and work.training_steps)
+            or any(
+                not self._rarely_reached(call, function)
+                for call in self._held[function][0]
+                if (done := self._work_of_call(call)) is not None and done.trains
+            )
+        )
+
+    def _tests(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is a test, or a method of one."""
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
-        trains = work.trains or (both_ways and work.training_steps)
-        return trains and not (work.starts or work.batches or tests or self._is_called(function))
-
-    def _is_called(self, function: Function) -> bool:
-        """Whether anything runs a function that is known to be run: no lambda that goes to others."""
-        callers = map(self.module.function, self.module.callers(function))
-        return any(not isinstance(caller, cst.Lambda) or self._is_reached(caller) for caller in callers)
+        return tests or begins(function.name.value, Role.TEST)
 
     @solved(False)
-    def _is_reached(self, function: Function) -> bool:
-        """Whether the code of a file, outside of all functions, gets to a function."""
-        places = (self.module.function(place) for _, place in self._run_from(function, False))
-        return any(caller is None or self._is_reached(caller) for caller in places)
+    def _is_run_here(self, function: Function) -> bool:
+        """Whether the file itself tells how often it runs a function: in a loop or step, once in a run.
+
+        What only other files call, or a lambda that goes to them, runs as often as they like.
+        """
+        for _, place in self._run_from(function, False):
+            caller = self.module.function(place)
+            if caller is None or self.loops(place) or self._work_of(caller).starts:
+                return True
+            if isinstance(caller, cst.FunctionDef) and self._tests(caller):
+                return True
+            if self._takes_step(caller) or self._is_run_here(caller):
+                return True
+        return False
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:
@@ -758,9 +781,7 @@ class Places(Part):
         calls = self._held.get(function, ([], []))[0]
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
             return True
-        # What calls such a function once may as well be a whole run, unless its name says otherwise.
-        split = isinstance(function, cst.FunctionDef) and has(function.name.value, Role.STEP)
-        callees = (self.module.callee(call) for call in calls) if split else ()
+        callees = (self.module.callee(call) for call in calls)
         return any(callee is not None and self._steps_optimizer(callee) for callee in callees)
 
     def _run_from(

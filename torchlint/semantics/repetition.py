@@ -167,10 +167,13 @@ class Repetition(Part):
                 return True
             if self._asked_of_base(scope.node, name):
                 return True
-        # What steps an optimizer and is not called here may be the step of a loop in another file.
-        if name not in self.tree.calls_by_name and self._stepping:
-            if function in self._stepping or has(name, Role.STEP):
-                return True
+        # What steps an optimizer and is not called here may be the step of a loop in another file. What is
+        # called `step` here is, for all its name tells, an optimizer.
+        called = name in self.tree.calls_by_name
+        if function in self._stepping and (name == "step" or not called):
+            return True
+        if self._stepping and not called and has(name, Role.STEP):
+            return True
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
@@ -236,9 +239,16 @@ class Repetition(Part):
         return [name, *self._heirs.get(name, ())]
 
     @cached_property
-    def _stepping(self) -> frozenset[cst.CSTNode | None]:
-        """What calls ``.step(…)`` outside of its loops: functions, among others."""
-        return frozenset(self._holder(call) for call in self.tree.calls_by_name.get("step", ()))
+    def _stepping(self) -> frozenset[cst.CSTNode]:
+        """What calls ``.step(…)`` outside of its loops, and what calls that: functions, among others."""
+        waiting, found = ["step"], set[cst.CSTNode]()
+        for word in waiting:
+            for call in self.tree.calls_by_name.get(word, ()):
+                holder = self._holder(call)
+                if isinstance(holder, cst.FunctionDef) and holder not in found:
+                    found.add(holder)
+                    waiting.append(holder.name.value)
+        return frozenset(found)
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:

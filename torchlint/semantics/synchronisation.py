@@ -611,7 +611,7 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         return False
     # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
     takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
-    if not on_device(module, operand) and not (takes_tensors and computed_elsewhere(module, operand)):
+    if not on_device(module, operand) and not (takes_tensors and _computed_on_device(module, operand)):
         return False
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
@@ -623,6 +623,15 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         counts = given_as(node, name, position)
         return counts is not None and may_be_on_device(module, counts)
     return True
+
+
+def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
+    """Whether a tensor that the file does not show as one is computed from what is on the device."""
+    if isinstance(operand, cst.Comparison):
+        sides = (operand.left, *(target.comparator for target in operand.comparisons))
+        if module.value(operand).kind is Kind.UNKNOWN and any(on_device(module, side) for side in sides):
+            return True
+    return computed_elsewhere(module, operand)
 
 
 def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:

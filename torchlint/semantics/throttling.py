@@ -96,9 +96,13 @@ class Throttling(Part):
         return bool(periods) and all(isinstance(period, int) and period <= _LEARNING for period in periods)
 
     def _periods_in(self, test: cst.BaseExpression) -> list[object]:
+        compared = [test, *self.tree.descendants(test)]
+        counters = [part for part in compared if isinstance(part, (cst.Name, cst.Attribute))]
+        # ``self.step = (self.step + 1) % 4``: the counter that is compared starts over.
+        compared += (value for part in counters for value in _values(self.module, part) if value is not None)
         return [
             self.module.value(part.right).constant
-            for part in (test, *self.tree.descendants(test))
+            for part in compared
             if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo)
         ]
 

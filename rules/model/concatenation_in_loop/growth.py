@@ -94,12 +94,7 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
         return None
     tensors, out = module.argument(call, "tensors").node, module.argument(call, "out")
     loops = module.flow.statement_loops(call)
-    if (
-        not loops
-        or _is_set_up(module, call)
-        or not isinstance(tensors, (cst.List, cst.Tuple))
-        or not out.absent
-    ):
+    if _is_set_up(module, call) or not isinstance(tensors, (cst.List, cst.Tuple)) or not out.absent:
         return None
     target = _target(module, call)
     if target is None:
@@ -117,6 +112,8 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
     else:
         return None
     found: list[StatementLoop] = []
+    if not loops and isinstance(place, _Item):
+        found += (loop for loop in place.loops_of_callers() if not _has_few_rounds(module, loop))
     for loop in loops:
         if place.differs(loop):
             continue
@@ -130,7 +127,7 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
         return None
     at = tensors.elements.index(own[0])
     in_front = None if 0 < at < len(pieces) else at > 0
-    asked = tuple(place.reads(found[-1]))
+    asked = tuple(place.reads(found[-1])) if loops else ()
     return Growth(call, target, own[0].value, pieces, in_front, tuple(found), tuple(place.starts), asked)
 
 
@@ -190,6 +187,11 @@ def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool
     """Whether a read of a tensor does not look at what it holds, or is the last thing that the loop does."""
     if module.function(read) is not module.function(loop):
         return False
+    return _asks_size(module, read) or module.flow.ends_loop(read, loop)
+
+
+def _asks_size(module: Module, read: cst.BaseExpression) -> bool:
+    """Whether a read of a tensor asks for its size or the like, or whether there is one."""
     parent = module.tree.parent(read)
     match parent:
         case cst.Attribute() if parent.attr.value in _METADATA:
@@ -204,7 +206,7 @@ def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool
             call = module.tree.parent(parent)
             if isinstance(call, cst.Call) and module.qualified(call.func) in _ASKING:
                 return True
-    return module.flow.ends_loop(read, loop)
+    return False
 
 
 # --- what grows -------------------------------------------------------------------------------------
@@ -352,6 +354,48 @@ class _Item:
             for node in self.module.tree.descendants(function)
         )
 
+    def loops_of_callers(self) -> Iterator[StatementLoop]:
+        """The loops around calls of the function, if it is the same attribute in each of their rounds.
+
+        That is an attribute of ``self`` or of an object of the module which, of all that the loops run,
+        nothing but the concatenation reads or sets.
+        """
+        module, function = self.module, self.module.function(self.target)
+        root = _root(self.target)
+        if not isinstance(self.target, cst.Attribute) or not isinstance(function, cst.FunctionDef):
+            return
+        if places.throttled(module, self.target) or not isinstance(root, cst.Name):
+            return
+        owner = module.classes.owner(function)
+        if root.value != "self" and any(b.scope.kind is not ScopeKind.MODULE for b in module.bindings(root)):
+            return
+        others = [
+            node
+            for node in module.tree.nodes(cst.Attribute)
+            if node.attr.value == self.target.attr.value and node not in (self.target, self.own)
+        ]
+        starts, here = self.starts, [node for node in others if module.function(node) is function]
+        if not all(node in starts or _asks_size(module, node) for node in here):
+            return
+        for call in module.callers(function):
+            for loop in module.flow.statement_loops(call)[:1]:
+                if owner is not None and _bound_inside(module, loop, [call.func]):
+                    continue
+                if not any(self._is_run_by(loop, node) for node in others if node not in here):
+                    yield loop
+
+    def _is_run_by(self, loop: StatementLoop, node: cst.CSTNode) -> bool:
+        """Whether a loop runs a node, itself or by way of functions of the file."""
+        waiting, seen = [node], set[cst.CSTNode]()
+        for place in waiting:
+            if self.module.tree.contains(loop, place):
+                return True
+            function = self.module.function(place)
+            if function is not None and function not in seen:
+                seen.add(function)
+                waiting.extend(self.module.callers(function))
+        return False
+
     def _alike(self, node: cst.BaseExpression) -> bool:
         return self.module.source(node) == self.spelt
 
@@ -391,10 +435,11 @@ def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> 
     """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
     flow = module.flow
     loops = flow.statement_loops(target)[:1]
-    if not loops or flow.statement_loops(other)[:1] != loops:
+    if flow.statement_loops(other)[:1] != loops:
         return False
+    within = loops[0] if loops else None
     pairs = (target, other), (other, target)
-    return not any(flow.may_follow(one, two, within=loops[0]) for one, two in pairs)
+    return not any(flow.may_follow(one, two, within=within) for one, two in pairs)
 
 
 # --- the fix ----------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds tensors that a loop extends with `t = torch.cat([t, x])`, in any spelling, in variables, attributes
-    and items. The rule ignores loops that read the tensor, where a list does not help (token-by-token
-    decoding, caches, sliding windows), and loops of a few iterations.
+    and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
+    list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
 
     ## Why is this bad?
 
