@@ -64,8 +64,8 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     Unsafe: each epoch gets a different order, as `shuffle=True`, the default, promises, where it had the same
-    one before. The order is the same in every run. The fix is offered if the loop iterates over a `range` and a variable, or an attribute
-    set in the constructor, certainly holds the sampler or its loader.
+    one before. The order is the same in every run. The fix is offered if the loop iterates over a `range` and
+    a variable, or an attribute set in the constructor, certainly holds the sampler or its loader.
 
     ## References
 

@@ -57,9 +57,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
 
     The output is the same except for rounding. The fix is unsafe where the layer may have dropout, because
-    the fused kernels draw different random numbers from the same seed, in files that compute second derivatives,
-    which not every fused kernel supports, and where the program registers forward hooks or puts another layer in
-    the place of this one.
+    the fused kernels draw different random numbers from the same seed, in files that compute second
+    derivatives, which not every fused kernel supports, and where the program registers forward hooks or puts
+    another layer in the place of this one.
 
     ## References
 
