@@ -10,27 +10,31 @@ from click.testing import CliRunner
 
 from torchlint.commands.check import command
 
-FACTORY = "import torch\n\n\ndef make():\n    return torch.cuda.amp.GradScaler()\n"
-USER = (
-    "import torch
+FACTORY = """
+import torch
+
+
+def make():
+    return torch.cuda.amp.GradScaler()
+"""
+USER = """
+import torch
 from factory import make
 
 
-"
-    "def use(scaler: torch.cuda.amp.GradScaler):
+def use(scaler: torch.cuda.amp.GradScaler):
     {}
 
 
 use(make())
-"
-)
+"""
 
 
 @pytest.mark.parametrize(
     ("use", "grade"),
     [
         ("print(isinstance(scaler, torch.cuda.amp.GradScaler))", "unsafe"),
-        ("print({torch.cuda.amp.GradScaler: 1}[type(scaler)])", "unsafe"),
+        ("print([torch.cuda.amp.GradScaler].index(type(scaler)))", "unsafe"),
         ("print(scaler.get_scale())", "safe"),
     ],
 )
