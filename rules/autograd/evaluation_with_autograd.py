@@ -75,7 +75,9 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     returned as Python numbers have no graph, and nothing imports a notebook.
 
     The fix is also unsafe for generator functions, for a model that is never trained (its parameters no
-    longer get a `.grad`), and where the file reads `requires_grad` or `grad_fn` of a tensor. There is no fix
+    longer get a `.grad`), and where the program reads `requires_grad` or `grad_fn` of a tensor or gives a
+    `TransformerEncoder` a padding mask, whose outputs differ without autograd, and where a tensor is printed
+    with its graph. There is no fix
     where the code to wrap contains `yield` or `await`, because the consumer would run without autograd, and
     none for functions compiled with `torch.jit.script`.
 

@@ -67,8 +67,8 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     ## Fix safety
     Passing `set_to_none=True` to an optimizer or module of torch is safe. It is unsafe where only the name
     suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
-    the program checks for None before the next backward pass, where a forward pass in the file runs a layer
-    in some steps only, and where a step may skip the backward pass or run it through another model.
+    the program checks for None before the next backward pass, where a model of the program runs a layer in
+    some steps only, and where a step may skip the backward pass or run it through another model.
 
     Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
     finds None instead of zeros, and optimizers with momentum or weight decay skip such a parameter instead of
@@ -120,7 +120,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
     told = gradients.taken_for_granted or gradients.tells_none(call)
-    make = safe if known and not told and not _leaves_layers_out(module) else unsafe
+    uneven = any(map(_leaves_layers_out, (module, *module.companions("forward"))))
+    make = safe if known and not told and not uneven else unsafe
     if asked:
         message = (
             "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"
@@ -139,7 +140,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
 
 @remembered
 def _leaves_layers_out(module: Module) -> bool:
-    """Whether a model of the file runs a layer only if something holds that may differ from step to step.
+    """Whether a model of a file runs a layer only if something holds that may differ from step to step.
 
     An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
     are zeros, and leaves them alone if there are none.

@@ -18,6 +18,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, some, steps, traced
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
 
 from .nogradregions import NoGradRegions
@@ -30,6 +31,7 @@ from .retention import (
     overwritten,
     passed_on,
 )
+from .texts import texts_of_graphs
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
@@ -77,11 +79,11 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## Fix safety
     Safe: the value is the same, and no backward pass in the file uses the stored tensors.
 
-    The fix is unsafe where the file calls `retain_grad()` (a detached tensor has no gradient), where it reads
-    `requires_grad` or `grad_fn` of a tensor, and for a list or dict that the caller passed in. It is also
-    unsafe where no backward pass frees the graph and a tensor that has one may leave the file, in an
-    attribute or as the result of a function that other files may call (directly, in a list or dict, or in an
-    object of another file): other code might run a backward pass through it.
+    The fix is unsafe where the file calls `retain_grad()` (a detached tensor has no gradient), where it
+    reads `requires_grad` or `grad_fn` of a tensor or prints one with its graph, and for a list or dict that
+    the caller passed in. It is also unsafe where no backward pass frees the graph and a tensor that has one
+    may leave the file, in an attribute or as the result of a function that other files may call (directly,
+    in a list or dict, or in an object of another file): other code might run a backward pass through it.
 
     There is no fix where the value may be a number or None, which have no `detach`. The fix uses `.detach()`
     rather than `.item()`, which would synchronize with the device in every step.
@@ -102,6 +104,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
+        told = told or _is_shown(module, item.place)
         told = told or _is_summand(module, part)  # another term of the sum may be a number
         # A graph that no backward has freed can still be backpropagated by who gets it.
         function = module.function(node)
@@ -120,6 +123,16 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             severity=severity,
             remedy=_remedy(module, part),
         )
+
+
+def _is_shown(module: Module, place: cst.BaseExpression) -> bool:
+    """Whether what is kept at a place is shown with its graph."""
+    name = last_name(place)
+    return any(
+        isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) == name
+        for text in texts_of_graphs(module)
+        for node in (text, *module.tree.descendants(text))
+    )
 
 
 def _remedy(module: Module, part: cst.BaseExpression) -> str:

@@ -35,6 +35,7 @@ from torchlint.semantics.wholeprogram import calls_shown
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .retention import kept
+from .texts import texts_of_graphs
 from .untrained import Untrained
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
@@ -940,8 +941,8 @@ class NoGradRegions(Part):
             return None
         if self._needed_behind(statements):
             return None
-        escapes = gradients.asked_for or (
-            function is not None and any(self._escapes(function, s) for s in statements)
+        escapes = gradients.asked_for or any(
+            self._shows_graph(s) or (function is not None and self._escapes(function, s)) for s in statements
         )
         return Region(None, statements, escapes)
 
@@ -1155,7 +1156,11 @@ class NoGradRegions(Part):
         gradients = Backpropagation.of(self.module)
         if gradients.asked_for:
             return True
-        return self._hands_out_graph(function) or self._stores_graph(node)
+        return self._hands_out_graph(function) or self._stores_graph(node) or self._shows_graph(node)
+
+    def _shows_graph(self, node: cst.CSTNode) -> bool:
+        """Whether the text of a tensor with its graph is shown, which would be another one without."""
+        return self.tree.holds(node, texts_of_graphs(self.module))
 
     def _stores_graph(self, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph is put where code outside of the function may find it."""
@@ -1172,6 +1177,12 @@ class NoGradRegions(Part):
                         return True
         return False
 
+    def _is_shown_behind(self, call: cst.Call) -> bool:
+        """Whether the function around a call, or the file, shows the text of a tensor with its graph."""
+        home = self.module.home(call)
+        around = home.function(call)
+        return any(home.function(text) is around for text in texts_of_graphs(home))
+
     @solved(False)
     def _hands_out_graph(self, function: cst.FunctionDef) -> bool:
         """Whether code that the file does not show may get a tensor with its graph from a function."""
@@ -1181,6 +1192,8 @@ class NoGradRegions(Part):
         if not callers or self._is_value(function):
             return True
         if self._is_public(function) and not calls_shown(self.module, function):
+            return True
+        if any(self._is_shown_behind(call) for call in callers):
             return True
         around = {self.module.function(call) for call in callers} - {function, None}
         return any(not isinstance(outer, cst.FunctionDef) or self._hands_out_graph(outer) for outer in around)

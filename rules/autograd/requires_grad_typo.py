@@ -78,10 +78,10 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
     ```
 
     ## Fix safety
-    Safe on parameters, and where a tensor without a graph is set to not require a gradient: the program then
-    does what it says. Unsafe on other tensors, where torch may reject the assignment (integer tensors cannot
-    require gradients), on objects that are only known from the file's use of `requires_grad`, and where the
-    file uses the misspelled name in places that the fix does not cover.
+    Safe where a tensor without a graph is set to not require a gradient, which changes nothing. Otherwise
+    unsafe: the program then does what it says, which is not what it did. Parameters that were trained are
+    frozen, a backward pass finds none that needs a gradient, or torch rejects the assignment (integer tensors
+    cannot require gradients).
 
     Setting `requires_grad` on a module has no effect either, so `conv.require_grad = False` becomes
     `conv.requires_grad_(False)`, which is unsafe. There is no fix where a computed tensor is set to not
@@ -160,8 +160,7 @@ def _is_own_name(module: Module, name: str, owner: Value) -> bool:
 def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> Fix | None:
     message = "Use `requires_grad`"
     if assignment is None:
-        make = safe if owner.leaf and _all_reached(module, node.attr.value) else unsafe
-        return make(module, message, replace(module, node.attr, "requires_grad"))
+        return unsafe(module, message, replace(module, node.attr, "requires_grad"))
     wanted = module.value(assignment.value).constant
     if owner.kind is Kind.MODULE:
         if len(assignment.targets) > 1:
@@ -170,8 +169,8 @@ def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.
         return unsafe(module, f"Replace with `{code}`", replace(module, assignment, code))
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
-    certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
-    make = safe if certain and _all_reached(module, node.attr.value) else unsafe
+    idle = wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED and not owner.leaf
+    make = safe if idle and _all_reached(module, node.attr.value) else unsafe
     return make(module, message, replace(module, node.attr, "requires_grad"))
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, safe, unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
@@ -66,7 +67,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
     ## Fix safety
 
     The fix removes the statement or the argument. Results are the same, but a NaN gradient no longer ends the
-    run. It is unsafe if the file catches errors around a backward pass. There is no fix for `with` blocks.
+    run. It is unsafe if the program catches errors around a backward pass. There is no fix for `with` blocks.
 
     ## References
 
@@ -95,6 +96,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
             yield Finding(call, _MESSAGE, fix=safe(module, "Remove the argument", edits))
 
 
+_OF_USER = ("builtins.KeyboardInterrupt", "builtins.SystemExit")
 _MESSAGE = "anomaly detection traces every operation and checks every gradient for NaN, which is slow"
 
 
@@ -114,10 +116,15 @@ def _fix(module: Module, call: cst.Call) -> Fix | None:
 
 
 def _errors_are_caught(module: Module) -> bool:
-    """Whether the error that a NaN raises may be what the file waits for."""
+    """Whether the error that a NaN raises may be what a file of the program waits for."""
     return any(
-        isinstance(node, cst.Call) and last_name(node.func) == "backward"
-        for attempt in module.tree.nodes(cst.Try)
-        if attempt.handlers
-        for node in module.tree.descendants(attempt.body)
+        any(_may_catch(each, handler) for handler in attempt.handlers)
+        and Backpropagation.of(each).computes_gradients(attempt.body)
+        for each in (module, *module.companions("except"))
+        for attempt in each.tree.nodes(cst.Try)
     )
+
+
+def _may_catch(module: Module, handler: cst.ExceptHandler) -> bool:
+    """Whether a handler is not just for a user who ends the run."""
+    return handler.type is None or module.qualified(handler.type) not in _OF_USER

@@ -255,7 +255,7 @@ def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
     """A legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
     by_size = given_sizes(module, made.call)
-    if by_size is None or default_dtype_changes(module.tree):
+    if by_size is None or default_dtype_changes(module):
         return None
     if dtype is None:
         dtype = LEGACY_CONSTRUCTORS.get(made.name) or (None if by_size else "torch.float32")

@@ -73,8 +73,9 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
 
     ## Fix safety
 
-    The fix is offered for single elements. It is safe for small constants, and unsafe for other numbers: if
-    the dtype of the tensor cannot hold the number, `fill_` raises a different error than an assignment.
+    The fix is offered for single elements. It is safe for small constants at indices that certainly are
+    numbers: what a list or a mask selects is a copy. It is unsafe for other numbers: if the dtype of the
+    tensor cannot hold the number, `fill_` raises a different error than an assignment.
 
     ## References
 

@@ -126,5 +126,9 @@ def filled_in_place(module: Module, node: cst.Subscript, store: Store) -> Fix | 
     edits = (Edit(Span(start, end), f".fill_({module.source(store.number)})"),)
     constant = module.value(store.number).constant
     certain = isinstance(constant, (int, float)) and (abs(constant) <= _LARGEST or constant == float("-inf"))
-    grade = safe if certain else unsafe
+    # What is selected by a list or a mask is a copy.
+    numbers = (
+        module.value(index).kind is Kind.NUMBER for index in written_indices(node) if index is not None
+    )
+    grade = safe if certain and all(numbers) else unsafe
     return grade(module, "Fill on the device", edits)

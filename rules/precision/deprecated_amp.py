@@ -15,7 +15,7 @@ from torchlint.semantics.lexicon import words
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.spellings import last_words
-from torchlint.semantics.upgrading import is_kept_for_callers, only_names, root_of, upgrade_at
+from torchlint.semantics.upgrading import is_kept_for_callers, last_part, only_names, root_of, upgrade_at
 
 _PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
 _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
@@ -71,7 +71,8 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     Safe: the old names are thin wrappers that pass the device to the new ones. Names that the file imports
     from the old module are imported from the new one, and all their uses in the file are rewritten at once.
     The fix is unsafe where the file sets the dtype or the cache of autocast for the whole program, because
-    the old names do not read these settings. There is no fix where a name is exported in `__all__`, passed on
+    the old names do not read these settings, and where another file asks what is an instance of `GradScaler`.
+    There is no fix where a name is exported in `__all__`, passed on
     without being called, or used as a base class, where arguments are hidden in `*args`, and for apex.
 
     ## References
@@ -90,7 +91,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         assert row.replacement is not None
         new = row.replacement
         edits = upgraded(module, node) if row.is_replaceable(module.target) else None
-        make = unsafe if _sets_defaults(module) else safe
+        make = unsafe if _sets_defaults(module) or _is_compared(module, row.symbol) else safe
         yield Finding(
             node,
             f"`{row.symbol}` is deprecated since torch 2.4; use `{new}` with `{row.adds}`",
@@ -116,6 +117,21 @@ def _is_alias(module: Module, node: cst.CSTNode) -> bool:
 
 def _sets_defaults(module: Module) -> bool:
     return module.tree.mentions("set_autocast") or module.tree.mentions("cache_enabled")
+
+
+def _is_compared(module: Module, symbol: str) -> bool:
+    """Whether another file of the program names a class without calling it: ``isinstance(s, GradScaler)``.
+
+    The old name is that of a subclass of the new one.
+    """
+    name = last_part(symbol)
+    return name == "GradScaler" and any(
+        each.qualified(node) == symbol
+        and not each.tree.is_called(node)
+        and each.tree.enclosing(node, cst.Annotation, cst.Import, cst.ImportFrom) is None
+        for each in module.companions(name)
+        for node in each.tree.nodes(cst.Name, cst.Attribute)
+    )
 
 
 def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from torchlint.fixes.callforms import UNSAFE, constant
 from torchlint.fixes.replacements import brought
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.trainers import Given
-from torchlint.semantics.upgrading import is_kept_for_callers
+from torchlint.semantics.upgrading import is_kept_for_callers, last_part
 from torchlint.target import OLDEST
 
 if TYPE_CHECKING:
@@ -75,14 +75,13 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
 
 
 def _asks_for_type(module: Module) -> bool:
-    """Whether the file asks what is an instance or a subclass of the class."""
+    """Whether a file of the program asks what is an instance or a subclass of the class."""
     return any(
         isinstance(call.func, cst.Name)
         and call.func.value in ("isinstance", "issubclass")
-        and any(
-            module.qualified(node) == _ASKED_FOR_TYPE for arg in call.args for node in _parts(module, arg)
-        )
-        for call in module.tree.nodes(cst.Call)
+        and any(each.qualified(node) == _ASKED_FOR_TYPE for arg in call.args for node in _parts(each, arg))
+        for each in (module, *module.companions(last_part(_ASKED_FOR_TYPE)))
+        for call in each.tree.nodes(cst.Call)
     )
 
 

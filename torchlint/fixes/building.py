@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.diagnostics import Applicability, Edit, Fix, Span
 from torchlint.fixes.layout import Edits
 from torchlint.source import NEWLINE
 from torchlint.syntax import SyntaxTree
@@ -21,6 +22,8 @@ _FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = 
     cst.FormattedString,
     cst.TemplatedString,
 )
+
+_IMPORT = re.compile(r"\s*(?:import|from)\b")
 
 
 def safe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
@@ -53,7 +56,20 @@ def _fix(
     if fitted is None:
         return None
     others = tuple(edit for edit in edits if edit.path is not None)
-    return Fix(message, (*fitted, *others), applicability)
+    return Fix(message, (*_in_order(fitted), *others), applicability)
+
+
+def _in_order(edits: Edits) -> Edits:
+    """The edits, those that insert at one place made one: imports first, then what needs them."""
+    inserted: dict[Span, list[str]] = {}
+    for edit in dict.fromkeys(edits):
+        if edit.span.start == edit.span.end:
+            inserted.setdefault(edit.span, []).append(edit.content)
+    joined = (
+        Edit(span, "".join(sorted(contents, key=lambda content: _IMPORT.match(content) is None)))
+        for span, contents in inserted.items()
+    )
+    return (*joined, *(edit for edit in edits if edit.span not in inserted))
 
 
 def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:

@@ -230,7 +230,7 @@ def _range(module: Module, call: cst.Call) -> Edits | None:
     if "dtype" in named:
         return edits
     dtype = spell(module, "torch.float32", call)
-    if dtype is None or default_dtype_changes(module.tree):
+    if dtype is None or default_dtype_changes(module):
         return None
     at = module.tree.span(numbers[-1]).end
     if numbers[-1] is numbers[1]:

@@ -61,6 +61,9 @@ _PREPARATION_MODULES = (
 # Methods of a tensor that raise if it has no graph.
 _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
+_ABOUT_GRAPHS = ("grad_fn", "is_leaf", "requires_grad")
+_ENCODERS = frozenset({f"torch.nn.Transformer{part}" for part in ("", "Encoder", "EncoderLayer")})
+_ASKING = (*_ABOUT_GRAPHS, "_enabled", "Transformer")
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
 # Calls into other files that train what they are given, by their names.
 _TRAINING = (Role.TRAINING, Role.LEARNING)
@@ -269,9 +272,14 @@ class Backpropagation(Part):
 
     @cached_property
     def asked_for(self) -> bool:
-        """Whether the file asks if a tensor has a graph, or if autograd is on."""
+        """Whether a file of the program asks if a tensor has a graph, or if autograd is on."""
+        others = () if self.link is None else self.link.companions(self, _ASKING)
+        return any(each._asks for each in (self, *map(Backpropagation.of, others)))
+
+    @cached_property
+    def _asks(self) -> bool:
         for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value not in ("grad_fn", "is_leaf", "requires_grad"):
+            if attribute.attr.value not in _ABOUT_GRAPHS:
                 continue
             if isinstance(self.tree.parent(attribute), (cst.AssignTarget, cst.Del)):
                 continue
@@ -279,7 +287,11 @@ class Backpropagation(Part):
                 return True
             if not self.module.value(attribute.value).leaf and self.carries_graph(attribute.value):
                 return True
-        return any(self.module.qualified(call.func) in _QUESTIONS for call in self.tree.nodes(cst.Call))
+        names = {self.module.qualified(call.func) for call in self.tree.nodes(cst.Call)}
+        # With padding, encoders of torch leave out what is padded if they run without autograd.
+        return not names.isdisjoint(_QUESTIONS) or (
+            not names.isdisjoint(_ENCODERS) and self.module.mentions("padding_mask")
+        )
 
     # ------------------------------------------------------------------ what they reach
 

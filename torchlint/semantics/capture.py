@@ -49,7 +49,7 @@ class Capture(Part):
     @cached_property
     def _captures(self) -> bool:
         """Whether anything in the programs of the file captures a graph."""
-        return any(map(self.tree.mentions, _WORDS)) or bool(self.module.companions(*_WORDS))
+        return self.module.mentions(*_WORDS)
 
     def _reach(self, node: cst.CSTNode) -> CapturedRegion | None:
         maker = self._around(node)

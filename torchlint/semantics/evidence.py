@@ -316,6 +316,6 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
     return False
 
 
-def default_dtype_changes(tree: SyntaxTree) -> bool:
-    """Whether the file changes the dtype, and with it perhaps the device, of tensors made without one."""
-    return tree.mentions("set_default_dtype") or tree.mentions("set_default_tensor_type")
+def default_dtype_changes(module: Module) -> bool:
+    """Whether the program changes the dtype, and with it perhaps the device, of tensors made without one."""
+    return module.mentions("set_default_dtype", "set_default_tensor_type")

@@ -157,6 +157,14 @@ class Gradients(Part):
     @property
     def taken_for_granted(self) -> bool:
         """Whether a helper without a backward of its own reads a gradient and does not ask for None."""
+        return any(each._takes_for_granted for each in (self, *map(Gradients.of, self._others)))
+
+    @property
+    def _others(self) -> Sequence[Module]:
+        return self.module.companions(".grad")
+
+    @cached_property
+    def _takes_for_granted(self) -> bool:
         functions = {self.module.function(read) for read in self._reads if self._is_called(read)}
         return any(not self._backwards(function) for function in functions)
 

@@ -46,7 +46,7 @@ from torchlint.semantics.sources import (
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
-from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.values import MISSING, Device, Kind, Memory
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
@@ -614,7 +614,9 @@ class Loaders(Part):
         if sources.known:
             if not all(self._pinned_for_copies(loader) for loader in sources.calls):
                 return None
-        elif self._sent_ahead.isdisjoint(self._batches_behind(moved)):
+        elif self.module.value(moved).memory is Memory.PAGEABLE or self._sent_ahead.isdisjoint(
+            self._batches_behind(moved)
+        ):
             return None
         tensor = self.module.value(moved).kind is Kind.TENSOR
         if sources.known:

@@ -174,6 +174,10 @@ class Module:
         """Those other files of its programs that have one of some words in their text."""
         return () if self.link is None else self.link.companions(self, words)
 
+    def mentions(self, *words: str) -> bool:
+        """Whether the text of this file, or of another one of its programs, has one of some words."""
+        return any(map(self.tree.mentions, words)) or bool(self.companions(*words))
+
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
 

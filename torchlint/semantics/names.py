@@ -672,12 +672,21 @@ class Names:
                 base = self.qualified(node.value)
                 if base is not None:
                     result = canonical(f"{base}.{node.attr.value}")
+                    if self._is_patched(node, result):
+                        result = None
                 elif self.link is not None:
                     found = self.imported(node)
                     result = None if found is None else self._library_name(found)
         finally:
             self._pending.discard(node)
         return result
+
+    def _is_patched(self, node: cst.Attribute, dotted: str) -> bool:
+        """Whether a call is of what the file puts in the place of a function: ``torch.load = partial(…)``."""
+        assigned = self.attributes.get(node.attr.value)
+        if assigned is None or not self.tree.is_called(node):
+            return False
+        return any(self.qualified(each.target) == dotted for each in assigned)
 
     def may_be_qualified(self, spelling: str) -> bool:
         """Whether a name spelt so can stand for anything of a library, going by the whole file."""

@@ -408,6 +408,8 @@ class Operations:
         for found in (node, *self.tree.descendants(node)):
             if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):
                 return False
+            if isinstance(found, cst.Attribute) and self._is_computed(found):
+                return False
             if isinstance(found, cst.Call):
                 operation = self.of(found)
                 if operation is not None:
@@ -418,6 +420,18 @@ class Operations:
                 if last not in _QUESTIONS and self.module.qualified(found.func) not in _PURE:
                     return False
         return True
+
+    def _is_computed(self, attribute: cst.Attribute) -> bool:
+        """Whether reading an attribute of ``self`` runs a property, or may run ``__getattr__``."""
+        owner = self.module.classes.instance_class(attribute.value)
+        if owner is None:
+            return False
+        info = self.module.classes.info(owner)
+        name = attribute.attr.value
+        if info.method(name) is not None:
+            return not self.tree.is_called(attribute)
+        hooked = info.method("__getattribute__") or info.method("__getattr__")
+        return hooked is not None and not self.module.classes.attribute_bindings(info, name)
 
     def at_hand(self, node: cst.BaseExpression) -> bool:
         """Whether an expression computes nothing, but only looks at what there is."""

@@ -243,6 +243,30 @@ def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.Funct
     return module.qualified(attribute) is not None or (callee is not None and callee is not function)
 
 
+def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
+    """What is printed or made a text; None for what the file does not spell: ``net.apply(print)``."""
+    for call in module.tree.nodes(cst.Call):
+        method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
+        raised = isinstance(module.tree.parent(call), cst.Raise)
+        if method or raised or module.qualified(call.func) in _SHOWING_FUNCTIONS:
+            yield from (argument.value for argument in call.args)
+    for part in module.tree.nodes(cst.FormattedStringExpression):
+        if part.conversion or not part.format_spec:  # which no model takes
+            yield part.expression
+    for operation in module.tree.nodes(cst.BinaryOperation):
+        if (
+            isinstance(operation.operator, cst.Modulo)
+            and module.value(operation.left).kind is not Kind.NUMBER
+        ):
+            yield operation.right
+    for statement in module.tree.nodes(cst.Assert):
+        if statement.msg is not None:
+            yield statement.msg
+    for name in module.tree.nodes(cst.Name):
+        if module.qualified(name) in _SHOWING_FUNCTIONS and _is_handed_on(module, name):
+            yield None
+
+
 # --- the program --------------------------------------------------------------------------------------
 
 
@@ -352,32 +376,7 @@ def _reveals_by_call(module: Module) -> bool:
 
 def _shows_model(module: Module) -> bool:
     """Whether a model may be printed or made a text: its layers are listed there, with their arguments."""
-    shown = _shown(module)
-    return any(node is None or _may_hold_model(module, node) for node in shown)
-
-
-def _shown(module: Module) -> Iterator[cst.BaseExpression | None]:
-    """What is printed or made a text; None for what the file does not spell: ``net.apply(print)``."""
-    for call in module.tree.nodes(cst.Call):
-        method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
-        raised = isinstance(module.tree.parent(call), cst.Raise)
-        if method or raised or module.qualified(call.func) in _SHOWING_FUNCTIONS:
-            yield from (argument.value for argument in call.args)
-    for part in module.tree.nodes(cst.FormattedStringExpression):
-        if part.conversion or not part.format_spec:  # which no model takes
-            yield part.expression
-    for operation in module.tree.nodes(cst.BinaryOperation):
-        if (
-            isinstance(operation.operator, cst.Modulo)
-            and module.value(operation.left).kind is not Kind.NUMBER
-        ):
-            yield operation.right
-    for statement in module.tree.nodes(cst.Assert):
-        if statement.msg is not None:
-            yield statement.msg
-    for name in module.tree.nodes(cst.Name):
-        if module.qualified(name) in _SHOWING_FUNCTIONS and _is_handed_on(module, name):
-            yield None
+    return any(node is None or _may_hold_model(module, node) for node in shown(module))
 
 
 def _is_handed_on(module: Module, name: cst.Name) -> bool:

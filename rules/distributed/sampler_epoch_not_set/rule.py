@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import safe
+from torchlint.fixes import unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -18,7 +18,7 @@ from .epochs import telling_epoch
     "TL705",
     "sampler-epoch-not-set",
     severity=ERROR,
-    fix="safe",
+    fix="unsafe",
     measured=False,
     on=cst.Call,
     mentions=("DistributedSampler", "DataLoader"),
@@ -63,9 +63,9 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: each epoch gets a different order, as `shuffle=True`, the default, promises, and the order is the
-    same in every run. The fix is offered if the loop iterates over a `range` and a variable, or an attribute
-    set in the constructor, certainly holds the sampler or its loader.
+    Unsafe: each epoch gets a different order, as `shuffle=True`, the default, promises, where it had the same
+    one before. The order is the same in every run. The fix is offered if the loop iterates over a `range` and
+    a variable, or an attribute set in the constructor, certainly holds the sampler or its loader.
 
     ## References
 
@@ -78,7 +78,7 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         "this sampler shuffles in the same order every epoch, because `set_epoch` is never called",
-        fix=safe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(module, call, found)),
+        fix=unsafe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(module, call, found)),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,

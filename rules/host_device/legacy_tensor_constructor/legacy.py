@@ -64,7 +64,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     name = module.qualified(call.func)
     if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
-    if default_dtype_changes(module.tree) or _default_device_changes(module):
+    if default_dtype_changes(module) or _default_device_changes(module):
         return None
     by_size = True if not call.args else given_sizes(module, call)
     if by_size is None:
@@ -124,7 +124,7 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
 
 
 def _default_device_changes(module: Module) -> bool:
-    return module.tree.mentions("set_default_device") or module.tree.mentions("with torch.device")
+    return module.mentions("set_default_device", "with torch.device")
 
 
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:

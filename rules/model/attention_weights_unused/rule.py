@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind, Value
 
@@ -56,8 +57,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
 
     The output is the same except for rounding. The fix is unsafe where the layer may have dropout, because
-    the fused kernels draw different random numbers from the same seed, and in files that compute second
-    derivatives, which not every fused kernel supports.
+    the fused kernels draw different random numbers from the same seed, in files that compute second
+    derivatives, which not every fused kernel supports, and where the program registers forward hooks or puts
+    another layer in the place of this one.
 
     ## References
 
@@ -77,11 +79,24 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     twice_differentiated = any(
         module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
-    grade = unsafe if twice_differentiated or _may_drop(module, attention) else safe
+    told = module.mentions("forward_hook") or _may_be_replaced(module, call.func)
+    grade = unsafe if told or twice_differentiated or _may_drop(module, attention) else safe
     yield Finding(
         call,
         "returning attention weights that nothing reads rules out fused kernels; add `need_weights=False`",
         fix=grade(module, "Add `need_weights=False`", set_argument(module, call, "need_weights", "False")),
+    )
+
+
+def _may_be_replaced(module: Module, layer: cst.BaseExpression) -> bool:
+    """Whether another file of the program puts a layer of its own in the place: ``block.attn = Local()``."""
+    if not isinstance(layer, cst.Attribute):
+        return False
+    name = layer.attr.value
+    return any(
+        not SelfAttributes.is_self(target.target.value)
+        for each in module.companions(f".{name} = ")
+        for target in each.names.attributes.get(name, ())
     )
 
 

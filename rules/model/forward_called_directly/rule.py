@@ -17,6 +17,7 @@ from .bypasses import Bypass, bypass
 
 # What runs before or after ``forward`` as a hook, and would now run.
 _HOOKED = frozenset({"weight_norm", "spectral_norm", "prune", "parametrize", "parametrizations"})
+_SPOKEN = ("hook", "nn.utils", "torch.fx", *sorted(_HOOKED))
 
 
 @rule(
@@ -57,8 +58,9 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
     ## Fix safety
 
-    Without hooks both compute the same. The fix is unsafe where the file registers hooks or uses features
-    that rely on them, and where the class of the module is not in the file and may define its own `__call__`.
+    Without hooks both compute the same. The fix is unsafe where a file of the program registers hooks, uses
+    features that rely on them or `torch.fx`, and where the class of the module is not in the file and may
+    define its own `__call__`.
 
     ## References
 
@@ -87,8 +89,12 @@ def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
 
 
 def _has_hooks(module: Module) -> bool:
-    """Whether the file registers hooks, or has a utility of torch do so."""
-    return imports(module, ("torch.nn.utils",)) or any(
-        name in _HOOKED or (name.startswith("register_") and name.endswith("hook"))
-        for name in identifiers(module)
+    """Whether a file of the program registers hooks, or has a utility of torch do so, or traces calls."""
+    return any(
+        imports(each, ("torch.nn.utils", "torch.fx"))
+        or any(
+            name in _HOOKED or (name.startswith("register_") and name.endswith("hook"))
+            for name in identifiers(each)
+        )
+        for each in (module, *module.companions(*_SPOKEN))
     )
