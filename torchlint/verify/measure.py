@@ -420,7 +420,9 @@ class Session:
         """Run replicates of what ``time`` has planned, until the verdicts are settled or the budget ends."""
         if self._planned is None:
             return
-        with nullcontext(0) if self.spreads else processors_awake() as self._awake:
+        # A user's program is timed as it runs by itself, on processors that sleep between its steps.
+        wakeful = self.pool.subject.reruns and not self.spreads
+        with processors_awake() if wakeful else nullcontext(0) as self._awake:
             while self._planned is not None and (more := self._more(self._planned)):
                 self._planned = self._replicate_all(self._planned, more, progress)
 
@@ -501,14 +503,13 @@ class Session:
         verdict is settled takes no further part.
         """
         order = _order(planned.variants, self.settings.seed, number)
-        where = () if self.spreads or self.pool.subject.ranks > 1 else _pair(number)
         end -= self._watching(planned)
         with ExitStack() as stack:
             open_ = self.pool.process
             processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
             stack.callback(self.pool.dismiss, processes.values())
             for process in processes.values():
-                process.run(**self._changes(processors=where))
+                process.run(**self._changes())
             for process in processes.values():
                 process.ready(self._patience)
             self._run_steps = 1
@@ -738,17 +739,6 @@ def _settled(comparison: Comparison) -> bool:
     """Whether more blocks could not change much."""
     decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
     return decided and comparison.wall is not None and comparison.wall.half_width <= PRECISE
-
-
-def _pair(replicate: int) -> tuple[int, ...]:
-    """The two processors that the processes of a replicate take turns on; none of a machine with few."""
-    try:
-        usable = sorted(os.sched_getaffinity(0))
-    except AttributeError:
-        return ()
-    pairs = list(zip(usable[::2], usable[1::2], strict=False))
-    # The first ones have most interrupts to serve.
-    return pairs[-1 - replicate % (len(pairs) - 1)] if len(pairs) > 1 else ()
 
 
 def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.channel import Channel
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.evidence import Work
-from torchlint.verify.worker.pinning import pin
 
 
 class Blocks:
     """A boundary at which the program waits for orders.
 
     Between the orders a step costs one decrement: the program is synchronised only around a block. ``meet``
-    waits for the other processes of the program: their blocks begin at the same time. ``processors`` is where
-    the program stays once it is ready.
+    waits for the other processes of the program: their blocks begin at the same time.
     """
 
     def __init__(
@@ -29,10 +27,9 @@ class Blocks:
         stopper: Stopper,
         began: float,
         meet: Callable[[], None] = lambda: None,
-        processors: Sequence[int] = (),
     ) -> None:
         self._channel, self._device, self._stopper = channel, device, stopper
-        self._meet, self._processors = meet, processors
+        self._meet = meet
         self._left = 1
         self._next: Callable[[], None] = self._ready
         self._began = began
@@ -51,7 +48,6 @@ class Blocks:
         # What start-up left behind is no longer searched whenever the garbage collector looks at everything.
         gc.collect()
         gc.freeze()
-        pin(self._processors)
         self._channel.send(event="ready", startup_seconds=time.perf_counter() - self._began)
         self._wait()
 

@@ -39,9 +39,6 @@ class Job:
     steps_by: str = "auto"
     """``optimizer``, ``forward``, or ``auto`` while it is not known yet which of them the program has."""
 
-    processors: tuple[int, ...] = ()
-    """Where the program's own threads run while it is timed; anywhere, if there are none."""
-
     # For ``examine`` only.
     trace: str = ""
     """Where the original's run writes its results, and the others read them."""

@@ -127,7 +127,7 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     if job.ranks > 1 and device.kind == "cuda":
         where = f"cuda:{job.rank}"
     if job.task == "time":
-        blocks = Blocks(channel, device, stopper, began, fellows.meet, job.processors)
+        blocks = Blocks(channel, device, stopper, began, fellows.meet)
         program = Program(job, where, blocks)
         examination = None
     else:
