@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -57,9 +57,9 @@ from torchlint.verify.results import (
 from torchlint.verify.stats import discard
 from torchlint.verify.worker.job import Job
 
-STEADY = 0.02
-"""Two successive warm-up blocks that differ by less are steady. Longer counts as well as shorter: a loader's
-buffers are full at first, and their steps fast."""
+STEADY = 0.1
+"""Two successive warm-up blocks that differ by less are steady, as far as noise lets that be seen. Longer
+counts as well as shorter: a loader's buffers are full at first, and their steps fast."""
 PRECISE = 0.03
 """The relative half-width of an interval that needs no further replicates to narrow it."""
 ONE_PROCESSOR = 1.5
@@ -158,11 +158,10 @@ class Pool:
             for process in kept:
                 self._end(process)
 
-    def dismiss(self, processes: Iterable[Running]) -> None:
-        """Let programs that nobody wants any more come to their ends side by side."""
-        for process in processes:
-            if not self.subject.reruns and isinstance(process, Process):
-                process.dismiss()
+    def release(self, process: Running) -> None:
+        """End a program that only runs once and has said all that it was asked; ``_end`` still tidies up."""
+        if not self.subject.reruns:
+            process.kill()
 
     def abort(self) -> None:
         """End all processes at once, those at work in other threads included."""
@@ -179,6 +178,7 @@ class Pool:
         return process
 
     def _end(self, process: Running) -> None:
+        self.release(process)
         process.close()
         self._alive.discard(process)
         shutil.rmtree(process.scratch, ignore_errors=True)
@@ -216,13 +216,19 @@ class Session:
     notes: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     syncs: SyncReport | None = None
+    spent: dict[str, float] = field(default_factory=dict)
+    """As ``Measurement.spent``."""
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
+    libraries: Sequence[tuple[str, str]] = ()
+    """The modules from elsewhere that it loaded, with their files; none if they depend on the program."""
     lines: Mapping[str, frozenset[int]] | None = None
     """The lines that ran in the original, by file; None where that is not known."""
     unreached: list[Variant] = field(default_factory=list)
     """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
+    _current: int = 0
+    """The replicate at hand."""
     _warmup: int = 0
     _run_steps: int = 0
     """How far the programs of the replicate at hand have come."""
@@ -230,6 +236,8 @@ class Session:
     _planned: Plan | None = None
     _watched: float = field(default_factory=lambda: WATCHING_SECONDS)
     """Seconds that it takes to watch the device in one process."""
+    _started: float | None = None
+    """Seconds from the start of a replicate to its first block, for each of its variants."""
     _copying: float = 0.0
     """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
@@ -244,6 +252,15 @@ class Session:
         """Let the timing take ``seconds`` from now on."""
         self._end = time.monotonic() + seconds
         self._allowed = seconds
+
+    @contextmanager
+    def _spending(self, on: str) -> Iterator[None]:
+        """Count the time of the ``with`` block as spent on something."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[on] = self.spent.get(on, 0.0) + time.monotonic() - began
 
     @property
     def begun(self) -> bool:
@@ -293,6 +310,7 @@ class Session:
             self.notes.append("the program expects torchrun; it was run with a single process")
             found = self._run_original()
         self.modules = tuple(found["modules"])
+        self.libraries = found["libraries"]
         if found["lines"] is not None:
             self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
@@ -323,9 +341,9 @@ class Session:
 
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
-        self.variants += variants
+        self.variants += (item for item in variants if item not in self.variants)
         names = [AGAIN, *(variant.name for variant in variants)]
-        with ExitStack() as stack:
+        with self._spending("results"), ExitStack() as stack:
             processes = [stack.enter_context(self.pool.process(name, "examine")) for name in names]
             with ThreadPoolExecutor(self._parallel(len(names))) as threads:
                 try:
@@ -341,7 +359,7 @@ class Session:
             if Agreement.DIFFERENT not in agreements or self._left() <= 0:
                 break
             # Perhaps the program differs from itself by as much, and one run did not show it.
-            with self.pool.process(AGAIN, "examine") as process:
+            with self._spending("results"), self.pool.process(AGAIN, "examine") as process:
                 runs.append(self._attempt(AGAIN, process, role))
             self._judge(found, runs)
 
@@ -360,10 +378,12 @@ class Session:
     def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
         try:
-            return self._run(name, process, role)
+            found = self._run(name, process, role)
         except Failure as error:
             process.kill()
             return error
+        self.pool.release(process)
+        return found
 
     def _judged(self, name: str, found: dict[str, Any] | Failure, noise: Mapping[str, float]) -> Examination:
         if isinstance(found, Failure):
@@ -373,7 +393,7 @@ class Session:
 
     def _run_original(self) -> dict[str, Any]:
         began = time.monotonic()
-        with self.pool.process(ORIGINAL, "examine") as process:
+        with self._spending("original"), self.pool.process(ORIGINAL, "examine") as process:
             self._copying = time.monotonic() - began
             return self._run(ORIGINAL, process)
 
@@ -439,7 +459,8 @@ class Session:
         if done and not open_:
             return 0
         planned = replace(planned, variants=(ORIGINAL, AGAIN, *(open_ or planned.variants)))
-        found = replicates(self._costs(), planned, self._left(), done, self._spread(open_))
+        left = self._left() - self._watching(planned, done)
+        found = replicates(self._costs(), planned, left, done, self._spread(open_))
         return max(found, least - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
@@ -449,6 +470,7 @@ class Session:
     def _replicate_all(self, planned: Plan, more: int, progress: Progress) -> Plan:
         """Run one replicate with a share of the budget, in as many parts as the device's memory wants."""
         number, until = self._replicates, self._left() / more
+        self._current = number
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
         most = planned.rounds
@@ -487,13 +509,15 @@ class Session:
             )
 
     def _costs(self) -> Costs:
-        original = self.examinations[ORIGINAL]
+        original, examined = self.examinations[ORIGINAL], self.examinations.values()
         return Costs(
             step=original.step_seconds or BLIND_STEP,
-            startup=original.startup_seconds or 0.0,
+            # The first run had to import what the others find imported.
+            startup=min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
             copy=self._copying,
+            started=self._started,
         )
 
     def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
@@ -503,20 +527,24 @@ class Session:
         verdict is settled takes no further part.
         """
         order = _order(planned.variants, self.settings.seed, number)
-        end -= self._watching(planned)
+        end -= self._watching(planned, self._current)
+        began = time.monotonic()
         with ExitStack() as stack:
             open_ = self.pool.process
-            processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
-            stack.callback(self.pool.dismiss, processes.values())
-            for process in processes.values():
-                process.run(**self._changes())
-            for process in processes.values():
-                process.ready(self._patience)
+            with self._spending("start"):
+                processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
+                for process in processes.values():
+                    stack.callback(self.pool.release, process)
+                    process.run(**self._changes())
+                for process in processes.values():
+                    process.ready(self._patience)
             self._run_steps = 1
             try:
-                self._warm_up(planned, processes)
+                with self._spending("warm-up"):
+                    self._warm_up(planned, processes)
+                self._started = (time.monotonic() - began) / len(order)
                 # A program that is over soon has no steps for both in one process.
-                only_watched = self._watches and self._short and number in WATCHED
+                only_watched = self._watches and self._short and self._current in WATCHED_SHORT
                 rounds = 0 if only_watched else planned.rounds or sys.maxsize
                 for turn in range(0, rounds, 2):
                     if turn >= planned.least_rounds and time.monotonic() >= end:
@@ -525,9 +553,11 @@ class Session:
                     if not order:
                         break
                     for half, names in enumerate((order, order[::-1])):
-                        self._round(planned, processes, number, turn + half, names)
-                if only_watched or not self._short:
-                    self._watch(planned, processes, number)
+                        with self._spending("timed"):
+                            self._round(planned, processes, number, turn + half, names)
+                if only_watched or (not self._short and self._current in WATCHED):
+                    with self._spending("device work"):
+                        self._watch(planned, processes, number)
             except _Ended:
                 return self._run_steps
         return None
@@ -543,9 +573,9 @@ class Session:
             for place, (name, taken) in enumerate(times.items())
         ]
 
-    def _watching(self, planned: Plan) -> float:
+    def _watching(self, planned: Plan, number: int) -> float:
         """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
-        if not self._watches or self._short:
+        if not self._watches or self._short or number not in WATCHED:
             return 0.0
         return len(planned.variants) * self._watched
 
@@ -712,6 +742,7 @@ class Session:
             notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
+            spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,
             device=self.machine.device,
         )
@@ -719,8 +750,10 @@ class Session:
 
 WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
-WATCHED = (LEAST_REPLICATES, LEAST_REPLICATES + 1)
-"""The processes of a program with few steps that the profiler sees instead of the clock."""
+WATCHED = range(LEAST_REPLICATES)
+"""The processes in which the profiler sees them,"""
+WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
+"""and those of a program with few steps, which are seen instead of being timed."""
 WATCHING_SECONDS = 1.5
 """What it takes to watch one process, before it is known."""
 EXAMINED_STEPS = Job.compare_steps + 2

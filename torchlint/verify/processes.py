@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -411,6 +411,8 @@ class Nurseries:
         """
         self._folder, self._device, self._most = folder, device, most
         self._made: dict[int, Nursery] = {}
+        self.loaded = False
+        """Whether they have imported the libraries of a program."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Nurseries:
@@ -430,6 +432,29 @@ class Nurseries:
             if found is None or not found.alive:
                 found = self._made[number] = self._new(self._folder / f"nursery{number}")
             return found
+
+    def load(self, modules: Sequence[tuple[str, str]]) -> None:
+        """Let all copies that are made from now on have these modules, names with their files, imported.
+
+        Where copies could not be used then, they are made without.
+        """
+        nursery = self.get(0)
+        if nursery is None or not modules:
+            return
+        file = self._folder / "modules.json"
+        file.write_text(json.dumps(modules), encoding="utf-8")
+        try:
+            self.loaded = nursery.load(file)
+        except OSError:
+            self.loaded = False
+        if not self.loaded:
+            nursery.close()
+
+    def renew(self) -> None:
+        """Make copies without any libraries again."""
+        self.loaded = False
+        for nursery in self._made.values():
+            nursery.close()
 
     def _new(self, folder: Path) -> Nursery:
         folder.mkdir(exist_ok=True)

@@ -319,6 +319,9 @@ class Measurement:
     """The original text of the script or case, so that a report can show its lines."""
     syncs: SyncReport | None = None
     """What ``verify --syncs`` found; None where it was not asked for."""
+    spent: dict[str, float] = field(default_factory=dict)
+    """Seconds by what they were spent on: ``original`` (its first run), ``results`` (of the variants),
+    ``start``, ``warm-up``, ``timed`` (with the untimed lead of each block), ``device work``, ``training``."""
     ranks: int = 1
     """How many processes the program has. The slowest decides about the time of a block, the one that needs
     most about the memory, and the first stands for the rest of the evidence."""
