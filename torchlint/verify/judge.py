@@ -27,6 +27,9 @@ from torchlint.verify.results import (
 
 THRESHOLD = 0.03
 """The relative difference below which nobody needs to act; noise can raise it."""
+WIDEST = 0.05
+"""The half-width up to which an interval says that two times are the same: a wider one leaves room for a
+difference that somebody would act on, however much the machine varies."""
 UNBIASED = 0.01
 """How far from 1 the whole interval of the original against itself may lie on a machine that is fit. It is
 not 0, since enough blocks make any interval too narrow to hold 1 exactly."""
@@ -47,6 +50,8 @@ ONE_REPLICATE = (
     "raise `--budget`"
 )
 """Why a single replicate has no verdict, however narrow its interval."""
+COUNTS = 0.05
+"""The share by which a number of kernels or waits has to differ to be worth a word."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
 
@@ -141,9 +146,8 @@ def verdict(interval: Interval, threshold: float) -> Verdict:
         return Verdict.FASTER
     if interval.high < 1 / (1 + threshold):
         return Verdict.SLOWER
-    if interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold:
-        return Verdict.SAME
-    return Verdict.UNCLEAR
+    within = interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold
+    return Verdict.SAME if within and interval.half_width <= WIDEST else Verdict.UNCLEAR
 
 
 def comparison(
@@ -172,7 +176,10 @@ def comparison(
     shown = not alone and found is not Verdict.UNFIT
     work = stats.interval(windows, ORIGINAL, name, "device")
     if work is not None and found in (Verdict.UNCLEAR, Verdict.UNFIT):
-        found, reason = _worked(work, stats.interval(windows, ORIGINAL, AGAIN, "device")) or (found, reason)
+        again = stats.interval(windows, ORIGINAL, AGAIN, "device")
+        worked = _worked(work, again)
+        if worked is not None:
+            found, reason = worked[0], worked[1] + _launches(original.evidence, examination.evidence)
     return Comparison(
         name,
         found,
@@ -230,7 +237,9 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
         Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
         Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer"
+        if wall.half_width <= WIDEST
+        else f"the interval is wider than ±{_percent(WIDEST)}; measure longer",
     }
     return found, reasons[found]
 
@@ -251,6 +260,17 @@ def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | Non
             f"the time of kernels and copies does not differ by {_percent(threshold)} or more",
         ),
     }.get(verdict(work, threshold))
+
+
+def _launches(before: Evidence, after: Evidence) -> str:
+    """How the numbers of kernels and waits in a step differ, behind a verdict on the device's work."""
+    told = []
+    for what in ("kernels", "syncs"):
+        one, other = getattr(before, what), getattr(after, what)
+        if one is not None and other is not None and abs(one - other) >= COUNTS * max(one, 1.0):
+            name = "kernels" if what == "kernels" else "waits"
+            told.append(f"{other:.4g} instead of {one:.4g} {name}")
+    return f"; a step has {' and '.join(told)}" if told else ""
 
 
 def _memory(before: Evidence, after: Evidence) -> float | None:

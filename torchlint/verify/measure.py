@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
@@ -227,6 +228,8 @@ class Session:
     unreached: list[Variant] = field(default_factory=list)
     """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
+    _say: Callable[[float], None] = lambda _: None
+    """Told which share of the time for the timing is over."""
     _current: int = 0
     """The replicate at hand."""
     _warmup: int = 0
@@ -477,7 +480,7 @@ class Session:
         if number < LEAST_REPLICATES:
             most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
         for place, group in enumerate(groups):
-            progress(f"timing, process {number + 1} of each variant", self._share)
+            self._say = partial(progress, f"timing, process {number + 1} of each variant")
             end = time.monotonic() + until / len(groups)
             part = replace(planned, variants=group, rounds=most)
             ended = self._replicate(part, number * len(groups) + place, end)
@@ -486,6 +489,8 @@ class Session:
                 # Shorter than the examination could see: from now on every step counts.
                 made = plan(planned.variants, (), self._costs(), self.settings.wishes, self._left(), ended)
                 planned = replace(made, dropped=planned.dropped)
+                if all(block.replicate != number for block in self.blocks):
+                    self._replicates = number
         return planned
 
     @property
@@ -566,6 +571,7 @@ class Session:
         self, planned: Plan, processes: Mapping[str, Running], number: int, turn: int, names: Sequence[str]
     ) -> None:
         """Time one block of each variant."""
+        self._say(self._share)
         times = {name: self._block(processes[name], planned.lead, planned.steps) for name in names}
         self._run_steps += planned.lead + planned.steps
         self.blocks += [

@@ -128,7 +128,7 @@ class Run:
             session = Session(pool, self._settings, found, folder)
             session.allow(self._left() - REPORTING * self._settings.budget)
             self._sessions = [session]
-            self._progress("running the original", 0.05)
+            self._tell("running the original")
             session.examine_original()
             sources = script.sources(session.modules)
             single = of_script.result() if len(sources) == 1 else None
@@ -143,14 +143,14 @@ class Run:
                     session.unreached.append(form.variant)
             loading.result()
             if made:
-                self._progress("comparing results", 0.15)
+                self._tell("comparing results")
                 chosen = session.affordable(made)
                 session.examine(chosen)
                 if nurseries.loaded and session.examinations[AGAIN].failure is not None:
                     # The original ran by itself: a library does not let itself be copied.
                     nurseries.renew()
                     session.examine(chosen)
-                session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+                session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
 
     @property
@@ -181,6 +181,10 @@ class Run:
     def _replicates(self) -> int:
         """The replicates that are certain to be run."""
         return self._settings.wishes.replicates or LEAST_REPLICATES
+
+    def _tell(self, text: str) -> None:
+        """Say what is being done, and which share of the budget is over."""
+        self._progress(text, min(1 - self._left() / self._settings.budget, 1.0))
 
     def _left(self) -> float:
         """Seconds of the budget."""

@@ -27,7 +27,8 @@ from torchlint.verify.results import (
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.FASTER: "The whole interval is above the noise threshold: the fixed program takes less time.",
     Verdict.SAME: (
-        "The whole interval is within the noise threshold: the fix makes no difference to the time here."
+        "The whole interval is within the noise threshold, and no wider than ±5 %: the fix makes no difference "
+        "to the time here."
     ),
     Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
     Verdict.LESS_WORK: (
@@ -43,7 +44,8 @@ VERDICTS: Mapping[Verdict, str] = {
         "whole interval is below the noise threshold."
     ),
     Verdict.UNCLEAR: (
-        "The interval crosses the noise threshold: more steps or a quieter machine are needed for a verdict."
+        "The interval crosses the noise threshold, or is too wide: more steps or a quieter machine are needed "
+        "for a verdict."
     ),
     Verdict.UNFIT: (
         "The machine does not reproduce the time of the original: timed against a copy of "
