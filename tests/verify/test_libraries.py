@@ -69,7 +69,7 @@ def test_copies_find_a_library_imported_unless_it_does_not_let_itself_be_copied(
         # What is found elsewhere than in the first run is left to the program.
         modules = [("library", str(folder / "library.py")), ("wave", "/elsewhere/wave.py")]
         nurseries.load(modules)
-        assert nurseries.loaded
+        usable = [nurseries.loaded]
         for number in range(2):
             place = scratch / f"run{number}"
             place.mkdir()
@@ -80,7 +80,7 @@ def test_copies_find_a_library_imported_unless_it_does_not_let_itself_be_copied(
         assert (folder / "imports.txt").read_text() == "imported\n"
         nursery = nurseries.get(0)
         nurseries.load([("threaded", str(folder / "threaded.py"))])
-        assert not nurseries.loaded
+        assert [*usable, nurseries.loaded] == [True, False]
         assert nursery is not None and not nursery.alive, "the next copy is made without"
 
 

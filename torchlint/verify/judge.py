@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import fmean, stdev
 from typing import Any
 
 from torchlint.verify import stats
@@ -45,6 +46,11 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
+ROUNDED = 0.1
+"""How far results of the first step may be apart in a program that only rounds otherwise: gradients of a deep
+model in eight bits of mantissa."""
+FEWEST_LOSSES = 20
+"""The fewest steps whose losses say how a program trains."""
 ONE_REPLICATE = (
     "only one process of each variant was timed, so the variation between processes is unknown; "
     "raise `--budget`"
@@ -105,6 +111,46 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
         return same(Agreement.DIFFERENT, largest=1.0, reason=reason)
     reason = f"the results differ: {where} by {largest:.1e}, more than the allowed {allowed:.1e}"
     return same(Agreement.DIFFERENT, reason=reason)
+
+
+def rounds_otherwise(differences: Mapping[str, float]) -> bool:
+    """Whether results may differ by nothing but how numbers are rounded, such as in another precision.
+
+    Those of the first two steps (the second is the first that an optimizer has had a part in) are no further
+    off than that explains; what becomes of it later, nobody knows.
+    """
+    first = [value for key, value in differences.items() if _about(key)[1] <= 2]
+    return bool(first) and max(first) <= ROUNDED and all(map(math.isfinite, differences.values()))
+
+
+def training(
+    original: Sequence[Sequence[float]], fixed: Sequence[Sequence[float]]
+) -> tuple[bool | None, str]:
+    """Whether a variant trains as the original does, with the reason; None where that cannot be told.
+
+    Each is given by its losses, seed by seed. What counts is the mean loss of the last half of the steps,
+    averaged over the seeds. The two may differ by twice the deviation from seed to seed of the original, or
+    by a fiftieth of what its loss changed by since the first tenth of the steps. That the original trains at
+    all must be seen: its loss changes by more than those two deviations.
+    """
+    count = min(map(len, (*original, *fixed)), default=0)
+    if count < FEWEST_LOSSES or len(original) < 2 or len(original) != len(fixed):
+        return None, f"its training cannot be compared in {count} steps"
+    curves = [[curve[:count] for curve in of] for of in (original, fixed)]
+    if any(not math.isfinite(loss) for curve in curves[0] for loss in curve):
+        return None, "the loss of the original is infinite or NaN at times"
+    if any(not math.isfinite(loss) for curve in curves[1] for loss in curve):
+        return False, "its loss becomes infinite or NaN"
+    before, after = ([fmean(curve[count // 2 :]) for curve in of] for of in curves)
+    changed = abs(fmean(fmean(curve[: count // 10]) for curve in curves[0]) - fmean(before))
+    seeds = 2 * stdev(before)
+    if changed <= seeds:
+        return None, f"the loss of the original changes in {count} steps by less than from seed to seed"
+    gap, allowed = abs(fmean(after) - fmean(before)), max(seeds, changed / 50)
+    told = f"after {count} steps the losses of {len(original)} seeds differ by {gap:.2g}"
+    if gap > allowed:
+        return False, f"it trains otherwise: {told} from the original's, more than the allowed {allowed:.2g}"
+    return True, f"it trains the same: {told} from the original's, and {allowed:.2g} is allowed"
 
 
 def _about(key: str) -> tuple[str, int]:
@@ -195,7 +241,7 @@ def comparison(
 
 def worth_applying(comparison: Comparison, sameness: Sameness) -> bool:
     """Whether a fix kept the results and was FASTER, or used less memory without being slower."""
-    if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE):
+    if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE, Agreement.TRAINS):
         return False
     if comparison.verdict is Verdict.FASTER:
         return True

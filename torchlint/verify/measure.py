@@ -44,6 +44,7 @@ from torchlint.verify.results import (
     Agreement,
     Block,
     Comparison,
+    Curve,
     Evidence,
     Examination,
     Line,
@@ -217,6 +218,7 @@ class Session:
     notes: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     syncs: SyncReport | None = None
+    curves: list[Curve] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     """As ``Measurement.spent``."""
     modules: tuple[str, ...] = ()
@@ -230,6 +232,8 @@ class Session:
     _replicates: int = 0
     _say: Callable[[float], None] = lambda _: None
     """Told which share of the time for the timing is over."""
+    _rounded: set[str] = field(default_factory=set)
+    """The variants whose results may differ by nothing but how numbers are rounded."""
     _current: int = 0
     """The replicate at hand."""
     _warmup: int = 0
@@ -376,7 +380,60 @@ class Session:
                 for key, value in run["results"].get("differences", {}).items():
                     noise[key] = max(value, noise.get(key, 0.0))
         for name, item in found.items():
+            if not isinstance(item, Failure):
+                differences = item["results"].get("differences", {})
+                (self._rounded.add if judge.rounds_otherwise(differences) else self._rounded.discard)(name)
             self.examinations[name] = self._judged(name, item, {} if name == AGAIN else noise)
+
+    def train(self) -> None:
+        """Train the original and what only rounds otherwise from a few seeds: does that train the same?
+
+        What does is no longer of different results.
+        """
+        names = sorted(name for name in self._rounded - {AGAIN} if not self._sound(name))
+        runs = [(name, seed) for seed in range(SEEDS) for name in (ORIGINAL, *names)] if names else []
+        if not runs or (steps := self._training_steps(len(runs))) < judge.FEWEST_LOSSES:
+            return
+
+        def trained(variant: str, seed: int) -> Curve:
+            with self.pool.process(variant, "train", seed) as process:
+                assert isinstance(process, Process)
+                try:
+                    process.run(
+                        **self._changes(train_steps=steps, shift=seed, seed=self.settings.seed + seed)
+                    )
+                    return Curve(variant, seed, tuple(process.trained(self._patience)))
+                except Failure:
+                    return Curve(variant, seed, ())
+
+        with self._spending("training"), ThreadPoolExecutor(self._parallel(len(runs))) as threads:
+            try:
+                self.curves = list(threads.map(lambda run: trained(*run), runs))
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                self.pool.abort()
+                raise
+        losses = {name: [item.losses for item in self.curves if item.variant == name] for name, _ in runs}
+        for name in names:
+            same, reason = judge.training(losses[ORIGINAL], losses[name])
+            examined = self.examinations[name]
+            found = examined.sameness
+            told = replace(
+                found,
+                agreement=Agreement.TRAINS if same else found.agreement,
+                reason=reason if same else f"{found.reason}; {reason}",
+            )
+            self.examinations[name] = replace(examined, sameness=told)
+
+    def _training_steps(self, runs: int) -> int:
+        """How many steps of each run there is time for."""
+        original = self.examinations[ORIGINAL]
+        waves = math.ceil(runs / self._parallel(runs))
+        costs = self._costs()
+        # Side by side, programs take longer than alone.
+        seconds = TRAINING * self._left() / waves - costs.startup - costs.copy
+        steps = min(int(seconds / (2 * costs.step)), MOST_LOSSES)
+        return min(steps, original.steps - 1) if original.ended else steps
 
     def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
@@ -748,12 +805,19 @@ class Session:
             notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
+            curves=tuple(self.curves),
             spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,
             device=self.machine.device,
         )
 
 
+SEEDS = 3
+"""From how many seeds a program is trained whose results are rounded otherwise."""
+TRAINING = 0.2
+"""The share of the time left that this may take."""
+MOST_LOSSES = 300
+"""The most steps of such a run."""
 WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
 WATCHED = range(LEAST_REPLICATES)

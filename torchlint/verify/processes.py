@@ -224,6 +224,18 @@ class Process:
             self._receive(PATIENCE)
         return message
 
+    def trained(self, timeout: float) -> list[float]:
+        """Wait for the losses of a run.
+
+        Raises:
+            Failure: the program failed, or hangs.
+        """
+        message = self._receive(timeout)
+        if message["event"] != "trained":
+            raise self.failure(message)
+        losses: list[float] = message["losses"]
+        return losses
+
     def described(self, timeout: float) -> Machine:
         """Wait for the description of the machine.
 

@@ -52,6 +52,8 @@ class Agreement(enum.Enum):
     IDENTICAL = "identical"
     CLOSE = "close"
     """Within the tolerance, or no further off than the original is from itself."""
+    TRAINS = "same training"
+    """The numbers differ by how they are rounded, and the losses by less than from seed to seed."""
     STREAM_MOVED = "stream moved"
     """Random numbers come from another generator: shapes, dtypes, devices and moments agree."""
     DIFFERENT = "different"
@@ -220,6 +222,16 @@ class Examination:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """How one variant trains from one seed."""
+
+    variant: str
+    seed: int
+    losses: tuple[float, ...]
+    """The sum of the losses of each step."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One variant against the original."""
 
@@ -319,6 +331,8 @@ class Measurement:
     """The original text of the script or case, so that a report can show its lines."""
     syncs: SyncReport | None = None
     """What ``verify --syncs`` found; None where it was not asked for."""
+    curves: tuple[Curve, ...] = ()
+    """How the original trains, and the variants whose results differ from its own by how they are rounded."""
     spent: dict[str, float] = field(default_factory=dict)
     """Seconds by what they were spent on: ``original`` (its first run), ``results`` (of the variants),
     ``start``, ``warm-up``, ``timed`` (with the untimed lead of each block), ``device work``, ``training``."""

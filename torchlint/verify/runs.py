@@ -150,6 +150,7 @@ class Run:
                     # The original ran by itself: a library does not let itself be copied.
                     nurseries.renew()
                     session.examine(chosen)
+                session.train()
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
 

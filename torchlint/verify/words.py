@@ -27,8 +27,8 @@ from torchlint.verify.results import (
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.FASTER: "The whole interval is above the noise threshold: the fixed program takes less time.",
     Verdict.SAME: (
-        "The whole interval is within the noise threshold, and no wider than ±5 %: the fix makes no difference "
-        "to the time here."
+        "The whole interval is within the noise threshold, and no wider than ±5 %: the fix makes no "
+        "difference to the time here."
     ),
     Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
     Verdict.LESS_WORK: (
@@ -44,8 +44,8 @@ VERDICTS: Mapping[Verdict, str] = {
         "whole interval is below the noise threshold."
     ),
     Verdict.UNCLEAR: (
-        "The interval crosses the noise threshold, or is too wide: more steps or a quieter machine are needed "
-        "for a verdict."
+        "The interval crosses the noise threshold, or is too wide: more steps or a quieter machine are "
+        "needed for a verdict."
     ),
     Verdict.UNFIT: (
         "The machine does not reproduce the time of the original: timed against a copy of "
@@ -63,6 +63,10 @@ AGREEMENTS: Mapping[Agreement, str] = {
     Agreement.IDENTICAL: "All compared numbers are bitwise identical.",
     Agreement.CLOSE: (
         "The numbers agree within the tolerance, or the original differs from itself by as much."
+    ),
+    Agreement.TRAINS: (
+        "The numbers differ by how they are rounded; trained from several seeds, the loss differs from the "
+        "original's by less than from seed to seed."
     ),
     Agreement.STREAM_MOVED: (
         "Random numbers come from another generator; shapes, dtypes, devices and moments agree."
