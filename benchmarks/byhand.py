@@ -3,11 +3,11 @@
 Usage: ``python -m benchmarks.byhand LABEL [--programs NAME ...] [--scripts FILE] [--verified FOLDER]``
 
 The programs are those of ``verdicts.py``. Of each, two copies are made, the fixes of ``torchlint check
---fix`` applied to one, and both run alone, in turn: A B B A and again. The time of a step is that from the end
-of one step of the optimizer to the end of a later one, the device synchronized at both, over the steps
-between; nothing else is hooked, and no other process of the two runs meanwhile. The results go under LABEL
-into ``benchmarks/results/byhand.json``, beside the ratio that ``verify`` gave: FOLDER is what ``verdicts.py
---folder`` kept.
+--fix`` applied to one, and both run alone, in turn: A B B A and again. The time of a step is that from
+the end of one step of the optimizer to the end of a later one, the device synchronized at both, over the
+steps between; nothing else is hooked, and no other process of the two runs meanwhile. The results go
+under LABEL into ``benchmarks/results/byhand.json``, beside the ratio that ``verify`` gave: FOLDER is
+what ``verdicts.py --folder`` kept.
 """
 
 from __future__ import annotations
