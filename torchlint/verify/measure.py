@@ -24,6 +24,7 @@ import numpy as np
 
 from torchlint.verify import judge, stats
 from torchlint.verify.awake import processors_awake
+from torchlint.verify.periodic import periodic
 from torchlint.verify.plan import (
     FIRST_ROUNDS,
     LEAST_REPLICATES,
@@ -227,6 +228,8 @@ class Session:
     """The modules from elsewhere that it loaded, with their files; none if they depend on the program."""
     lines: Mapping[str, frozenset[int]] | None = None
     """The lines that ran in the original, by file; None where that is not known."""
+    news: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    """The first line that was new in a step of the original, by the number of the step."""
     unreached: list[Variant] = field(default_factory=list)
     """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
@@ -320,6 +323,7 @@ class Session:
         self.libraries = found["libraries"]
         if found["lines"] is not None:
             self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
+        self.news = {number: (file, row) for number, file, row in found["news"]}
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
         return self.examinations[ORIGINAL]
 
@@ -632,7 +636,7 @@ class Session:
         times = {name: self._block(processes[name], planned.lead, planned.steps) for name in names}
         self._run_steps += planned.lead + planned.steps
         self.blocks += [
-            Block(name, number, turn, place, planned.steps, *taken.fields)
+            taken.block(name, number, turn, place, planned.steps)
             for place, (name, taken) in enumerate(times.items())
         ]
 
@@ -669,7 +673,7 @@ class Session:
                 taken = process.work(planned.lead, planned.steps, PATIENCE)
                 if taken is None:
                     raise _Ended
-                self.windows.append(Block(name, number, turn, place, planned.steps, *taken.fields))
+                self.windows.append(taken.block(name, number, turn, place, planned.steps))
         if names:
             self._watched = (time.monotonic() - began) / len(names)
 
@@ -805,6 +809,7 @@ class Session:
             notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
+            periodic=periodic(self.blocks, self.news),
             curves=tuple(self.curves),
             spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,

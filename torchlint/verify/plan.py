@@ -24,7 +24,7 @@ LONG_STEP = 0.1
 """Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
 """The fewest rounds of a process: the middle of fewer blocks is luck."""
-FIRST_ROUNDS = 16
+FIRST_ROUNDS = 8
 """The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
 best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)

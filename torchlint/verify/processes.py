@@ -26,7 +26,7 @@ from typing import Any
 from torchlint.verify import remains
 from torchlint.verify.nursery import SUPPORTED as COPIES
 from torchlint.verify.nursery import Copy, Nursery
-from torchlint.verify.results import Machine
+from torchlint.verify.results import Block, Machine
 from torchlint.verify.worker.copies import FILE_SYSTEM, copied
 from torchlint.verify.worker.job import Job
 
@@ -61,11 +61,32 @@ class Times:
     wall: float
     device: float | None
     clock: int | None
+    since: int = 0
+    until: int = 0
+    slow: tuple[tuple[int, float], ...] = ()
 
-    @property
-    def fields(self) -> tuple[float, float | None, int | None]:
-        """The three, in the order that ``results.Block`` has them."""
-        return self.wall, self.device, self.clock
+    @staticmethod
+    def told(message: Mapping[str, Any]) -> Times:
+        """What a process says of a block."""
+        slow = tuple((number, seconds) for number, seconds in message.get("slow", ()))
+        since, until = message.get("since", 0), message.get("until", 0)
+        return Times(message["wall"], message["device"], message["clock"], since, until, slow)
+
+    def block(self, variant: str, replicate: int, turn: int, position: int, steps: int) -> Block:
+        """The block that took this time."""
+        return Block(
+            variant,
+            replicate,
+            turn,
+            position,
+            steps,
+            self.wall,
+            self.device,
+            self.clock,
+            since=self.since,
+            until=self.until,
+            slow=self.slow,
+        )
 
 
 class Process:
@@ -208,7 +229,7 @@ class Process:
         if message["event"] != "block":
             raise self.failure(message)
         self.pause()
-        return Times(message["wall"], message["device"], message["clock"])
+        return Times.told(message)
 
     def examined(self, timeout: float) -> dict[str, Any]:
         """Wait for the outcome of an examination.

@@ -83,6 +83,9 @@ TIMED = (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR)
 WORKED = (Verdict.LESS_WORK, Verdict.SAME_WORK, Verdict.MORE_WORK)
 """Those that are about the time that the device works."""
 
+PERIODIC = 0.2
+"""The share by which what only some steps do has to change to be worth a word: there are few of them."""
+
 NOTHING = "–"
 """Stands where there is no figure."""
 
@@ -139,6 +142,7 @@ def remarks(measurement: Measurement) -> list[Remark]:
     for examination in measurement.examinations:
         for text in examination.evidence.missing:
             say(About.MISSING, "", text)
+    say(About.NOTE, "", periodic(measurement))
     for text in measurement.notes:
         say(About.NOTE, "", text)
     for text in measurement.dropped:
@@ -278,7 +282,25 @@ def step_is(measurement: Measurement) -> str:
     kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
     many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
     each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
-    return f"A step is {kind}; {many}{each}."
+    told = f"A step is {kind}; {many}{each}."
+    found = measurement.periodic
+    if found is None or not found.seconds.get(ORIGINAL):
+        return told
+    where = f" ({found.file}:{found.row})" if found.file else ""
+    return f"{told} Every {ordinal(found.every)} takes {seconds(found.seconds[ORIGINAL])} more{where}."
+
+
+def periodic(measurement: Measurement) -> str:
+    """How the variants change what only some steps do; empty where they do not."""
+    found = measurement.periodic
+    if found is None or not (own := found.seconds.get(ORIGINAL)):
+        return ""
+    told = [
+        f"{label(measurement, name)} {change(seconds(own), seconds(taken))}"
+        for name, taken in found.seconds.items()
+        if name not in (ORIGINAL, AGAIN) and abs(taken - own) > PERIODIC * own
+    ]
+    return f"every {ordinal(found.every)} step takes more: {', '.join(told)}" if told else ""
 
 
 def step(measurement: Measurement, variant: str) -> str | None:
@@ -429,6 +451,12 @@ def count(value: float) -> str:
     if value >= 100 or math.isclose(value, round(value), abs_tol=0.005):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}".rstrip("0")
+
+
+def ordinal(number: int) -> str:
+    """``2nd``, ``50th``."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
+    return f"{number}{ending}"
 
 
 def change(before: str | None, after: str | None, arrow: str = " → ") -> str:

@@ -53,6 +53,7 @@ class Examination:
 
     def __call__(self) -> None:
         self._steps += 1
+        self._lines.steps = self._steps
         if self._steps == 1:
             self._found["startup_seconds"] = time.perf_counter() - self._began
         if next(self._course, None) is None:
@@ -76,6 +77,7 @@ class Examination:
             "evidence": self._evidence,
             "modules": self._modules(),
             "lines": self._lines.found() if self._whole else None,
+            "news": self._lines.news(),
             "libraries": self._libraries.found() if self._whole else [],
         }
 
