@@ -114,3 +114,43 @@ def test_they_end_with_a_killed_process(tmp_path: Path) -> None:
     while any(Path(f"/proc/{pid}").exists() for pid in spinning):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+_BUSY = """
+import os, sys, time
+from pathlib import Path
+
+os.sched_setaffinity(0, {int(sys.argv[2])})
+
+
+def used():
+    fields = Path(f"/proc/{sys.argv[1]}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+began, own = used(), time.process_time()
+while time.process_time() < own + 0.5:
+    pass
+print(used() - began)
+"""
+
+
+def test_programs_of_other_sessions_keep_their_processors(tmp_path: Path) -> None:
+    before, first = children(os.getpid()), min(os.sched_getaffinity(0))
+    with processors_awake(machine(tmp_path)):
+        deadline = time.monotonic() + 30
+        while True:
+            spinning = children(os.getpid()) - before
+            beside = [pid for pid in spinning if os.sched_getaffinity(pid) == {first}]
+            if beside and os.sched_getscheduler(beside[0]) == os.SCHED_IDLE:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        ended = subprocess.run(
+            [sys.executable, "-c", _BUSY, str(beside[0]), str(first)],
+            check=True,
+            capture_output=True,
+            text=True,
+            start_new_session=True,
+        )
+    assert float(ended.stdout) < 0.1, "beside half a second of the program"

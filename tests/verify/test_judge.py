@@ -20,6 +20,7 @@ from torchlint.verify.results import (
     Examination,
     Interval,
     Measurement,
+    Noise,
     Sameness,
     Variant,
     Verdict,
@@ -248,3 +249,31 @@ def test_one_process_has_no_number() -> None:
     found = judge.comparison(examined[TOGETHER], examined[ORIGINAL], one, judge.noise(one))
     assert found.verdict is Verdict.UNCLEAR and found.reason == judge.ONE_REPLICATE
     assert found.wall is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.96, 1.04, Verdict.SAME),
+        (0.94, 1.06, Verdict.UNCLEAR),
+        (1.15, 1.35, Verdict.FASTER),
+        (0.7, 0.86, Verdict.SLOWER),
+    ],
+)
+def test_same_is_said_of_narrow_intervals_only(low: float, high: float, expected: Verdict) -> None:
+    """However large the differences are that the machine makes by itself."""
+    found, reason = judge.timed(
+        Interval((low * high) ** 0.5, low, high), Noise(Interval(1.0, 0.88, 1.13), 0.136, True)
+    )
+    assert found is expected
+    assert expected is not Verdict.UNCLEAR or reason == "the interval is wider than ±5 %; measure longer"
+
+
+def test_a_verdict_on_the_devices_work_says_how_launches_and_waits_differ() -> None:
+    unfit = tuple(blocks({ORIGINAL: 1.0, AGAIN: 1.3, TOGETHER: 0.9}))
+    windows = blocks({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 1.0}, device=True)
+    before = Examination(ORIGINAL, evidence=Evidence(kernels=220.0, syncs=7.0))
+    after = Examination(TOGETHER, evidence=Evidence(kernels=221.2, syncs=4.0))
+    found = judge.comparison(after, before, unfit, judge.noise(unfit), windows)
+    assert found.verdict is Verdict.SAME_WORK
+    assert found.reason.endswith("or more; a step has 4 instead of 7 waits")

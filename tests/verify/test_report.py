@@ -23,7 +23,7 @@ from torchlint.report.site import Site
 from torchlint.verify import report, words
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
-from torchlint.verify.results import ORIGINAL, Agreement, Interval, Line, Verdict
+from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Verdict
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
 ALLOWED = """
@@ -556,3 +556,20 @@ def looked_at(chromium: Any, path: Path, folder: Path, *, dark: bool, width: int
 def test_the_original_is_among_the_figures(synthetic: ModuleType) -> None:
     (found,) = synthetic.verify_results().measurements
     assert words.step_seconds(found, ORIGINAL) == pytest.approx(0.0125, rel=0.05)
+
+
+def test_losses_are_drawn_of_what_only_rounds_otherwise(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    names = (ORIGINAL, TOGETHER)
+    curves = tuple(
+        Curve(name, seed, tuple(1 / (step + 1 + seed) for step in range(100)))
+        for seed in range(3)
+        for name in names
+    )
+    html = report.render(replace(results, measurements=(replace(found, curves=curves),)))
+    assert page_figures(html) == 4
+    assert "Losses of the original and of all fixes (dashed), trained from 3 seeds each." in html
+    failed = tuple(replace(item, losses=()) for item in curves if item.variant == TOGETHER)
+    html = report.render(replace(results, measurements=(replace(found, curves=(*curves[::2], *failed)),)))
+    assert page_figures(html) == 3, "nothing can be drawn beside the original"

@@ -182,12 +182,25 @@ def tell(terminal: Terminal, results: Results, parameters: dict[str, Any]) -> No
 def watching(terminal: Terminal) -> Iterator[Callable[[str, float], None]]:
     """A bar on standard error for whoever watches; a line for each thing done with ``--verbose``."""
     if terminal.quiet or terminal.silent or not terminal.interactive:
-        yield lambda text, share: terminal.debug(text)
+        told = [""]
+
+        def tell(text: str, share: float) -> None:
+            if text != told[-1]:
+                told.append(text)
+                terminal.debug(text)
+
+        yield tell
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda text, share: bar.update(task, description=text, completed=share)

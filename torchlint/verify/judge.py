@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import fmean, stdev
 from typing import Any
 
 from torchlint.verify import stats
@@ -27,6 +28,9 @@ from torchlint.verify.results import (
 
 THRESHOLD = 0.03
 """The relative difference below which nobody needs to act; noise can raise it."""
+WIDEST = 0.05
+"""The half-width up to which an interval says that two times are the same: a wider one leaves room for a
+difference that somebody would act on, however much the machine varies."""
 UNBIASED = 0.01
 """How far from 1 the whole interval of the original against itself may lie on a machine that is fit. It is
 not 0, since enough blocks make any interval too narrow to hold 1 exactly."""
@@ -42,11 +46,18 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
+ROUNDED = 0.1
+"""How far results of the first step may be apart in a program that only rounds otherwise: gradients of a deep
+model in eight bits of mantissa."""
+FEWEST_LOSSES = 20
+"""The fewest steps whose losses say how a program trains."""
 ONE_REPLICATE = (
     "only one process of each variant was timed, so the variation between processes is unknown; "
     "raise `--budget`"
 )
 """Why a single replicate has no verdict, however narrow its interval."""
+COUNTS = 0.05
+"""The share by which a number of kernels or waits has to differ to be worth a word."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
 
@@ -102,6 +113,46 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
     return same(Agreement.DIFFERENT, reason=reason)
 
 
+def rounds_otherwise(differences: Mapping[str, float]) -> bool:
+    """Whether results may differ by nothing but how numbers are rounded, such as in another precision.
+
+    Those of the first two steps (the second is the first that an optimizer has had a part in) are no further
+    off than that explains; what becomes of it later, nobody knows.
+    """
+    first = [value for key, value in differences.items() if _about(key)[1] <= 2]
+    return bool(first) and max(first) <= ROUNDED and all(map(math.isfinite, differences.values()))
+
+
+def training(
+    original: Sequence[Sequence[float]], fixed: Sequence[Sequence[float]]
+) -> tuple[bool | None, str]:
+    """Whether a variant trains as the original does, with the reason; None where that cannot be told.
+
+    Each is given by its losses, seed by seed. What counts is the mean loss of the last half of the steps,
+    averaged over the seeds. The two may differ by twice the deviation from seed to seed of the original, or
+    by a fiftieth of what its loss changed by since the first tenth of the steps. That the original trains at
+    all must be seen: its loss changes by more than those two deviations.
+    """
+    count = min(map(len, (*original, *fixed)), default=0)
+    if count < FEWEST_LOSSES or len(original) < 2 or len(original) != len(fixed):
+        return None, f"its training cannot be compared in {count} steps"
+    curves = [[curve[:count] for curve in of] for of in (original, fixed)]
+    if any(not math.isfinite(loss) for curve in curves[0] for loss in curve):
+        return None, "the loss of the original is infinite or NaN at times"
+    if any(not math.isfinite(loss) for curve in curves[1] for loss in curve):
+        return False, "its loss becomes infinite or NaN"
+    before, after = ([fmean(curve[count // 2 :]) for curve in of] for of in curves)
+    changed = abs(fmean(fmean(curve[: count // 10]) for curve in curves[0]) - fmean(before))
+    seeds = 2 * stdev(before)
+    if changed <= seeds:
+        return None, f"the loss of the original changes in {count} steps by less than from seed to seed"
+    gap, allowed = abs(fmean(after) - fmean(before)), max(seeds, changed / 50)
+    told = f"after {count} steps the losses of {len(original)} seeds differ by {gap:.2g}"
+    if gap > allowed:
+        return False, f"it trains otherwise: {told} from the original's, more than the allowed {allowed:.2g}"
+    return True, f"it trains the same: {told} from the original's, and {allowed:.2g} is allowed"
+
+
 def _about(key: str) -> tuple[str, int]:
     """The kind of a result, and the step that it is of, as ``worker.trace`` names it."""
     kind = re.search(r"\b(loss|output|gradient|result) ", key)
@@ -141,9 +192,8 @@ def verdict(interval: Interval, threshold: float) -> Verdict:
         return Verdict.FASTER
     if interval.high < 1 / (1 + threshold):
         return Verdict.SLOWER
-    if interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold:
-        return Verdict.SAME
-    return Verdict.UNCLEAR
+    within = interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold
+    return Verdict.SAME if within and interval.half_width <= WIDEST else Verdict.UNCLEAR
 
 
 def comparison(
@@ -172,7 +222,10 @@ def comparison(
     shown = not alone and found is not Verdict.UNFIT
     work = stats.interval(windows, ORIGINAL, name, "device")
     if work is not None and found in (Verdict.UNCLEAR, Verdict.UNFIT):
-        found, reason = _worked(work, stats.interval(windows, ORIGINAL, AGAIN, "device")) or (found, reason)
+        again = stats.interval(windows, ORIGINAL, AGAIN, "device")
+        worked = _worked(work, again)
+        if worked is not None:
+            found, reason = worked[0], worked[1] + _launches(original.evidence, examination.evidence)
     return Comparison(
         name,
         found,
@@ -188,7 +241,7 @@ def comparison(
 
 def worth_applying(comparison: Comparison, sameness: Sameness) -> bool:
     """Whether a fix kept the results and was FASTER, or used less memory without being slower."""
-    if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE):
+    if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE, Agreement.TRAINS):
         return False
     if comparison.verdict is Verdict.FASTER:
         return True
@@ -230,7 +283,9 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
         Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
         Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer"
+        if wall.half_width <= WIDEST
+        else f"the interval is wider than ±{_percent(WIDEST)}; measure longer",
     }
     return found, reasons[found]
 
@@ -251,6 +306,17 @@ def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | Non
             f"the time of kernels and copies does not differ by {_percent(threshold)} or more",
         ),
     }.get(verdict(work, threshold))
+
+
+def _launches(before: Evidence, after: Evidence) -> str:
+    """How the numbers of kernels and waits in a step differ, behind a verdict on the device's work."""
+    told = []
+    for what in ("kernels", "syncs"):
+        one, other = getattr(before, what), getattr(after, what)
+        if one is not None and other is not None and abs(one - other) >= COUNTS * max(one, 1.0):
+            name = "kernels" if what == "kernels" else "waits"
+            told.append(f"{other:.4g} instead of {one:.4g} {name}")
+    return f"; a step has {' and '.join(told)}" if told else ""
 
 
 def _memory(before: Evidence, after: Evidence) -> float | None:

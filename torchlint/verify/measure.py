@@ -11,10 +11,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ import numpy as np
 
 from torchlint.verify import judge, stats
 from torchlint.verify.awake import processors_awake
+from torchlint.verify.periodic import periodic
 from torchlint.verify.plan import (
     FIRST_ROUNDS,
     LEAST_REPLICATES,
@@ -43,6 +45,7 @@ from torchlint.verify.results import (
     Agreement,
     Block,
     Comparison,
+    Curve,
     Evidence,
     Examination,
     Line,
@@ -57,9 +60,9 @@ from torchlint.verify.results import (
 from torchlint.verify.stats import discard
 from torchlint.verify.worker.job import Job
 
-STEADY = 0.02
-"""Two successive warm-up blocks that differ by less are steady. Longer counts as well as shorter: a loader's
-buffers are full at first, and their steps fast."""
+STEADY = 0.1
+"""Two successive warm-up blocks that differ by less are steady, as far as noise lets that be seen. Longer
+counts as well as shorter: a loader's buffers are full at first, and their steps fast."""
 PRECISE = 0.03
 """The relative half-width of an interval that needs no further replicates to narrow it."""
 ONE_PROCESSOR = 1.5
@@ -158,11 +161,10 @@ class Pool:
             for process in kept:
                 self._end(process)
 
-    def dismiss(self, processes: Iterable[Running]) -> None:
-        """Let programs that nobody wants any more come to their ends side by side."""
-        for process in processes:
-            if not self.subject.reruns and isinstance(process, Process):
-                process.dismiss()
+    def release(self, process: Running) -> None:
+        """End a program that only runs once and has said all that it was asked; ``_end`` still tidies up."""
+        if not self.subject.reruns:
+            process.kill()
 
     def abort(self) -> None:
         """End all processes at once, those at work in other threads included."""
@@ -179,6 +181,7 @@ class Pool:
         return process
 
     def _end(self, process: Running) -> None:
+        self.release(process)
         process.close()
         self._alive.discard(process)
         shutil.rmtree(process.scratch, ignore_errors=True)
@@ -216,13 +219,26 @@ class Session:
     notes: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     syncs: SyncReport | None = None
+    curves: list[Curve] = field(default_factory=list)
+    spent: dict[str, float] = field(default_factory=dict)
+    """As ``Measurement.spent``."""
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
+    libraries: Sequence[tuple[str, str]] = ()
+    """The modules from elsewhere that it loaded, with their files; none if they depend on the program."""
     lines: Mapping[str, frozenset[int]] | None = None
     """The lines that ran in the original, by file; None where that is not known."""
+    news: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    """The first line that was new in a step of the original, by the number of the step."""
     unreached: list[Variant] = field(default_factory=list)
     """The fixed variants that are not examined, since nothing that they change ran."""
     _replicates: int = 0
+    _say: Callable[[float], None] = lambda _: None
+    """Told which share of the time for the timing is over."""
+    _rounded: set[str] = field(default_factory=set)
+    """The variants whose results may differ by nothing but how numbers are rounded."""
+    _current: int = 0
+    """The replicate at hand."""
     _warmup: int = 0
     _run_steps: int = 0
     """How far the programs of the replicate at hand have come."""
@@ -230,6 +246,8 @@ class Session:
     _planned: Plan | None = None
     _watched: float = field(default_factory=lambda: WATCHING_SECONDS)
     """Seconds that it takes to watch the device in one process."""
+    _started: float | None = None
+    """Seconds from the start of a replicate to its first block, for each of its variants."""
     _copying: float = 0.0
     """Seconds that it takes to copy the project and to start a process in it."""
     _end: float = field(init=False)
@@ -244,6 +262,15 @@ class Session:
         """Let the timing take ``seconds`` from now on."""
         self._end = time.monotonic() + seconds
         self._allowed = seconds
+
+    @contextmanager
+    def _spending(self, on: str) -> Iterator[None]:
+        """Count the time of the ``with`` block as spent on something."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[on] = self.spent.get(on, 0.0) + time.monotonic() - began
 
     @property
     def begun(self) -> bool:
@@ -293,8 +320,10 @@ class Session:
             self.notes.append("the program expects torchrun; it was run with a single process")
             found = self._run_original()
         self.modules = tuple(found["modules"])
+        self.libraries = found["libraries"]
         if found["lines"] is not None:
             self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
+        self.news = {number: (file, row) for number, file, row in found["news"]}
         self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
         return self.examinations[ORIGINAL]
 
@@ -323,9 +352,9 @@ class Session:
 
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
-        self.variants += variants
+        self.variants += (item for item in variants if item not in self.variants)
         names = [AGAIN, *(variant.name for variant in variants)]
-        with ExitStack() as stack:
+        with self._spending("results"), ExitStack() as stack:
             processes = [stack.enter_context(self.pool.process(name, "examine")) for name in names]
             with ThreadPoolExecutor(self._parallel(len(names))) as threads:
                 try:
@@ -341,7 +370,7 @@ class Session:
             if Agreement.DIFFERENT not in agreements or self._left() <= 0:
                 break
             # Perhaps the program differs from itself by as much, and one run did not show it.
-            with self.pool.process(AGAIN, "examine") as process:
+            with self._spending("results"), self.pool.process(AGAIN, "examine") as process:
                 runs.append(self._attempt(AGAIN, process, role))
             self._judge(found, runs)
 
@@ -355,15 +384,70 @@ class Session:
                 for key, value in run["results"].get("differences", {}).items():
                     noise[key] = max(value, noise.get(key, 0.0))
         for name, item in found.items():
+            if not isinstance(item, Failure):
+                differences = item["results"].get("differences", {})
+                (self._rounded.add if judge.rounds_otherwise(differences) else self._rounded.discard)(name)
             self.examinations[name] = self._judged(name, item, {} if name == AGAIN else noise)
+
+    def train(self) -> None:
+        """Train the original and what only rounds otherwise from a few seeds: does that train the same?
+
+        What does is no longer of different results.
+        """
+        names = sorted(name for name in self._rounded - {AGAIN} if not self._sound(name))
+        runs = [(name, seed) for seed in range(SEEDS) for name in (ORIGINAL, *names)] if names else []
+        if not runs or (steps := self._training_steps(len(runs))) < judge.FEWEST_LOSSES:
+            return
+
+        def trained(variant: str, seed: int) -> Curve:
+            with self.pool.process(variant, "train", seed) as process:
+                assert isinstance(process, Process)
+                try:
+                    process.run(
+                        **self._changes(train_steps=steps, shift=seed, seed=self.settings.seed + seed)
+                    )
+                    return Curve(variant, seed, tuple(process.trained(self._patience)))
+                except Failure:
+                    return Curve(variant, seed, ())
+
+        with self._spending("training"), ThreadPoolExecutor(self._parallel(len(runs))) as threads:
+            try:
+                self.curves = list(threads.map(lambda run: trained(*run), runs))
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                self.pool.abort()
+                raise
+        losses = {name: [item.losses for item in self.curves if item.variant == name] for name, _ in runs}
+        for name in names:
+            same, reason = judge.training(losses[ORIGINAL], losses[name])
+            examined = self.examinations[name]
+            found = examined.sameness
+            told = replace(
+                found,
+                agreement=Agreement.TRAINS if same else found.agreement,
+                reason=reason if same else f"{found.reason}; {reason}",
+            )
+            self.examinations[name] = replace(examined, sameness=told)
+
+    def _training_steps(self, runs: int) -> int:
+        """How many steps of each run there is time for."""
+        original = self.examinations[ORIGINAL]
+        waves = math.ceil(runs / self._parallel(runs))
+        costs = self._costs()
+        # Side by side, programs take longer than alone.
+        seconds = TRAINING * self._left() / waves - costs.startup - costs.copy
+        steps = min(int(seconds / (2 * costs.step)), MOST_LOSSES)
+        return min(steps, original.steps - 1) if original.ended else steps
 
     def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
         try:
-            return self._run(name, process, role)
+            found = self._run(name, process, role)
         except Failure as error:
             process.kill()
             return error
+        self.pool.release(process)
+        return found
 
     def _judged(self, name: str, found: dict[str, Any] | Failure, noise: Mapping[str, float]) -> Examination:
         if isinstance(found, Failure):
@@ -373,7 +457,7 @@ class Session:
 
     def _run_original(self) -> dict[str, Any]:
         began = time.monotonic()
-        with self.pool.process(ORIGINAL, "examine") as process:
+        with self._spending("original"), self.pool.process(ORIGINAL, "examine") as process:
             self._copying = time.monotonic() - began
             return self._run(ORIGINAL, process)
 
@@ -420,7 +504,9 @@ class Session:
         """Run replicates of what ``time`` has planned, until the verdicts are settled or the budget ends."""
         if self._planned is None:
             return
-        with nullcontext(0) if self.spreads else processors_awake() as self._awake:
+        # A user's program is timed as it runs by itself, on processors that sleep between its steps.
+        wakeful = self.pool.subject.reruns and not self.spreads
+        with processors_awake() if wakeful else nullcontext(0) as self._awake:
             while self._planned is not None and (more := self._more(self._planned)):
                 self._planned = self._replicate_all(self._planned, more, progress)
 
@@ -437,7 +523,8 @@ class Session:
         if done and not open_:
             return 0
         planned = replace(planned, variants=(ORIGINAL, AGAIN, *(open_ or planned.variants)))
-        found = replicates(self._costs(), planned, self._left(), done, self._spread(open_))
+        left = self._left() - self._watching(planned, done)
+        found = replicates(self._costs(), planned, left, done, self._spread(open_))
         return max(found, least - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
@@ -447,13 +534,14 @@ class Session:
     def _replicate_all(self, planned: Plan, more: int, progress: Progress) -> Plan:
         """Run one replicate with a share of the budget, in as many parts as the device's memory wants."""
         number, until = self._replicates, self._left() / more
+        self._current = number
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
         most = planned.rounds
         if number < LEAST_REPLICATES:
             most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
         for place, group in enumerate(groups):
-            progress(f"timing, process {number + 1} of each variant", self._share)
+            self._say = partial(progress, f"timing, process {number + 1} of each variant")
             end = time.monotonic() + until / len(groups)
             part = replace(planned, variants=group, rounds=most)
             ended = self._replicate(part, number * len(groups) + place, end)
@@ -462,6 +550,8 @@ class Session:
                 # Shorter than the examination could see: from now on every step counts.
                 made = plan(planned.variants, (), self._costs(), self.settings.wishes, self._left(), ended)
                 planned = replace(made, dropped=planned.dropped)
+                if all(block.replicate != number for block in self.blocks):
+                    self._replicates = number
         return planned
 
     @property
@@ -485,13 +575,15 @@ class Session:
             )
 
     def _costs(self) -> Costs:
-        original = self.examinations[ORIGINAL]
+        original, examined = self.examinations[ORIGINAL], self.examinations.values()
         return Costs(
             step=original.step_seconds or BLIND_STEP,
-            startup=original.startup_seconds or 0.0,
+            # The first run had to import what the others find imported.
+            startup=min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
             copy=self._copying,
+            started=self._started,
         )
 
     def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
@@ -501,21 +593,24 @@ class Session:
         verdict is settled takes no further part.
         """
         order = _order(planned.variants, self.settings.seed, number)
-        where = () if self.spreads or self.pool.subject.ranks > 1 else _pair(number)
-        end -= self._watching(planned)
+        end -= self._watching(planned, self._current)
+        began = time.monotonic()
         with ExitStack() as stack:
             open_ = self.pool.process
-            processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
-            stack.callback(self.pool.dismiss, processes.values())
-            for process in processes.values():
-                process.run(**self._changes(processors=where))
-            for process in processes.values():
-                process.ready(self._patience)
+            with self._spending("start"):
+                processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
+                for process in processes.values():
+                    stack.callback(self.pool.release, process)
+                    process.run(**self._changes())
+                for process in processes.values():
+                    process.ready(self._patience)
             self._run_steps = 1
             try:
-                self._warm_up(planned, processes)
+                with self._spending("warm-up"):
+                    self._warm_up(planned, processes)
+                self._started = (time.monotonic() - began) / len(order)
                 # A program that is over soon has no steps for both in one process.
-                only_watched = self._watches and self._short and number in WATCHED
+                only_watched = self._watches and self._short and self._current in WATCHED_SHORT
                 rounds = 0 if only_watched else planned.rounds or sys.maxsize
                 for turn in range(0, rounds, 2):
                     if turn >= planned.least_rounds and time.monotonic() >= end:
@@ -524,9 +619,11 @@ class Session:
                     if not order:
                         break
                     for half, names in enumerate((order, order[::-1])):
-                        self._round(planned, processes, number, turn + half, names)
-                if only_watched or not self._short:
-                    self._watch(planned, processes, number)
+                        with self._spending("timed"):
+                            self._round(planned, processes, number, turn + half, names)
+                if only_watched or (not self._short and self._current in WATCHED):
+                    with self._spending("device work"):
+                        self._watch(planned, processes, number)
             except _Ended:
                 return self._run_steps
         return None
@@ -535,16 +632,17 @@ class Session:
         self, planned: Plan, processes: Mapping[str, Running], number: int, turn: int, names: Sequence[str]
     ) -> None:
         """Time one block of each variant."""
+        self._say(self._share)
         times = {name: self._block(processes[name], planned.lead, planned.steps) for name in names}
         self._run_steps += planned.lead + planned.steps
         self.blocks += [
-            Block(name, number, turn, place, planned.steps, *taken.fields)
+            taken.block(name, number, turn, place, planned.steps)
             for place, (name, taken) in enumerate(times.items())
         ]
 
-    def _watching(self, planned: Plan) -> float:
+    def _watching(self, planned: Plan, number: int) -> float:
         """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
-        if not self._watches or self._short:
+        if not self._watches or self._short or number not in WATCHED:
             return 0.0
         return len(planned.variants) * self._watched
 
@@ -575,7 +673,7 @@ class Session:
                 taken = process.work(planned.lead, planned.steps, PATIENCE)
                 if taken is None:
                     raise _Ended
-                self.windows.append(Block(name, number, turn, place, planned.steps, *taken.fields))
+                self.windows.append(taken.block(name, number, turn, place, planned.steps))
         if names:
             self._watched = (time.monotonic() - began) / len(names)
 
@@ -711,15 +809,26 @@ class Session:
             notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
+            periodic=periodic(self.blocks, self.news),
+            curves=tuple(self.curves),
+            spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,
             device=self.machine.device,
         )
 
 
+SEEDS = 3
+"""From how many seeds a program is trained whose results are rounded otherwise."""
+TRAINING = 0.2
+"""The share of the time left that this may take."""
+MOST_LOSSES = 300
+"""The most steps of such a run."""
 WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
-WATCHED = (LEAST_REPLICATES, LEAST_REPLICATES + 1)
-"""The processes of a program with few steps that the profiler sees instead of the clock."""
+WATCHED = range(LEAST_REPLICATES)
+"""The processes in which the profiler sees them,"""
+WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
+"""and those of a program with few steps, which are seen instead of being timed."""
 WATCHING_SECONDS = 1.5
 """What it takes to watch one process, before it is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
@@ -738,17 +847,6 @@ def _settled(comparison: Comparison) -> bool:
     """Whether more blocks could not change much."""
     decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
     return decided and comparison.wall is not None and comparison.wall.half_width <= PRECISE
-
-
-def _pair(replicate: int) -> tuple[int, ...]:
-    """The two processors that the processes of a replicate take turns on; none of a machine with few."""
-    try:
-        usable = sorted(os.sched_getaffinity(0))
-    except AttributeError:
-        return ()
-    pairs = list(zip(usable[::2], usable[1::2], strict=False))
-    # The first ones have most interrupts to serve.
-    return pairs[-1 - replicate % (len(pairs) - 1)] if len(pairs) > 1 else ()
 
 
 def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:

@@ -2,9 +2,10 @@
 
 Importing torch takes seconds of a processor, and a bench run wants hundreds of processes. A nursery imports
 it once and then only copies itself: what a copy does on the device, and all that it imports besides, is its
-own. Copies of one nursery have their code at the same addresses. That is a part of what a process is dealt
-by chance, so that the variants of one replicate come from one nursery, and in a bench run each replicate has
-another.
+own. What all variants of a program import from elsewhere is imported once, too, when its first run has shown
+what that is. Copies of one nursery have their code at the same addresses. That is a part of what a process is
+dealt by chance, so that the variants of one replicate come from one nursery, and in a bench run each
+replicate has another.
 """
 
 from __future__ import annotations
@@ -65,6 +66,15 @@ class Nursery:
         """
         answer = self._ask({"do": "copy", "folder": folder, "environment": dict(environment)}, files)
         return Copy(self, answer["pid"])
+
+    def load(self, file: Path) -> bool:
+        """Import the modules that a file lists; whether copies made from now on can be used.
+
+        Raises:
+            OSError: the nursery has ended.
+        """
+        usable: bool = self._ask({"do": "import", "file": str(file)})["usable"]
+        return usable
 
     def status(self, pid: int) -> int | None:
         """How a copy has ended, as ``subprocess.Popen.returncode`` has it; None while it runs."""

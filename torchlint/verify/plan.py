@@ -24,7 +24,7 @@ LONG_STEP = 0.1
 """Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
 """The fewest rounds of a process: the middle of fewer blocks is luck."""
-FIRST_ROUNDS = 16
+FIRST_ROUNDS = 8
 """The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
 best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)
@@ -86,6 +86,8 @@ class Costs:
     """From the first step of a variant to the end of its examination."""
     copy: float = 0.0
     """For the copy of the project that a process gets."""
+    started: float | None = None
+    """What it took, for each variant, from the start of a replicate to its first block; None before one."""
 
     def examine(self, plan: Plan) -> float:
         """The time of the examination of all variants but the original."""
@@ -95,6 +97,8 @@ class Costs:
     def start(self, plan: Plan) -> float:
         """The time from the start of a replicate to its first block."""
         count = len(plan.variants)
+        if self.started is not None:
+            return count * self.started
         started = self.copy * count + self.startup * math.ceil(count / self.parallel)
         return started + count * plan.warmup * self.step
 

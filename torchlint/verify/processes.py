@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 from torchlint.verify import remains
 from torchlint.verify.nursery import SUPPORTED as COPIES
 from torchlint.verify.nursery import Copy, Nursery
-from torchlint.verify.results import Machine
+from torchlint.verify.results import Block, Machine
 from torchlint.verify.worker.copies import FILE_SYSTEM, copied
 from torchlint.verify.worker.job import Job
 
@@ -61,11 +61,32 @@ class Times:
     wall: float
     device: float | None
     clock: int | None
+    since: int = 0
+    until: int = 0
+    slow: tuple[tuple[int, float], ...] = ()
 
-    @property
-    def fields(self) -> tuple[float, float | None, int | None]:
-        """The three, in the order that ``results.Block`` has them."""
-        return self.wall, self.device, self.clock
+    @staticmethod
+    def told(message: Mapping[str, Any]) -> Times:
+        """What a process says of a block."""
+        slow = tuple((number, seconds) for number, seconds in message.get("slow", ()))
+        since, until = message.get("since", 0), message.get("until", 0)
+        return Times(message["wall"], message["device"], message["clock"], since, until, slow)
+
+    def block(self, variant: str, replicate: int, turn: int, position: int, steps: int) -> Block:
+        """The block that took this time."""
+        return Block(
+            variant,
+            replicate,
+            turn,
+            position,
+            steps,
+            self.wall,
+            self.device,
+            self.clock,
+            since=self.since,
+            until=self.until,
+            slow=self.slow,
+        )
 
 
 class Process:
@@ -208,7 +229,7 @@ class Process:
         if message["event"] != "block":
             raise self.failure(message)
         self.pause()
-        return Times(message["wall"], message["device"], message["clock"])
+        return Times.told(message)
 
     def examined(self, timeout: float) -> dict[str, Any]:
         """Wait for the outcome of an examination.
@@ -223,6 +244,18 @@ class Process:
             # It can be run again once it has come to its end; a script has done what it was started for.
             self._receive(PATIENCE)
         return message
+
+    def trained(self, timeout: float) -> list[float]:
+        """Wait for the losses of a run.
+
+        Raises:
+            Failure: the program failed, or hangs.
+        """
+        message = self._receive(timeout)
+        if message["event"] != "trained":
+            raise self.failure(message)
+        losses: list[float] = message["losses"]
+        return losses
 
     def described(self, timeout: float) -> Machine:
         """Wait for the description of the machine.
@@ -411,6 +444,8 @@ class Nurseries:
         """
         self._folder, self._device, self._most = folder, device, most
         self._made: dict[int, Nursery] = {}
+        self.loaded = False
+        """Whether they have imported the libraries of a program."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Nurseries:
@@ -430,6 +465,29 @@ class Nurseries:
             if found is None or not found.alive:
                 found = self._made[number] = self._new(self._folder / f"nursery{number}")
             return found
+
+    def load(self, modules: Sequence[tuple[str, str]]) -> None:
+        """Let all copies that are made from now on have these modules, names with their files, imported.
+
+        Where copies could not be used then, they are made without.
+        """
+        nursery = self.get(0)
+        if nursery is None or not modules:
+            return
+        file = self._folder / "modules.json"
+        file.write_text(json.dumps(modules), encoding="utf-8")
+        try:
+            self.loaded = nursery.load(file)
+        except OSError:
+            self.loaded = False
+        if not self.loaded:
+            nursery.close()
+
+    def renew(self) -> None:
+        """Make copies without any libraries again."""
+        self.loaded = False
+        for nursery in self._made.values():
+            nursery.close()
 
     def _new(self, folder: Path) -> Nursery:
         folder.mkdir(exist_ok=True)

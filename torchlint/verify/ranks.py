@@ -152,7 +152,7 @@ class Group:
             return None
         for member in self._members:
             member.pause()
-        return slowest([Times(item["wall"], item["device"], item["clock"]) for item in found])
+        return slowest([Times.told(item) for item in found])
 
     def examined(self, timeout: float) -> dict[str, Any]:
         """Wait for the outcome of an examination in every rank, and put them together.

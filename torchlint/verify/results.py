@@ -52,6 +52,8 @@ class Agreement(enum.Enum):
     IDENTICAL = "identical"
     CLOSE = "close"
     """Within the tolerance, or no further off than the original is from itself."""
+    TRAINS = "same training"
+    """The numbers differ by how they are rounded, and the losses by less than from seed to seed."""
     STREAM_MOVED = "stream moved"
     """Random numbers come from another generator: shapes, dtypes, devices and moments agree."""
     DIFFERENT = "different"
@@ -143,6 +145,12 @@ class Block:
     """The SM clock in MHz just after the block."""
     discarded: str | None = None
     """Why the statistics leave the block out (a throttled clock); None if they use it."""
+    since: int = 0
+    """The number of the first step of the block, its untimed lead included; 0 where nobody counted."""
+    until: int = 0
+    """The number of the last."""
+    slow: tuple[tuple[int, float], ...] = ()
+    """Steps between these that took much longer than the others, and how much, in seconds of the host."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +225,30 @@ class Examination:
     evidence: Evidence = Evidence()
     failure: str | None = None
     """Why the run ended before its time, for people, with the last lines that it printed."""
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Steps at regular distances that take longer than those between them."""
+
+    every: int
+    """The distance in steps."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How much longer, in the median, by variant; 0 where they do not."""
+    file: str = ""
+    """What runs in them and not in the steps before: the first such line, relative to the project's folder;
+    empty where that is not known."""
+    row: int = 0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one variant trains from one seed."""
+
+    variant: str
+    seed: int
+    losses: tuple[float, ...]
+    """The sum of the losses of each step."""
 
 
 @dataclass(frozen=True)
@@ -319,6 +351,13 @@ class Measurement:
     """The original text of the script or case, so that a report can show its lines."""
     syncs: SyncReport | None = None
     """What ``verify --syncs`` found; None where it was not asked for."""
+    periodic: Periodic | None = None
+    """The steps that evaluate, log or save, or begin an epoch; None if none can be told from the others."""
+    curves: tuple[Curve, ...] = ()
+    """How the original trains, and the variants whose results differ from its own by how they are rounded."""
+    spent: dict[str, float] = field(default_factory=dict)
+    """Seconds by what they were spent on: ``original`` (its first run), ``results`` (of the variants),
+    ``start``, ``warm-up``, ``timed`` (with the untimed lead of each block), ``device work``, ``training``."""
     ranks: int = 1
     """How many processes the program has. The slowest decides about the time of a block, the one that needs
     most about the memory, and the first stands for the rest of the evidence."""

@@ -33,6 +33,8 @@ CASE_ROOM = 16 << 30
 RANKED_AT_ONCE = 2
 """How many cases of several ranks are examined at once: one can use the GPUs while another writes or compares
 results. More would get in each other's way, as ranks that wait use up time of their GPUs."""
+REPORTING = 0.03
+"""The share of a budget that is kept for what is written at the end."""
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
@@ -116,27 +118,40 @@ class Run:
         with ExitStack() as stack:
             # A second one would take as long as everything else until the first step.
             nurseries = stack.enter_context(Nurseries(folder, self._settings.device, most=1))
+            background = stack.enter_context(ThreadPoolExecutor(1))
             self._progress("inspecting the machine", 0.0)
-            found = self._machine = machine(self._settings.device, folder, nurseries.get(0))
+            nursery = nurseries.get(0)
+            # While it imports torch: most programs are a single file.
+            of_script = background.submit(forms_of, script.sources(()))
+            found = self._machine = machine(self._settings.device, folder, nursery)
             pool = stack.enter_context(Pool(script, nurseries))
             session = Session(pool, self._settings, found, folder)
-            session.allow(self._left())
+            session.allow(self._left() - REPORTING * self._settings.budget)
             self._sessions = [session]
-            self._progress("running the original", 0.05)
+            self._tell("running the original")
             session.examine_original()
             sources = script.sources(session.modules)
+            single = of_script.result() if len(sources) == 1 else None
+            loading = background.submit(nurseries.load, session.libraries)
             before = {str(path): source.text for path, source in sources.items()}
             made = []
-            for form in forms_of(sources):
+            for form in single if single is not None else forms_of(sources):
                 if session.reaches(before, {str(path): text for path, text in form.texts.items()}):
                     made.append(form.variant)
                     script.contents[form.variant.name] = script.encoded(form.texts)
                 else:
                     session.unreached.append(form.variant)
+            loading.result()
             if made:
-                self._progress("comparing results", 0.15)
-                session.examine(session.affordable(made))
-                session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+                self._tell("comparing results")
+                chosen = session.affordable(made)
+                session.examine(chosen)
+                if nurseries.loaded and session.examinations[AGAIN].failure is not None:
+                    # The original ran by itself: a library does not let itself be copied.
+                    nurseries.renew()
+                    session.examine(chosen)
+                session.train()
+                session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
 
     @property
@@ -167,6 +182,10 @@ class Run:
     def _replicates(self) -> int:
         """The replicates that are certain to be run."""
         return self._settings.wishes.replicates or LEAST_REPLICATES
+
+    def _tell(self, text: str) -> None:
+        """Say what is being done, and which share of the budget is over."""
+        self._progress(text, min(1 - self._left() / self._settings.budget, 1.0))
 
     def _left(self) -> float:
         """Seconds of the budget."""

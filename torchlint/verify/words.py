@@ -27,7 +27,8 @@ from torchlint.verify.results import (
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.FASTER: "The whole interval is above the noise threshold: the fixed program takes less time.",
     Verdict.SAME: (
-        "The whole interval is within the noise threshold: the fix makes no difference to the time here."
+        "The whole interval is within the noise threshold, and no wider than ±5 %: the fix makes no "
+        "difference to the time here."
     ),
     Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
     Verdict.LESS_WORK: (
@@ -43,7 +44,8 @@ VERDICTS: Mapping[Verdict, str] = {
         "whole interval is below the noise threshold."
     ),
     Verdict.UNCLEAR: (
-        "The interval crosses the noise threshold: more steps or a quieter machine are needed for a verdict."
+        "The interval crosses the noise threshold, or is too wide: more steps or a quieter machine are "
+        "needed for a verdict."
     ),
     Verdict.UNFIT: (
         "The machine does not reproduce the time of the original: timed against a copy of "
@@ -62,6 +64,10 @@ AGREEMENTS: Mapping[Agreement, str] = {
     Agreement.CLOSE: (
         "The numbers agree within the tolerance, or the original differs from itself by as much."
     ),
+    Agreement.TRAINS: (
+        "The numbers differ by how they are rounded; trained from several seeds, the loss differs from the "
+        "original's by less than from seed to seed."
+    ),
     Agreement.STREAM_MOVED: (
         "Random numbers come from another generator; shapes, dtypes, devices and moments agree."
     ),
@@ -76,6 +82,9 @@ TIMED = (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR)
 
 WORKED = (Verdict.LESS_WORK, Verdict.SAME_WORK, Verdict.MORE_WORK)
 """Those that are about the time that the device works."""
+
+PERIODIC = 0.2
+"""The share by which what only some steps do has to change to be worth a word: there are few of them."""
 
 NOTHING = "–"
 """Stands where there is no figure."""
@@ -133,6 +142,7 @@ def remarks(measurement: Measurement) -> list[Remark]:
     for examination in measurement.examinations:
         for text in examination.evidence.missing:
             say(About.MISSING, "", text)
+    say(About.NOTE, "", periodic(measurement))
     for text in measurement.notes:
         say(About.NOTE, "", text)
     for text in measurement.dropped:
@@ -272,7 +282,25 @@ def step_is(measurement: Measurement) -> str:
     kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
     many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
     each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
-    return f"A step is {kind}; {many}{each}."
+    told = f"A step is {kind}; {many}{each}."
+    found = measurement.periodic
+    if found is None or not found.seconds.get(ORIGINAL):
+        return told
+    where = f" ({found.file}:{found.row})" if found.file else ""
+    return f"{told} Every {ordinal(found.every)} takes {seconds(found.seconds[ORIGINAL])} more{where}."
+
+
+def periodic(measurement: Measurement) -> str:
+    """How the variants change what only some steps do; empty where they do not."""
+    found = measurement.periodic
+    if found is None or not (own := found.seconds.get(ORIGINAL)):
+        return ""
+    told = [
+        f"{label(measurement, name)} {change(seconds(own), seconds(taken))}"
+        for name, taken in found.seconds.items()
+        if name not in (ORIGINAL, AGAIN) and abs(taken - own) > PERIODIC * own
+    ]
+    return f"every {ordinal(found.every)} step takes more: {', '.join(told)}" if told else ""
 
 
 def step(measurement: Measurement, variant: str) -> str | None:
@@ -423,6 +451,12 @@ def count(value: float) -> str:
     if value >= 100 or math.isclose(value, round(value), abs_tol=0.005):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}".rstrip("0")
+
+
+def ordinal(number: int) -> str:
+    """``2nd``, ``50th``."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
+    return f"{number}{ending}"
 
 
 def change(before: str | None, after: str | None, arrow: str = " → ") -> str:

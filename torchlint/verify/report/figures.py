@@ -7,7 +7,9 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from itertools import pairwise
+from math import isfinite
+from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from torchlint.verify import words
@@ -22,6 +24,8 @@ WIDTH = 340
 
 _DPI = 72  # one unit of the SVG is then one point of Matplotlib's
 _FONT = 12
+_POINTS = 40
+"""The points of a curve."""
 _LONGEST = 28
 """Characters of a variant's name that fit beside its figure."""
 
@@ -228,6 +232,43 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
     caption += ", reserved memory is outlined." if any(item[2] is not None for item in peaks) else "."
     summary = ", ".join(f"{words.label(measurement, item[0])} {words.size(item[1])}" for item in peaks)
     return Drawing(_svg(draw, height, name, f"Peak memory: {summary}"), caption)
+
+
+def losses(measurement: Measurement, variant: str, name: str) -> Drawing | None:
+    """How the original and a variant train, a line for each seed; None where nobody looked."""
+    curves = [
+        (item.variant, _smoothed([loss for loss in item.losses if isfinite(loss)]))
+        for item in measurement.curves
+        if item.variant in (ORIGINAL, variant)
+    ]
+    curves = [(item, curve) for item, curve in curves if len(curve) > 1]
+    if {item for item, _ in curves} != {ORIGINAL, variant}:
+        return None
+    height = 180
+    seeds = sum(item == ORIGINAL for item, _ in curves)
+    steps = max(len(item.losses) for item in measurement.curves if item.variant == ORIGINAL)
+
+    def draw(figure: Figure) -> None:
+        axes = _axes(figure, height, bottom=34, left=40, top=20)
+        axes.yaxis.set_visible(True)
+        axes.grid(axis="y", color=_ROLES["grid"], linewidth=1)
+        for item, curve in curves:
+            at = [steps * (place + 0.5) / len(curve) for place in range(len(curve))]
+            dashes = (None, None) if item == ORIGINAL else (2, 1.5)
+            axes.plot(at, curve, color=_color(item), linewidth=1.6, dashes=dashes)
+        axes.set_xlabel("step")
+        axes.set_title("loss", loc="left", fontsize=_FONT, color=_ROLES["muted"], x=-0.12, y=1.0)
+
+    label = words.label(measurement, variant)
+    caption = f"Losses of the original and of {label} (dashed), trained from {seeds} seeds each."
+    return Drawing(_svg(draw, height, name, f"Losses of the original and of {label}"), caption)
+
+
+def _smoothed(curve: Sequence[float]) -> list[float]:
+    """The means of so many parts of a curve as can be told apart in a figure."""
+    count = min(len(curve), _POINTS)
+    edges = [len(curve) * number // count for number in range(count + 1)] if count else []
+    return [fmean(curve[first:last]) for first, last in pairwise(edges)]
 
 
 # --- pieces ----------------------------------------------------------------------------------------------

@@ -487,6 +487,11 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         figures.step_times(measurement, timed, f"t{number}"),
         figures.course(measurement, head.variant if head else AGAIN, f"c{number}"),
         figures.memory(measurement, names, f"m{number}"),
+        *(
+            figures.losses(measurement, name, f"l{number}v{place}")
+            for place, name in enumerate(names)
+            if name != ORIGINAL
+        ),
     )
     file = _file(measurement, bench=bench)
     listing, elsewhere, added = _waits(measurement, head, file)

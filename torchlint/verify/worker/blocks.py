@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.channel import Channel
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.evidence import Work
-from torchlint.verify.worker.pinning import pin
+
+OUTSTANDING = 3.0
+"""From how many times the usual time on a step is slow,"""
+LEAST_SECONDS = 2e-3
+"""and by how much."""
+
+
+def slow(marks: Sequence[float], first: int) -> list[tuple[int, float]]:
+    """The steps that took much longer than the others, by their numbers, and how much longer.
+
+    Args:
+        marks: when the first began and when each ended, in seconds.
+        first: the number of the first.
+    """
+    taken = [after - before for before, after in itertools.pairwise(marks)]
+    usual = median(taken) if taken else 0.0
+    return [
+        (first + place, round(seconds - usual, 5))
+        for place, seconds in enumerate(taken)
+        if seconds > OUTSTANDING * usual and seconds - usual > LEAST_SECONDS
+    ]
 
 
 class Blocks:
     """A boundary at which the program waits for orders.
 
-    Between the orders a step costs one decrement: the program is synchronised only around a block. ``meet``
-    waits for the other processes of the program: their blocks begin at the same time. ``processors`` is where
-    the program stays once it is ready.
+    Between the orders a step costs a decrement and a look at the clock: the program is synchronised only
+    around a block. ``meet``
+    waits for the other processes of the program: their blocks begin at the same time.
     """
 
     def __init__(
@@ -29,20 +51,23 @@ class Blocks:
         stopper: Stopper,
         began: float,
         meet: Callable[[], None] = lambda: None,
-        processors: Sequence[int] = (),
     ) -> None:
         self._channel, self._device, self._stopper = channel, device, stopper
-        self._meet, self._processors = meet, processors
+        self._meet = meet
         self._left = 1
         self._next: Callable[[], None] = self._ready
         self._began = began
         self._steps = 0
+        self._done = 0
+        # When the program went on, and when each step since then ended.
+        self._marks = [time.perf_counter()]
         self._start = 0.0
         self._mark: Any = None
         self._work = Work()
 
     def __call__(self) -> None:
         self._left -= 1
+        self._marks.append(time.perf_counter())
         if self._left <= 0:
             self._next()
 
@@ -51,7 +76,6 @@ class Blocks:
         # What start-up left behind is no longer searched whenever the garbage collector looks at everything.
         gc.collect()
         gc.freeze()
-        pin(self._processors)
         self._channel.send(event="ready", startup_seconds=time.perf_counter() - self._began)
         self._wait()
 
@@ -61,6 +85,8 @@ class Blocks:
         if order is None or order["do"] == "stop":
             self._stopper.stop()
         self._steps = order["steps"]
+        self._done += len(self._marks) - 1
+        self._marks = [time.perf_counter()]
         begin = self._watch if order["do"] == "work" else self._begin
         if order["lead"]:
             self._left, self._next = order["lead"], begin
@@ -80,7 +106,14 @@ class Blocks:
         wall = time.perf_counter() - self._start
         between = self._device.between(self._mark, mark)
         self._channel.send(
-            event="block", steps=self._steps, wall=wall, device=between, clock=self._device.clock()
+            event="block",
+            steps=self._steps,
+            wall=wall,
+            device=between,
+            clock=self._device.clock(),
+            since=self._done + 1,
+            until=self._done + len(self._marks) - 1,
+            slow=slow(self._marks, self._done + 1),
         )
         self._wait()
 

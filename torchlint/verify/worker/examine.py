@@ -12,6 +12,7 @@ from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
 from torchlint.verify.worker.evidence import Collectives, Durations, Kernels, Peak, Waits
 from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.libraries import Libraries
 from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.trace import Trace
@@ -20,6 +21,8 @@ ENOUGH_SECONDS = (2.0, 6.0)
 """A program that goes on for longer than this, after all else, has as many steps as anybody asks for. The
 second holds for one that has not done ``ENOUGH_STEPS`` by then."""
 ENOUGH_STEPS = 100
+OWN = str(Path(__file__).parents[2])
+"""The folder of torchlint itself."""
 _PARTS = {"peak_allocated": "peak memory", "syncs": "synchronizing calls", "kernels": "kernels and copies"}
 
 
@@ -43,11 +46,14 @@ class Examination:
         self.trace = Trace(Path(job.trace), job.compare_steps, job.role, job.compared)
         self._lines = Lines(self._project, Path(job.scratch) / "lines")
         self._whole = job.role == "reference" and job.form != "case"
+        self._libraries = Libraries((job.project, job.scratch, job.original, OWN))
         if self._whole:
             self._lines.start()
+            self._libraries.start()
 
     def __call__(self) -> None:
         self._steps += 1
+        self._lines.steps = self._steps
         if self._steps == 1:
             self._found["startup_seconds"] = time.perf_counter() - self._began
         if next(self._course, None) is None:
@@ -71,6 +77,8 @@ class Examination:
             "evidence": self._evidence,
             "modules": self._modules(),
             "lines": self._lines.found() if self._whole else None,
+            "news": self._lines.news(),
+            "libraries": self._libraries.found() if self._whole else [],
         }
 
     def _run(self) -> Iterator[bool]:

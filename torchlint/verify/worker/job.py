@@ -10,8 +10,8 @@ from typing import Any
 class Job:
     """One run of one variant.
 
-    ``task`` is ``examine`` (results and evidence, nothing timed), ``time`` (runs blocks when told to) or
-    ``machine`` (describes the machine, and runs nothing).
+    ``task`` is ``examine`` (results and evidence, nothing timed), ``train`` (the losses of its steps),
+    ``time`` (runs blocks when told to) or ``machine`` (describes the machine, and runs nothing).
     ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``; a ``module`` (the dotted name of
     a script with relative imports); an ``entry`` (the name of the module whose ``function`` is called again
     and again; each call is a step); or a ``case`` with ``setup(device, size)`` and ``function`` (``step`` or
@@ -39,8 +39,10 @@ class Job:
     steps_by: str = "auto"
     """``optimizer``, ``forward``, or ``auto`` while it is not known yet which of them the program has."""
 
-    processors: tuple[int, ...] = ()
-    """Where the program's own threads run while it is timed; anywhere, if there are none."""
+    # For ``train`` only.
+    shift: int = 0
+    """What is added to the seeds that the program sets."""
+    train_steps: int = 0
 
     # For ``examine`` only.
     trace: str = ""

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import CodeType, FrameType
@@ -25,6 +26,8 @@ class Lines:
     def __init__(self, project: Path, path: Path) -> None:
         self._prefix, self._path = f"{project}/", path
         self._file = -1
+        self.steps = 0
+        """How many steps of the program are over."""
         self._seen: set[tuple[str, int]] = set()
         self._left: dict[CodeType, set[int]] = {}
         self._begun = BaseProcess.start
@@ -60,16 +63,28 @@ class Lines:
         if self._file < 0 or self._elsewhere or _compiled():
             return None
         found: dict[str, list[int]] = {}
-        for line in self._path.read_text(encoding="utf-8").splitlines():
-            row, _, file = line.partition(" ")
-            found.setdefault(file, []).append(int(row))
+        for _, row, file in self._noted():
+            found.setdefault(file, []).append(row)
         return found
+
+    def news(self) -> list[tuple[int, str, int]]:
+        """The number of each step in which a line ran for the first time, with the first such line."""
+        found: dict[int, tuple[int, str, int]] = {}
+        if self._file >= 0:
+            for steps, row, file in self._noted():
+                found.setdefault(steps, (steps + 1, file, row))
+        return list(found.values())
+
+    def _noted(self) -> Iterator[tuple[int, int, str]]:
+        for line in self._path.read_text(encoding="utf-8").splitlines():
+            steps, row, file = line.split(" ", 2)
+            yield int(steps), int(row), file
 
     def _note(self, code: CodeType, row: int) -> None:
         file = code.co_filename.removeprefix(self._prefix)
         if (file, row) not in self._seen:
             self._seen.add((file, row))
-            os.write(self._file, f"{row} {file}\n".encode())
+            os.write(self._file, f"{self.steps} {row} {file}\n".encode())
 
     def _ours(self, code: CodeType) -> bool:
         return code.co_filename.startswith(self._prefix)

@@ -120,6 +120,7 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     from torchlint.verify.worker.boundary import Stop, Stopper
     from torchlint.verify.worker.examine import Examination
     from torchlint.verify.worker.programs import Program
+    from torchlint.verify.worker.training import Training
 
     began = time.perf_counter()
     stopper = Stopper(lambda: tell(ended=False))
@@ -127,15 +128,23 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     if job.ranks > 1 and device.kind == "cuda":
         where = f"cuda:{job.rank}"
     if job.task == "time":
-        blocks = Blocks(channel, device, stopper, began, fellows.meet, job.processors)
+        blocks = Blocks(channel, device, stopper, began, fellows.meet)
         program = Program(job, where, blocks)
+        examination = training = None
+    elif job.task == "train":
+        training = Training(stopper, job.train_steps, job.shift)
+        program = Program(job, where, training)
         examination = None
+        training.start()
     else:
+        training = None
         examination = Examination(job, device, stopper, began, fellows)
         program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
         examination.trace.start()
 
     def tell(*, ended: bool) -> None:
+        if training is not None:
+            channel.send(event="trained", losses=training.outcome())
         if examination is not None and program.found_by:
             channel.send(event="examined", found_by=program.found_by, **examination.outcome(ended=ended))
 

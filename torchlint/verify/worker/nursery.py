@@ -1,5 +1,7 @@
 """A process that imports torch, and then copies itself for each measuring process that is wanted.
 
+When told to, it imports the libraries of a program as well, before further copies are made.
+
 Started as ``python -c "from torchlint.verify.worker.nursery import main; main()" FD``, where ``FD`` is one
 end of a socket that keeps messages apart. It never touches a device: a CUDA context does not survive a copy.
 """
@@ -15,6 +17,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from torchlint.verify.worker.channel import Channel
@@ -33,17 +36,39 @@ def main() -> None:
     with contextlib.suppress(ImportError):
         import torch
         import torch._dynamo  # noqa: F401  - the first optimizer wants it
-    gc.collect()
-    # What is there stays for good: looking for garbage in it would only make copies of its memory.
-    gc.freeze()
+    _settle()
+    imported: dict[str, str] = {}
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         while True:
             message, files, _, _ = socket.recv_fds(orders, _LONGEST, _FILES)
             if not message:
                 return
             order = json.loads(message)
-            answer = _copy(order, files, orders) if order["do"] == "copy" else _status(order["pid"])
+            if order["do"] == "copy":
+                order["environment"] |= imported
+                answer = _copy(order, files, orders)
+            elif order["do"] == "import":
+                answer = _import(Path(order["file"]), imported)
+            else:
+                answer = _status(order["pid"])
             orders.send(json.dumps({**answer, "number": order["number"]}).encode())
+
+
+def _settle() -> None:
+    """What is there stays for good: looking for garbage in it would only make copies of its memory."""
+    gc.collect()
+    gc.freeze()
+
+
+def _import(file: Path, imported: dict[str, str]) -> dict[str, bool]:
+    """Import the modules that a file lists, and note the variables that they set meanwhile."""
+    from torchlint.verify.worker.libraries import load
+
+    before = dict(os.environ)
+    usable = load(json.loads(file.read_text(encoding="utf-8")))
+    imported |= {name: value for name, value in os.environ.items() if before.get(name) != value}
+    _settle()
+    return {"usable": usable}
 
 
 def _copy(order: dict[str, Any], files: Sequence[int], orders: socket.socket) -> dict[str, Any]:

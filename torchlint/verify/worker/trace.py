@@ -11,7 +11,6 @@ away from there: what becomes of that in its results is what no fix can be blame
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from torch.nn.modules import module as modules
 from torch.optim import optimizer as optimizers
 
 from torchlint.verify.worker import device, sharding
+from torchlint.verify.worker.losses import Losses, in_backward
 from torchlint.verify.worker.programs import tensors
 
 FLOOR = 1e-3
@@ -51,9 +51,8 @@ class Trace:
         self._depth = 0
         self._step = 1
         self._handles: list[Any] = []
-        self._backward = torch.autograd.backward
-        self._compile, self._scale = torch.compile, torch.amp.GradScaler.scale
-        self._unscaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
+        self._losses = Losses(self._keep_loss)
+        self._compile = torch.compile
         self._tf32 = (True, False)
 
     # --- recording --------------------------------------------------------------------------------------
@@ -63,8 +62,7 @@ class Trace:
         self._watch_modules(self._enters, self._leaves)
         self._handles.append(optimizers.register_optimizer_step_pre_hook(self._before_step))
         self._watch_compiling()
-        self._watch_scaling()
-        self._watch_backward()
+        self._losses.start()
         self._isolate_layers()
         # Ten bits of mantissa would make every other order of summation look like a change.
         self._tf32 = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
@@ -97,9 +95,8 @@ class Trace:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        torch.autograd.backward = self._backward
+        self._losses.stop()
         torch.compile = self._compile
-        torch.amp.GradScaler.scale = self._scale
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._tf32
         for number, root in enumerate(self._roots):
             # Not the buffers: the running mean of a batch norm holds what a bias in front of it added, and
@@ -120,7 +117,7 @@ class Trace:
             )
 
     def _enters(self, module: torch.nn.Module, arguments: Any) -> None:
-        if _in_backward():
+        if in_backward():
             return
         self._depth += 1
         if self._depth > 1 or any(module is root for root in self._roots):
@@ -132,7 +129,7 @@ class Trace:
         self._synchronize_start(state)
 
     def _leaves(self, module: torch.nn.Module, arguments: Any, result: Any) -> None:
-        if _in_backward():
+        if in_backward():
             return
         self._depth -= 1
         if self._depth == 0 and self._step <= self._wanted:
@@ -174,33 +171,9 @@ class Trace:
 
         torch.compile = compile_
 
-    def _watch_scaling(self) -> None:
-        """Remember which loss a gradient scaler was given: the factor is no part of the results."""
-        original = self._scale
-
-        def scale(scaler: Any, outputs: Any) -> Any:
-            scaled = original(scaler, outputs)
-            for (_, large), (_, loss) in zip(tensors(scaled), tensors(outputs), strict=True):
-                self._unscaled[id(large)] = weakref.ref(large), loss.detach()
-            return scaled
-
-        torch.amp.GradScaler.scale = scale
-
-    def _as_given(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A loss as it was before a gradient scaler multiplied it."""
-        scaled, loss = self._unscaled.pop(id(tensor), (None, tensor))
-        return loss if scaled is not None and scaled() is tensor else tensor
-
-    def _watch_backward(self) -> None:
-        original = self._backward
-
-        def backward(roots: Any, *arguments: Any, **keywords: Any) -> Any:
-            if self._step <= self._wanted and not _in_backward():
-                for _, tensor in tensors(roots):
-                    self._keep(self._fresh(f"loss of step {self._step}"), self._as_given(tensor))
-            return original(roots, *arguments, **keywords)
-
-        torch.autograd.backward = backward
+    def _keep_loss(self, loss: torch.Tensor) -> None:
+        if self._step <= self._wanted:
+            self._keep(self._fresh(f"loss of step {self._step}"), loss)
 
     def _isolate_layers(self) -> None:
         """Let every layer draw its first values from a stream of its own, seeded by one number.
@@ -309,12 +282,6 @@ def perturbed(tensor: torch.Tensor) -> torch.Tensor:
     signs.view(-1)[::2] = -1
     moved = tensor * (1 + signs * torch.finfo(tensor.dtype).eps)
     return torch.where(tensor == tensor.round(), tensor, moved)
-
-
-def _in_backward() -> bool:
-    """Whether autograd runs this: a checkpoint computes layers a second time, which are no results."""
-    running: int = torch._C._current_graph_task_id()
-    return running != -1
 
 
 def _isolated(reset: Callable[[Any], None]) -> Callable[[Any], None]:
