@@ -47,7 +47,7 @@ class Memory:
     def results(self, settings: Settings, directory: Path, files: Sequence[Path] = ()) -> Cache | None:
         """The results of earlier runs in a project, from the folder that its settings name.
 
-        The project is around ``directory``, the working directory, unless some of the files lie outside of it.
+        The project is around the working ``directory``, unless some of the files lie outside of it.
         """
         store, layer = self.store, settings.origin("cache_dir")
         if self.directory is not None and layer is not None and settings.options.cache_dir != self.directory:
