@@ -3,9 +3,9 @@
     python -m benchmarks.report FOLDER… [--jobs 1 2 4] [--sample 60] [--limit 0] [--timeout 300] [-o FILE]
 
 The largest number of processes checks all folders from scratch, with two more that cannot be checked: it is
-interrupted after half a minute, as Ctrl-C does, and resumed. The smaller numbers check a sample, in the same
-order and side by side, for at most ``--limit`` seconds. The results, with what could not be checked and what
-torchlint says of itself, are written to ``results/report.json``.
+interrupted after half a minute, as Ctrl-C does, and resumed; then it checks them again unchanged. The smaller
+numbers check a sample, in the same order and side by side, for at most ``--limit`` seconds. The results, with
+what could not be checked and what torchlint says of itself, are written to ``results/report.json``.
 """
 
 from __future__ import annotations
@@ -56,15 +56,23 @@ class Course:
 def course(
     folders: Sequence[Path], site: Path, jobs: int, timeout: float, *more: str, limit: float = 0
 ) -> Course:
-    """Run it in a session of its own, which is interrupted after ``limit`` seconds, unless that is 0."""
+    """Run it in a session of its own, which is interrupted after ``limit`` seconds, unless that is 0.
+
+    What it remembers lies beside the site.
+    """
     command = [
-        *(sys.executable, "-m", "torchlint", "report", "--no-cache", "-o", str(site), "--jobs", str(jobs)),
+        *(sys.executable, "-m", "torchlint", "report", "-o", str(site), "--jobs", str(jobs)),
         *("--timeout", str(timeout), *more, "--", *map(str, folders)),
     ]
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, "TORCHLINT_CACHE_DIR": str(site.with_name(f"{site.name}-cache"))},
         )
         most, interrupted, ended = 0.0, False, 0
         while not ended:
@@ -144,8 +152,14 @@ def resumed(folders: Sequence[Path], site: Path, jobs: int, timeout: float) -> d
     kept = sum(before.get(record.name) == record.checked for record in known)
     failed = sum(bool(record.error) for record in known)
     pages = [path.stat().st_size for path in (site / "repositories").iterdir()]
+    again = course(folders, site, jobs, timeout)
     return {
         **told(jobs, [first, second], known),
+        "unchanged": {
+            key: value
+            for key, value in told(jobs, [again], records(folders, site)).items()
+            if key not in ("not checked", "median_seconds")
+        },
         "interrupted": {
             "after_seconds": round(first.wall, 1),
             "status": first.status,
@@ -205,7 +219,7 @@ def main() -> None:
             **resumed(folders, Path(scratch, "site"), many, chosen.timeout),
             "sample": parts,
         }
-    text = json.dumps(result, indent=2).replace(scratch + "/", "")
+    text = json.dumps(result, indent=2).replace(f"{scratch}/", "")
     chosen.output.write_text(text + "\n", encoding="utf-8")
     shown = {key: value for key, value in result.items() if key not in ("seconds", "says of itself")}
     print(json.dumps(shown, indent=2))

@@ -229,6 +229,17 @@ def name_of(folder: Path) -> str:
     return path.stem
 
 
+def test_checkouts_that_lie_elsewhere_have_a_file_each(tmp_path: Path, checked: list[str]) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(BAD)
+        lint("--isolated", str(tmp_path / name))
+    assert len(list((tmp_path / "cache").rglob("results-*"))) == 2
+    del checked[:]
+    lint("--isolated", str(tmp_path / "one"))
+    assert checked == []
+
+
 def test_the_cache_is_not_in_the_project(work: Path, tmp_path: Path) -> None:
     write(a="x = 1\n")
     lint()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,13 +44,17 @@ class Memory:
         self.code = found.code
         return found.catalogue
 
-    def results(self, settings: Settings, project: Path) -> Cache | None:
-        """The results of earlier runs in a project, from the folder that its settings name."""
+    def results(self, settings: Settings, directory: Path, files: Sequence[Path] = ()) -> Cache | None:
+        """The results of earlier runs in a project, from the folder that its settings name.
+
+        The project is around the working ``directory``, unless some of the files lie outside of it.
+        """
         store, layer = self.store, settings.origin("cache_dir")
         if self.directory is not None and layer is not None and settings.options.cache_dir != self.directory:
             store = self._named_by(layer)
         if store is None or not self.code:
             return None
+        project = _around(directory, files)
         return Cache(store, repository(project) or project, self.code)
 
     def _named_by(self, layer: Layer) -> Store | None:
@@ -95,3 +99,13 @@ def refusal(layer: Layer) -> str:
         f"`cache-dir` of {layer.path} names a folder that is not below it, which only "
         "`--cache-dir` and TORCHLINT_CACHE_DIR may"
     )
+
+
+def _around(directory: Path, files: Sequence[Path]) -> Path:
+    """The folder that runs on the same files have in common: of many checkouts, each has its own."""
+    if all(file.is_relative_to(directory) for file in files):
+        return directory
+    try:
+        return Path(os.path.commonpath([file.parent for file in files]))
+    except ValueError:  # on Windows, files of several drives
+        return directory

@@ -399,7 +399,7 @@ def _check_files(
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
+        known = None if chosen.timing else memory.results(resolver.run, resolver.directory, files)
         for result in _runner()(files, settings, mode, chosen.jobs, progress, known, layouts.of):
             outcome.add(result)
             tell(result.diagnostics)

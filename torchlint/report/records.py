@@ -103,13 +103,17 @@ def slug(name: str) -> str:
 
 def names(folders: Sequence[Path]) -> Mapping[Path, str]:
     """Names for repositories: the team's folder and their own, or more of the path if that is not enough."""
-    found: dict[Path, str] = {}
-    for folder in folders:
-        ends = ["/".join(folder.parts[-length:]) for length in range(2, len(folder.parts) + 1)]
-        others = [other.parts for other in folders if other != folder]
-        alone = (end for end in ends if not any("/".join(o[-len(end.split("/")) :]) == end for o in others))
-        found[folder] = next(alone, folder.as_posix())
-    return found
+    ends = {folder: _ends(folder) for folder in folders}
+    seen = Counter(end for several in ends.values() for end in several)
+    return {
+        folder: next((end for end in several if seen[end] == 1), folder.as_posix())
+        for folder, several in ends.items()
+    }
+
+
+def _ends(folder: Path) -> list[str]:
+    """What a path ends with, from the last two of its parts on."""
+    return ["/".join(folder.parts[-length:]) for length in range(2, len(folder.parts) + 1)]
 
 
 class Shelf:
