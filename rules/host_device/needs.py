@@ -200,9 +200,16 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
             return Need.DECISION
         case cst.If(body=body) if any(isinstance(part, _DECIDING) for part in module.tree.descendants(body)):
             return Need.DECISION
+        case cst.If() if _is_answer(use.node) and phase(module, use.by) is Phase.FORWARD:
+            return Need.DECISION
         case cst.UnaryOperation():
             return Standing(use.by)
     return ()
+
+
+def _is_answer(node: cst.CSTNode) -> bool:
+    """``if finite:``, ``if not finite:``: whether a condition is a variable that was read before."""
+    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Name)
 
 
 def _of_return(module: Module, use: Use) -> Verdict[Need]:

@@ -31,8 +31,16 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.values import Device, Kind
 
 from ..remedies import as_spelt, inline, tight
+from ..selections import (
+    IGNORING,
+    Fate,
+    computes_on_selection,
+    fates,
+    guards,
+    looped_over,
+    selected_by_another,
+)
 from ..stakes import slight
-from .selections import IGNORING, Fate, computes_on_selection, fates, guards, looped_over, selected_by_another
 
 
 @rule(
@@ -130,6 +138,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = slight(module, node)
         elif _is_result(module, node, name):
             remedy, impact = _ONCE, slight(module, node)
+        elif name not in _BEFOREHAND:
+            # The size has been computed on the device.
+            impact = slight(module, node)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)

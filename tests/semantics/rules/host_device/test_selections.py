@@ -7,7 +7,7 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.rules.host_device.data_dependent_shape.rule import data_dependent_shape
-from torchlint.rules.host_device.data_dependent_shape.selections import Fate, fates, guards
+from torchlint.rules.host_device.selections import Fate, fates, guards
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
