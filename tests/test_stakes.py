@@ -1246,6 +1246,67 @@ case(
             return table.scatter(1, lengths[:, None], 1.0)
     """,
 )
+case(
+    "TL203",
+    "scores that a method of a trainer works out without gradients",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    class Explainer:
+        def __init__(self, model: torch.nn.Module, optimizer):
+            self.model, self.optimizer = model.cuda(), optimizer
+
+        def train_step(self, x):
+            loss = self.model(x.cuda()).sum()
+            loss.backward()
+            self.optimizer.step()
+            with torch.no_grad():
+                scores = []
+                for i in range(0, x.size(0), 16):
+                    scores.append(self.model(x[i : i + 16].cuda()).cpu().numpy())
+            return np.concatenate(scores)
+    """,
+)
+case(
+    "TL202",
+    "a loss that a progress bar shows, by way of a variable",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            value = loss.item()
+            bar.set_postfix({"loss": f"{value:.4f}"})
+    """,
+)
+case(
+    "TL404",
+    "an activation that is differentiated by hand",
+    True,
+    """\
+    import torch
+
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * torch.sigmoid(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            part = torch.sigmoid(x)
+            return grad * part * (1 + x * (1 - part))
+    """,
+)
 
 
 @pytest.mark.parametrize(

@@ -265,10 +265,12 @@ def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the statement of a value adds it to: ``total += x``, ``losses.append(x)``, ``meter.update(x)``."""
+    """What the statement of a value gives it to: ``total += x``, ``losses.append(x)``, ``loss = x``."""
     match module.flow.statement(node):
         case cst.AugAssign(target=target):
             return target
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)]) as line if line.value is node:
+            return kept
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
             return owner if name in ("add", "append", "update") else None
     return None

@@ -66,7 +66,7 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     the copy, which would have to be written anew.
     """
     current = phase(module, copy)
-    if current is Phase.TRAINING:
+    if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF:
         return False
     if isinstance(hot.loop, cst.FunctionDef):
         return current is not Phase.FORWARD or _becomes_array(module, copy)

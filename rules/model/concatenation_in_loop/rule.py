@@ -32,8 +32,10 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Finds tensors that a loop extends with `t = torch.cat([t, x])`, in any spelling, in variables, attributes
     and items. The rule ignores loops that read the tensor, where a list does not help (token-by-token
-    decoding, caches, sliding windows), and loops of a few iterations. Findings are of low impact in loops over
-    parts that a constructor counts, such as heads, and in `while` loops that fill a tensor up to a size.
+    decoding, caches, sliding windows), and loops of a few iterations.
+
+    Findings are of low impact in loops over parts that a constructor counts, such as heads, and in `while`
+    loops that fill a tensor up to a size.
 
     ## Why is this bad?
 
