@@ -1307,6 +1307,34 @@ case(
             return grad * part * (1 + x * (1 - part))
     """,
 )
+case(
+    "TL205",
+    "a distribution that factorizes its covariance, and waits for that",
+    True,
+    """\
+    import torch
+    from torch import nn
+    from torch.distributions import MultivariateNormal
+
+    class Policy(nn.Module):
+        def forward(self, mean, deviations):
+            mean, deviations = mean.cuda(), deviations.cuda()
+            return MultivariateNormal(mean, torch.diag_embed(deviations))
+    """,
+)
+case(
+    "TL205",
+    "a distribution that has nothing to factorize",
+    False,
+    """\
+    from torch import nn
+    from torch.distributions import Normal
+
+    class Policy(nn.Module):
+        def forward(self, mean, deviations):
+            return Normal(mean.cuda(), deviations.cuda())
+    """,
+)
 
 
 @pytest.mark.parametrize(

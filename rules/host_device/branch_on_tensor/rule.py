@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -28,7 +29,7 @@ from ..remedies import (
     tight,
 )
 from ..stakes import slight
-from .checks import check_of
+from .checks import check_of, factorizes
 
 
 @rule(
@@ -225,7 +226,8 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     severity = NOTE if acting or check.advice else None
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
-    yield Finding(call, message, severity=severity, related=related, remedy=remedy)
+    impact = slight(module, call) if factorizes(module, call) else Impact.HIGH
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy, impact=impact)
 
 
 def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:
