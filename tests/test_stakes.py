@@ -1335,6 +1335,28 @@ case(
             return Normal(mean.cuda(), deviations.cuda())
     """,
 )
+case(
+    "TL206",
+    "what a model makes of tensors that were selected before",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Sparse(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x, levels):
+            mask = levels.cuda() > 0
+            out = torch.zeros_like(x.cuda())
+            few = x.cuda()[mask]
+            scaled = self.layer(few)
+            out[mask] = self.layer(few)
+            return out + scaled.mean()
+    """,
+)
 
 
 @pytest.mark.parametrize(
