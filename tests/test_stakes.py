@@ -646,7 +646,7 @@ case(
 
 LOOP = """\
     import torch
-    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data import DataLoader, Dataset, TensorDataset
 
     class Texts(Dataset):
         def __init__(self, texts, tokenizer):
@@ -658,7 +658,7 @@ LOOP = """\
         def __getitem__(self, index):
             return self.tokenizer(self.texts[index], truncation=True)
 
-    def run(model, images, texts, tokenizer):
+    def run(model, images, texts, tokenizer, rows):
         model.cuda()
         for x in LOADER:
             model(x.cuda())
@@ -669,6 +669,7 @@ LOADERS = (
     ("TL102", "batches", False, "DataLoader(images, batch_size=8, num_workers=4)"),
     ("TL102", "single items in random order", False, "DataLoader(images, shuffle=True, num_workers=4)"),
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
+    ("TL102", "rows of a tensor", True, "DataLoader(TensorDataset(rows), batch_size=8, num_workers=4)"),
 )
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
@@ -1355,6 +1356,22 @@ case(
             scaled = self.layer(few)
             out[mask] = self.layer(few)
             return out + scaled.mean()
+    """,
+)
+case(
+    "TL205",
+    "how many elements to take, within bounds",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Hardest(nn.Module):
+        def forward(self, losses, least):
+            losses = losses.cuda()
+            hard = (losses > 1).sum()
+            few = min(max(hard, least), 8)
+            return torch.topk(losses, k=few).values.mean()
     """,
 )
 

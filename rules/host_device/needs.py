@@ -40,7 +40,7 @@ _SIZED: Final = frozenset(
     | {"range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "view", "zeros"}
 )
 _SIZES: Final = frozenset(
-    {"dim_size", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
+    {"dim_size", "k", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
     | {"split_size_or_sections", "total_length"}
 )
 _FILLING: Final = frozenset({"fill_value", "value"})

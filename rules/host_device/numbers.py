@@ -43,7 +43,9 @@ def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressi
     loop = next(iter(module.flow.statement_loops(tensor)), None)
     if not isinstance(loop, cst.For) or places.computes(module, loop.body):
         return None
-    counters, target, items = _names(module, loop.target), loop.target, loop.iter
+    counters = _names(module, loop.target)
+    target: cst.BaseExpression = loop.target
+    items = loop.iter
     match target, items:
         case (
             cst.Tuple(elements=[_, cst.Element(value=element)]),
