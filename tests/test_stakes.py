@@ -646,7 +646,7 @@ case(
 
 LOOP = """\
     import torch
-    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data import DataLoader, Dataset, TensorDataset
 
     class Texts(Dataset):
         def __init__(self, texts, tokenizer):
@@ -658,7 +658,7 @@ LOOP = """\
         def __getitem__(self, index):
             return self.tokenizer(self.texts[index], truncation=True)
 
-    def run(model, images, texts, tokenizer):
+    def run(model, images, texts, tokenizer, rows):
         model.cuda()
         for x in LOADER:
             model(x.cuda())
@@ -669,6 +669,7 @@ LOADERS = (
     ("TL102", "batches", False, "DataLoader(images, batch_size=8, num_workers=4)"),
     ("TL102", "single items in random order", False, "DataLoader(images, shuffle=True, num_workers=4)"),
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
+    ("TL102", "rows of a tensor", True, "DataLoader(TensorDataset(rows), batch_size=8, num_workers=4)"),
 )
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
@@ -732,35 +733,8 @@ case(
 )
 case(
     "TL701",
-    "a wrapper for who has several devices",
+    "a wrapper, in place of which the program would have to be written for several processes",
     True,
-    """\
-    import torch
-    from torch import nn
-
-    model = nn.Linear(8, 8).cuda()
-    if torch.cuda.device_count() > 1:
-        model = nn.DataParallel(model)
-    """,
-)
-case(
-    "TL701",
-    "a wrapper that a switch asks for",
-    True,
-    """\
-    from torch import nn
-
-    def build(model: nn.Module, args):
-        model.cuda()
-        if args.multi_gpu:
-            model = nn.DataParallel(model)
-        return model
-    """,
-)
-case(
-    "TL701",
-    "a wrapper wherever there is a device",
-    False,
     """\
     import torch
     from torch import nn
@@ -1020,6 +994,384 @@ case(
             tokens = model(tokens)
             lengths[0] = i
         return tokens, lengths
+    """,
+)
+case(
+    "TL203",
+    "results of an evaluation, which are wanted in host memory in the end",
+    True,
+    """\
+    import torch
+
+    def predict(model, loader):
+        model.eval().cuda()
+        outputs = []
+        with torch.no_grad():
+            for x in loader:
+                outputs.append(model(x.cuda()).cpu())
+        return torch.cat(outputs)
+    """,
+)
+case(
+    "TL203",
+    "a copy of each item of a batch",
+    False,
+    """\
+    import torch
+
+    def embed(model, loader):
+        model.eval().cuda()
+        found = []
+        with torch.no_grad():
+            for x in loader:
+                vectors = model(x.cuda())
+                for i in range(len(x)):
+                    found.append(vectors[i].cpu())
+        return found
+    """,
+)
+case(
+    "TL203",
+    "a loss that is copied in training",
+    False,
+    """\
+    import torch
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        losses = []
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach().cpu())
+        return torch.stack(losses).mean()
+    """,
+)
+case(
+    "TL411",
+    "as many rounds as a layer has heads",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def attention(query, heads):
+        for i in range(heads):
+            head = query[:, i].softmax(-1)
+            if i == 0:
+                output = head
+            else:
+                output = torch.cat((output, head), dim=1)
+        return output
+
+    class Heads(nn.Module):
+        def __init__(self, heads):
+            super().__init__()
+            self.heads = heads
+
+        def forward(self, query):
+            return attention(query, self.heads)
+    """,
+)
+case(
+    "TL411",
+    "as many rounds as a sequence is long",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Steps(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x):
+            output = self.layer(x[:, :1])
+            for i in range(1, x.shape[1]):
+                output = torch.cat((output, self.layer(x[:, i : i + 1])), dim=1)
+            return output
+    """,
+)
+case(
+    "TL411",
+    "a mask that is filled up to the length of others",
+    True,
+    """\
+    import torch
+
+    def fill(masks, length, step):
+        found = []
+        for mask in masks:
+            while mask.shape[1] < length:
+                mask = torch.cat([mask, torch.zeros(1, step, device=mask.device)], dim=1)
+            found.append(mask)
+        return torch.cat(found)
+    """,
+)
+case(
+    "TL205",
+    "a comparison in a loop whose condition waits",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Solver(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.slope = nn.Linear(width, width)
+
+        def forward(self, y, times):
+            y, times = y.cuda(), times.cuda()
+            now, end = times[0], times[-1]
+            while now < end:
+                now = min(now + 0.1, end)
+                y = self.slope(y)
+            return y
+    """,
+)
+case(
+    "TL205",
+    "a condition, behind which the host reads a size",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Mixed(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x, valid):
+            x, valid = x.cuda(), valid.cuda()
+            scale = x.mean() if x.sum() > 0 else x.amax()
+            kept = x[valid > 0]
+            return self.layer(kept.mean(0)) * scale
+    """,
+)
+case(
+    "TL213",
+    "pictures that a model is asked about",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    def predict(model: torch.nn.Module, folders):
+        model.cuda()
+        found = []
+        with torch.no_grad():
+            for pictures in folders:
+                x = torch.from_numpy(np.stack(pictures)).to("cuda")
+                found.append(model(x))
+        return found
+    """,
+)
+case(
+    "TL213",
+    "constants that are copied for each batch that is evaluated",
+    False,
+    """\
+    import torch
+
+    def predict(model: torch.nn.Module, loader):
+        model.cuda()
+        found = []
+        with torch.no_grad():
+            for x in loader:
+                mean = torch.tensor([0.485, 0.456, 0.406], device="cuda")
+                found.append(model(x.cuda() - mean))
+        return found
+    """,
+)
+case(
+    "TL213",
+    "an array that a forward pass has worked out on the host",
+    True,
+    """\
+    import numpy as np
+    import torch
+    from torch import nn
+
+    class Masked(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x):
+            mask = torch.from_numpy(np.random.rand(x.shape[0]) < 0.5).to(x.device)
+            return self.layer(x) * mask[:, None]
+
+
+    model = Masked(8).cuda()
+    """,
+)
+case(
+    "TL202",
+    "an answer by which a forward pass goes on one way or the other",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Matcher(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x):
+            costs = self.layer(x.cuda())
+            finite = torch.isfinite(costs).all().item()
+            if not finite:
+                costs = self.layer(costs.nan_to_num())
+            return costs
+    """,
+)
+case(
+    "TL206",
+    "a tensor as large as the device has counted",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Padded(nn.Module):
+        def forward(self, x, lengths):
+            x, lengths = x.cuda(), lengths.cuda()
+            longest = lengths.amax()
+            table = torch.zeros((x.shape[0], longest + 1), device=x.device)
+            return table.scatter(1, lengths[:, None], 1.0)
+    """,
+)
+case(
+    "TL203",
+    "scores that a method of a trainer works out without gradients",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    class Explainer:
+        def __init__(self, model: torch.nn.Module, optimizer):
+            self.model, self.optimizer = model.cuda(), optimizer
+
+        def train_step(self, x):
+            loss = self.model(x.cuda()).sum()
+            loss.backward()
+            self.optimizer.step()
+            with torch.no_grad():
+                scores = []
+                for i in range(0, x.size(0), 16):
+                    scores.append(self.model(x[i : i + 16].cuda()).cpu().numpy())
+            return np.concatenate(scores)
+    """,
+)
+case(
+    "TL202",
+    "a loss that a progress bar shows, by way of a variable",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            value = loss.item()
+            bar.set_postfix({"loss": f"{value:.4f}"})
+    """,
+)
+case(
+    "TL404",
+    "an activation that is differentiated by hand",
+    True,
+    """\
+    import torch
+
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * torch.sigmoid(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            part = torch.sigmoid(x)
+            return grad * part * (1 + x * (1 - part))
+    """,
+)
+case(
+    "TL205",
+    "a distribution that factorizes its covariance, and waits for that",
+    True,
+    """\
+    import torch
+    from torch import nn
+    from torch.distributions import MultivariateNormal
+
+    class Policy(nn.Module):
+        def forward(self, mean, deviations):
+            mean, deviations = mean.cuda(), deviations.cuda()
+            return MultivariateNormal(mean, torch.diag_embed(deviations))
+    """,
+)
+case(
+    "TL205",
+    "a distribution that has nothing to factorize",
+    False,
+    """\
+    from torch import nn
+    from torch.distributions import Normal
+
+    class Policy(nn.Module):
+        def forward(self, mean, deviations):
+            return Normal(mean.cuda(), deviations.cuda())
+    """,
+)
+case(
+    "TL206",
+    "what a model makes of tensors that were selected before",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Sparse(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = nn.Linear(width, width)
+
+        def forward(self, x, levels):
+            mask = levels.cuda() > 0
+            out = torch.zeros_like(x.cuda())
+            few = x.cuda()[mask]
+            scaled = self.layer(few)
+            out[mask] = self.layer(few)
+            return out + scaled.mean()
+    """,
+)
+case(
+    "TL205",
+    "how many elements to take, within bounds",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Hardest(nn.Module):
+        def forward(self, losses, least):
+            losses = losses.cuda()
+            hard = (losses > 1).sum()
+            few = min(max(hard, least), 8)
+            return torch.topk(losses, k=few).values.mean()
     """,
 )
 

@@ -17,9 +17,11 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
+from .neighbours import before_staying_wait
 from .numbers import gone_through
+from .purpose import waits_anyway
 from .remedies import counter_of, now_and_then
-from .stakes import slight
+from .stakes import leaves_loop, slight
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -73,7 +75,8 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
     checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    spared = spared and not begins_with_waits(module, tensor)
+    spared = spared and not begins_with_waits(module, tensor) and not waits_anyway(module, tensor, hot)
+    spared = spared and not before_staying_wait(module, tensor)
     return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 
@@ -94,7 +97,7 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
             return "Run a fixed number of iterations, or test the condition only in some of them"
         case Outcome.ACTION if isinstance(decision, cst.CompIf):
             return "Test all elements at once on the device, and copy the results to the host before the loop"
-        case Outcome.ACTION if counted and _ends_generation(module, tensor, decision):
+        case Outcome.ACTION if counted and _ends_generation(module, tensor):
             return "Test it only every few tokens, and then cut off what follows the end"
         case Outcome.ACTION if counted:
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
@@ -227,8 +230,6 @@ def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     return next(iter(module.flow.loops(node)), None) is hot.loop
 
 
-def _ends_generation(module: Module, tensor: cst.BaseExpression, decision: cst.CSTNode | None) -> bool:
+def _ends_generation(module: Module, tensor: cst.BaseExpression) -> bool:
     """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
-    if not isinstance(decision, cst.If) or frequency(module, tensor) is not Frequency.TOKEN:
-        return False
-    return any(isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body))
+    return frequency(module, tensor) is Frequency.TOKEN and leaves_loop(module, tensor)

@@ -40,7 +40,7 @@ _SIZED: Final = frozenset(
     | {"range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "view", "zeros"}
 )
 _SIZES: Final = frozenset(
-    {"dim_size", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
+    {"dim_size", "k", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
     | {"split_size_or_sections", "total_length"}
 )
 _FILLING: Final = frozenset({"fill_value", "value"})
@@ -200,9 +200,16 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
             return Need.DECISION
         case cst.If(body=body) if any(isinstance(part, _DECIDING) for part in module.tree.descendants(body)):
             return Need.DECISION
+        case cst.If() if _is_answer(use.node) and phase(module, use.by) is Phase.FORWARD:
+            return Need.DECISION
         case cst.UnaryOperation():
             return Standing(use.by)
     return ()
+
+
+def _is_answer(node: cst.CSTNode) -> bool:
+    """``if finite:``, ``if not finite:``: whether a condition is a variable that was read before."""
+    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Name)
 
 
 def _of_return(module: Module, use: Use) -> Verdict[Need]:
@@ -258,10 +265,12 @@ def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the statement of a value adds it to: ``total += x``, ``losses.append(x)``, ``meter.update(x)``."""
+    """What the statement of a value gives it to: ``total += x``, ``losses.append(x)``, ``loss = x``."""
     match module.flow.statement(node):
         case cst.AugAssign(target=target):
             return target
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)]) as line if line.value is node:
+            return kept
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
             return owner if name in ("add", "append", "update") else None
     return None

@@ -44,9 +44,17 @@ def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressi
     if not isinstance(loop, cst.For) or places.computes(module, loop.body):
         return None
     counters = _names(module, loop.target)
-    if not isinstance(loop.iter, cst.Call) or module.qualified(loop.iter.func) != "builtins.range":
-        gone = isinstance(loop.target, cst.Name) and bool(_names(module, tensor) & counters)
-        return loop.iter if gone and module.value(loop.iter).kind is Kind.TENSOR else None
+    target: cst.BaseExpression = loop.target
+    items = loop.iter
+    match target, items:
+        case (
+            cst.Tuple(elements=[_, cst.Element(value=element)]),
+            cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=enumerated), *_]),
+        ):
+            target, items = element, enumerated
+    if not isinstance(items, cst.Call) or module.qualified(items.func) != "builtins.range":
+        gone = isinstance(target, cst.Name) and bool(_names(module, tensor) & counters)
+        return items if gone and module.value(items).kind is Kind.TENSOR else None
     for part in (tensor, *module.tree.descendants(tensor)):
         if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
             continue

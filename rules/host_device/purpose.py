@@ -20,7 +20,7 @@ from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import conversion, host_copy
+from torchlint.semantics.synchronisation import asks_device, conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
@@ -46,15 +46,32 @@ def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 
 @remembered
-def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.Call]:
+def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpression]:
     """The reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
-    return [
+    asked = list(asks_device(module, loop.test)) if isinstance(loop, cst.While) else []
+    return asked + [
         call
         for call in module.tree.within(loop, module.tree.nodes(cst.Call))
         if conversion(module, call) is not None or host_copy(module, call) is not None
         if not places.throttled(module, call)
         if needed_on_host(module, call) is Need.DECISION
     ]
+
+
+def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
+    """Whether a program that does not train copies what a model gave it, at most once a round.
+
+    Results are wanted in host memory in the end, and collected on the device they take its memory. A copy of
+    each item of a batch waits far more often than that. In a forward pass an algorithm in NumPy goes on with
+    the copy, which would have to be written anew.
+    """
+    current = phase(module, copy)
+    if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF:
+        return False
+    if isinstance(hot.loop, cst.FunctionDef):
+        return current is not Phase.FORWARD or _becomes_array(module, copy)
+    inner = next(iter(module.flow.loops(copy)), None)
+    return inner is hot.loop or inner is None or places.computes(module, inner)
 
 
 # --- to save memory ---------------------------------------------------------------------------------

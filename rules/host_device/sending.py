@@ -19,7 +19,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step
-from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
+from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.synchronisation import (
     after_a_guard,
@@ -139,6 +139,45 @@ def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
         node = node.value
     names = module.settings.host_names
     return isinstance(node, (cst.Name, cst.Attribute)) and is_declared(module.names, node, names)
+
+
+def is_input(module: Module, node: cst.CSTNode, source: cst.BaseExpression) -> bool:
+    """Whether data of the host is copied to the device for a model that is not trained there.
+
+    It has to get there at some time: what a program predicts from, or what an array holds that a forward pass
+    has worked out on the host. Constants could have been there all along, and so could what a program makes
+    up of nothing but numbers.
+    """
+    current = phase(module, node)
+    if current is Phase.TRAINING or every(_is_constant(module, source)):
+        return False
+    return current is not Phase.FORWARD or some(_is_array(module, source))
+
+
+@traced(Through.OPERANDS)
+def _is_constant(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether data is written out as numbers, or made of such by functions of torch."""
+    match node:
+        case cst.Integer() | cst.Float():
+            return True
+        case cst.List(elements=elements) | cst.Tuple(elements=elements) if elements and not path:
+            return onward(*(element.value for element in elements))
+        case cst.Call(func=func, args=[cst.Arg(keyword=None, value=first), *_]):
+            return (module.qualified(func) or "").startswith("torch.") and onward(first)
+    return None
+
+
+@traced(Through.NOTHING)
+def _is_array(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether data is, or a tensor is made of, an array of NumPy."""
+    if isinstance(node, cst.BaseExpression) and module.value(node).kind is Kind.NDARRAY:
+        return True
+    match node:
+        case cst.Call(func=func, args=[cst.Arg(keyword=None, value=first), *_]) if (
+            module.qualified(func) or ""
+        ).startswith("torch."):
+            return onward(first)
+    return None
 
 
 def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:

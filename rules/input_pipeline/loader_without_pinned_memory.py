@@ -34,7 +34,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     explicit `pin_memory=False`, which is a deliberate choice: pinned memory may be scarce, or pinning may
     fail on the batches. It also ignores loaders whose batches are only moved as copies
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
-    need none (see TL101): there the training process itself would pin each batch, between two steps.
+    need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
+    are of low impact for single items and for data that is in memory as a whole, whose batches are small.
 
     ## Why is this bad?
 
@@ -90,7 +91,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
-    stake = Impact.LOW if loaders.evaluates_one_by_one(call) else Impact.HIGH
+    small = loaders.evaluates_one_by_one(call) or loaders.in_memory(call)
+    stake = Impact.LOW if small else Impact.HIGH
     if setting is not None:
         fix = configure(setting, True, safe=not asked_for)
         remedy = f"Set `{spelt(setting, True)}`"

@@ -112,20 +112,26 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         f"hand-written {title} launches a kernel and stores a result per operation; use `F.{function}`",
         fix=_fix(module, node, found),
         remedy=f"Replace these operations with `{function}(…{found.options and ', '}{found.options})`",
-        # Who supports releases without it would have to give them up.
-        impact=Impact.LOW if module.target.promises_below(found.since) else Impact.HIGH,
+        # Who supports releases without it would have to give them up, who differentiates it, the whole class.
+        impact=Impact.LOW
+        if module.target.promises_below(found.since) or _of_function(module, node) is not None
+        else Impact.HIGH,
     )
 
 
 def _differentiates(module: Module, node: cst.CSTNode) -> bool:
     """Whether this is part of a derivative: `x * sigmoid(x)` activates nothing there."""
-    function = module.function(node)
-    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
-    if owner is None or not isinstance(function, cst.FunctionDef):
-        return False
-    return function.name.value == "backward" and module.classes.info(owner).inherits(
-        "torch.autograd.Function"
-    )
+    method = _of_function(module, node)
+    return method is not None and method.name.value == "backward"
+
+
+def _of_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """The method of a ``torch.autograd.Function`` that a node belongs to."""
+    method = module.function(node)
+    owner = module.classes.owner(method) if isinstance(method, cst.FunctionDef) else None
+    if owner is None or not module.classes.info(owner).inherits("torch.autograd.Function"):
+        return None
+    return method if isinstance(method, cst.FunctionDef) else None
 
 
 def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | None:

@@ -184,6 +184,21 @@ PROGRAMS = {
                 y = model(torch.rand(1, 3, 224, 224).cuda())
                 use(y.shape)  #: use(y.shape) => context=test hot=no
     """,
+    "a file that is tried with sizes in variables": """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x
+
+        if __name__ == "__main__":
+            size = 3
+            x = torch.randn(2, size)
+            for width in (8, 16):
+                y = Net()(x.cuda())
+                use(y.shape)  #: use(y.shape) => context=test hot=no
+    """,
     "a program that makes pictures": """
         import torch
         from torch import nn

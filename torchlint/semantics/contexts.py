@@ -518,7 +518,10 @@ def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
     """``torch.rand(1, 3, 224, 224)``: whether a call makes a tensor of which the program spells the sizes."""
     sizes = [arg for arg in call.args if arg.keyword is None] if qualified in _MAKING_UP else []
     parts = (part for size in sizes for part in module.tree.descendants(size))
-    return bool(sizes) and not any(isinstance(part, (cst.Name, cst.Attribute, cst.Call)) for part in parts)
+    unknown = (part for part in parts if isinstance(part, (cst.Name, cst.Attribute, cst.Call)))
+    return bool(sizes) and all(
+        isinstance(part, cst.Name) and isinstance(module.value(part).constant, int) for part in unknown
+    )
 
 
 def _is_shape(node: cst.BaseExpression) -> bool:

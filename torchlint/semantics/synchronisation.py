@@ -561,7 +561,7 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
             case cst.Attribute(value=value) if value is node:
                 call = module.tree.parent(parent)
                 if isinstance(call, cst.Call) and call.func is parent:
-                    if conversion(module, call) is not None:
+                    if parent.attr.value in _CONVERTING_METHODS or conversion(module, call) is not None:
                         return True
                     if parent.attr.value not in _LINKS:
                         return False

@@ -43,6 +43,8 @@ _READ_BY_NUMPY = "OPENBLAS_NUM_THREADS"
 _OF_INTEL = "KMP_"
 # It is asked whenever a second runtime is loaded, by any later import.
 _READ_LATER = "KMP_DUPLICATE_LIB_OK"
+# Libraries with an OpenMP runtime of their own, for which a file may set its variables.
+_OWN_RUNTIMES = ("onnxruntime", "openvino", "tensorflow")
 # Ways to start processes that read the environment anew, beside those of the standard library.
 _PROCESSES = ("dask", "joblib")
 _STARTING = ("Pool", "Executor", "launch", "VecEnv", "VectorEnv", "ParallelEnv")
@@ -58,6 +60,8 @@ def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tup
         if not by_torch and setting.variable != _READ_BY_NUMPY:
             continue
         if _for_others(module) or _is_told(module) or _may_run_elsewhere(module, node):
+            return
+        if by_torch and imports(module, _OWN_RUNTIMES):
             return
         if any(above.variable == setting.variable for above in settings_above(module, setting)):
             continue

@@ -8,10 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.flow.guards import Guard, implied
-from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
-from torchlint.semantics.spellings import last_name
 
 from .replication import Replication, replication
 
@@ -31,10 +28,10 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Finds `nn.DataParallel` and its functional form `nn.parallel.data_parallel`.
 
-    It is a note if the program can also be launched as several processes and only falls back to
-    `DataParallel`, and of low impact where the model is only wrapped for who has several devices, as after
-    `if torch.cuda.device_count() > 1`. The rule ignores wrappers with a single device, which split nothing,
-    and wrappers that only serve to match the parameter names in a checkpoint.
+    The finding is of low impact, because the remedy is to rewrite the program for several processes. It is a
+    note if the program can also be launched as several processes and only falls back to `DataParallel`. The
+    rule ignores wrappers with a single device, which split nothing, and wrappers that only serve to match the
+    parameter names in a checkpoint.
 
     ## Why is this bad?
 
@@ -84,33 +81,5 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
         "`DataParallel` copies the model to every device in each forward pass; use one process per device",
         severity=NOTE if found is Replication.FALLBACK else None,
         remedy=remedy,
-        impact=Impact.LOW if _is_asked_for(module, call) else Impact.HIGH,
+        impact=Impact.LOW,
     )
-
-
-def _is_asked_for(module: Module, call: cst.Call) -> bool:
-    """Whether the model is wrapped only for who has several devices: ``if args.data_parallel``.
-
-    Such a program is written for one device, and several processes would be another program.
-    """
-    return any(
-        _says_several(guard)
-        for branch in module.flow.branches(call)
-        for guard in implied(module, branch.test, branch.holds)
-    )
-
-
-def _says_several(guard: Guard) -> bool:
-    """``n_gpus > 1``, ``self.data_parallel``."""
-    match guard.test:
-        case cst.Comparison(
-            comparisons=[
-                cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer("1"))
-                | cst.ComparisonTarget(operator=cst.GreaterThanEqual(), comparator=cst.Integer("2"))
-            ]
-        ):
-            return guard.holds
-        case cst.Name() | cst.Attribute():
-            return guard.holds and has(last_name(guard.test), Role.DISTRIBUTED)
-        case _:
-            return False

@@ -61,6 +61,18 @@ def check_of(module: Module, call: cst.Call) -> Check | None:
     return _of_loss(module, call, None)
 
 
+def factorizes(module: Module, call: cst.Call) -> bool:
+    """Whether a normal distribution is made that factorizes a covariance which was computed just for it.
+
+    ``torch.linalg.cholesky`` synchronizes to see whether it has succeeded, whatever else is validated. What
+    an object keeps could be factorized once.
+    """
+    if not (module.qualified(call.func) or "").endswith(".MultivariateNormal"):
+        return False
+    given = (given_as(call, "covariance_matrix", 1), given_as(call, "precision_matrix", 2))
+    return any(matrix is not None and not isinstance(matrix, cst.Attribute) for matrix in given)
+
+
 def _of_function(module: Module, call: cst.Call, qualified: str) -> Check | None:
     twin = UNCHECKED_TWINS.get(qualified)
     if twin is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -14,6 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
@@ -28,7 +30,7 @@ from ..remedies import (
     tight,
 )
 from ..stakes import slight
-from .checks import check_of
+from .checks import check_of, factorizes
 
 
 @rule(
@@ -165,10 +167,18 @@ def _decision(module: Module, node: cst.CSTNode) -> str:
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
     """What to write in place of a decision, by its form and by what makes the place hot."""
+    if some(_is_none(module, tensor)):
+        return f"Compare it with None, if that is what is meant: `{inline(module, tensor)} is not None`"
     items = gone_through(module, tensor)
     if items is not None:
         return f"Copy the tensor once before the loop, and use the list: `{tight(module, items)}.tolist()`"
     return instead(module, tensor, hot) or _joined(module, node)
+
+
+@traced(Through.RETURNS)
+def _is_none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a value is None, as that of a function which sometimes has nothing to give."""
+    return (isinstance(node, cst.Name) and node.value == "None") or None
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:
@@ -225,7 +235,8 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     severity = NOTE if acting or check.advice else None
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
-    yield Finding(call, message, severity=severity, related=related, remedy=remedy)
+    impact = slight(module, call) if factorizes(module, call) else Impact.HIGH
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy, impact=impact)
 
 
 def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:

@@ -15,6 +15,7 @@ from torchlint.semantics.attributes import part_of
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
@@ -30,9 +31,18 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Device, Kind
 
+from ..numbers import gone_through
 from ..remedies import as_spelt, inline, tight
+from ..selections import (
+    IGNORING,
+    Fate,
+    computes_on_selection,
+    fates,
+    guards,
+    looped_over,
+    selected_by_another,
+)
 from ..stakes import slight
-from .selections import IGNORING, Fate, computes_on_selection, fates, guards, looped_over, selected_by_another
 
 
 @rule(
@@ -130,6 +140,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = slight(module, node)
         elif _is_result(module, node, name):
             remedy, impact = _ONCE, slight(module, node)
+        elif name not in _BEFOREHAND:
+            # The size has been computed on the device.
+            impact = slight(module, node)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
@@ -139,7 +152,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if number is not None:
             message = f"indexing with `{module.source(number)}` synchronizes with the device"
         severity = NOTE if writes_results(module, hot) else None
-        remedy = _FROM_SHAPE if number is None else _looked_up(module, node)
+        remedy = _bounds(module, node) if number is None else _looked_up(module, node)
         message = f"{message} {when(module, hot)}"
         yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
@@ -219,6 +232,17 @@ def _condition(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     return call.args[position].value if len(call.args) > position else None
 
 
+def _bounds(module: Module, node: cst.Subscript) -> str:
+    """What spares the reading of bounds: all at once, if a loop goes through them."""
+    for element in node.slice:
+        for part in module.tree.descendants(element):
+            if isinstance(part, (cst.Name, cst.Subscript)) and module.value(part).kind is Kind.TENSOR:
+                items = gone_through(module, part)
+                if items is not None:
+                    return f"Read all bounds at once before the loop: `{tight(module, items)}.tolist()`"
+    return _FROM_SHAPE
+
+
 _FROM_SHAPE = "Take the number from a shape, such as `x.shape[1]`, or compute it on the host"
 _PLACES = "Select by the condition instead of by indices: `torch.where(…, …, …)`"
 _DETERMINED = {"histc": "the range"}
@@ -273,8 +297,15 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
     chosen = f"torch.where({inline(module, mask)}, {code}, {target})"
-    chosen = f"{target}.copy_({chosen})" if _is_view(module, node.value) else f"{target} = {chosen}"
+    shared = _is_view(module, node.value) or _is_given(module, node.value)
+    chosen = f"{target}.copy_({chosen})" if shared else f"{target} = {chosen}"
     return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
+
+
+def _is_given(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether a tensor is the caller's, who sees what is written to it."""
+    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
+    return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
 
 def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import sends_observation, stake
@@ -19,12 +20,14 @@ from torchlint.semantics.values import Memory
 
 from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
+from ..neighbours import before_staying_wait
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
     async_helper,
     computed_from_kernels,
     goes_on,
+    is_input,
     place_of_sending,
     sent_from_host,
     single_number,
@@ -52,6 +55,9 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     `.to(device)`, `.cuda()` and `copy_` without `non_blocking=True`, and indices in host memory, such as
     `x[:, [2, 1, 0]]` and `x[torch.randperm(n)]`, which are copied to the device of `x`. Tensor types such as
     `torch.cuda.FloatTensor(array)` copy as well.
+
+    Findings are of low impact for the inputs of models that are not trained there, for arrays that a forward
+    pass computes on the host, and in front of a synchronization that stays.
 
     The rule ignores compiled code. A single number is reported as TL210, a tensor that a kernel could fill
     as TL201, data that never changes as TL208, and the batches of a loader as TL102 and TL103.
@@ -120,7 +126,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = _DRAWN if is_drawn(module, data) else _REMEDY
             if (helper := async_helper(module)) is not None:
                 fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-            yield Finding(node, message, fix, related=trail(hot), remedy=remedy)
+            impact = _at_stake(module, node, data)
+            yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
         return
     source = sent_from_host(module, node) if not goes_on(module, node) else None
     makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
@@ -139,8 +146,17 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = as_spelt(module, node, f"Copy without blocking: `.to({typed_like}, non_blocking=True)`")
         if (helper := async_helper(module)) is not None:
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-        impact = stake(module, node, slight=sends_observation(module, node))
+        impact = _at_stake(module, node, source)
         yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+
+
+def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression) -> Impact:
+    """How much there is to gain: little for input, which has to be copied, and beside a wait that stays."""
+    little = (
+        sends_observation(module, node) or is_input(module, node, source) or before_staying_wait(module, node)
+    )
+    impact: Impact = stake(module, node, slight=little)
+    return impact
 
 
 _DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"

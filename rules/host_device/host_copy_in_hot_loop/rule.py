@@ -12,6 +12,7 @@ from torchlint.rules.host_device.purpose import (
     below_saving,
     computes_on_host,
     in_writer,
+    keeps_results,
     knows_of_waiting,
     leaves_process,
     offloads,
@@ -87,6 +88,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     ignores copies that save device memory, as shown by a comment, the docstring, a switch, a `del` or an
     emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
+    Findings are of low impact outside of training, where results are copied once per batch, because they are
+    wanted in host memory in the end, and where a forward pass computes with the array that it copies.
+
     ## Why is this bad?
 
     The host waits until the device has finished all work launched before the copy, and then for the copy
@@ -158,7 +162,12 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = waits_anyway(module, call, hot) or shown_at_once(module, call) or after_a_wait(module, call)
+    slight = (
+        waits_anyway(module, call, hot)
+        or shown_at_once(module, call)
+        or after_a_wait(module, call)
+        or keeps_results(module, call, hot)
+    )
     if not purpose and fix is None and needed_on_host(module, call) is not None:
         slight, remedy = True, WITH_OTHERS
     yield Finding(

@@ -37,6 +37,7 @@ from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..needs import Need, needed_on_host, shown_at_once
+from ..neighbours import before_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
@@ -179,11 +180,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         or shown_at_once(module, call)
         or waits_anyway(module, call, hot)
         or after_a_wait(module, call)
+        or before_staying_wait(module, call)
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
     what = None if wanted or fix is not None or need is not None else outcome(module, call)
-    if what is Outcome.CHECK:
+    if what is not None:
         impact = min(impact, at_stake(module, call, what, hot))
     if what is Outcome.CHECK or (what is not None and (in_forward(hot) or runs_as_function(hot))):
         advice = instead(module, call, hot) or advice

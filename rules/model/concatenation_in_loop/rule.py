@@ -8,11 +8,13 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
+from torchlint.semantics.sources import Path, Through, every, traced
 from torchlint.semantics.spellings import last_words
 
-from .growth import CONCATENATIONS, collected, grown
+from .growth import CONCATENATIONS, Growth, collected, grown
 
 
 @rule(
@@ -31,6 +33,9 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     Finds tensors that a loop extends with `t = torch.cat([t, x])`, in any spelling, in variables, attributes
     and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
     list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
+
+    Findings are of low impact in loops over parts that a constructor counts, such as heads, and in `while`
+    loops that fill a tensor up to a size.
 
     ## Why is this bad?
 
@@ -75,10 +80,45 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=collected(module, growth),
         remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once after the loop",
         related=((growth.loops[0], "it grows in this loop"),),
-        impact=_at_stake(module, call),
+        impact=_at_stake(module, growth),
     )
 
 
-def _at_stake(module: Module, call: cst.Call) -> Impact:
-    """How much there is to gain: little beside a decoding step, which adds one element to a sequence."""
-    return Impact.LOW if frequency(module, call) is Frequency.TOKEN else Impact.HIGH
+def _at_stake(module: Module, growth: Growth) -> Impact:
+    """How much there is to gain: little beside a decoding step, which adds one element to a sequence.
+
+    Nor is there much where the loop counts what the program is configured with, its heads or levels, or
+    where it only fills a tensor up to a size.
+    """
+    few = all(_fills_up(module, growth, loop) or _counts_parts(module, loop) for loop in growth.loops)
+    return Impact.LOW if few or frequency(module, growth.call) is Frequency.TOKEN else Impact.HIGH
+
+
+def _fills_up(module: Module, growth: Growth, loop: StatementLoop) -> bool:
+    """``while mask.shape[1] < n``: whether a loop adds as much as is missing, piece by piece."""
+    target = module.source(growth.target)
+    return isinstance(loop, cst.While) and any(
+        module.source(part) == target for part in module.tree.descendants(loop.test)
+    )
+
+
+def _counts_parts(module: Module, loop: StatementLoop) -> bool:
+    """Whether a loop goes as often as a number says that the constructor is given, or that is written out."""
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+        return False
+    counted = module.qualified(loop.iter.func) == "builtins.range"
+    return counted and all(every(_is_configured(module, arg.value)) for arg in loop.iter.args)
+
+
+@traced(Through.PARAMETERS | Through.OPERANDS)
+def _is_configured(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a number is a constant, or a parameter of a constructor: no length and no size of data."""
+    match node:
+        case cst.Integer():
+            return True
+        case cst.Param():
+            function = module.tree.enclosing(node, cst.FunctionDef)
+            return True if function is not None and function.name.value == "__init__" else None
+        case cst.Call() | cst.Subscript():
+            return False
+    return None

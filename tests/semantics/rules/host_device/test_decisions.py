@@ -120,3 +120,30 @@ def generate(model: Decoder, tokens, end):
         (decision,) = module.tree.nodes(cst.If)
         (finding,) = branch_on_tensor.check(decision, module)
         assert words in (finding.remedy or "")
+
+
+def test_what_may_be_none_is_compared_with_none() -> None:
+    """The truth of a tensor is hardly meant where a function gives one or nothing."""
+    program = """
+import torch
+from torch import nn
+
+
+def clipped(loss, limit):
+    norm = None
+    if limit:
+        norm = loss.norm()
+    return norm
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor):
+        norm = clipped(x.cuda(), 3)
+        if norm:
+            x = x / norm
+        return x
+"""
+    module = model.build(SyntaxTree(program), LintSettings())
+    decision = module.tree.nodes(cst.If)[1]
+    (finding,) = branch_on_tensor.check(decision, module)
+    assert "`norm is not None`" in (finding.remedy or "")

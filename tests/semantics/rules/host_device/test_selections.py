@@ -7,7 +7,7 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.rules.host_device.data_dependent_shape.rule import data_dependent_shape
-from torchlint.rules.host_device.data_dependent_shape.selections import Fate, fates, guards
+from torchlint.rules.host_device.selections import Fate, fates, guards
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
@@ -107,3 +107,34 @@ class Fill(nn.Module):
             for finding in data_dependent_shape.check(node, module)
         ]
         assert [expected in (finding.remedy or "") for finding in found] == [True]
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("scores[mask] *= 2", "Use `scores.copy_(torch.where(mask, scores * 2, scores))`"),
+        ("for i in range(4): scores[i, : lengths[i]] = 1", "before the loop: `lengths.tolist()`"),
+        ("for i, end in enumerate(lengths): scores[i, end:] = 0", "before the loop: `lengths.tolist()`"),
+        ("scores[:, : lengths.max()] = 0", "Take the number from a shape"),
+    ],
+)
+def test_remedies(line: str, remedy: str) -> None:
+    """The caller's tensor is written to, and the bounds that a loop goes through are read at once."""
+    program = f"""
+import torch
+from torch import nn
+
+
+class Damp(nn.Module):
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        self.damp(x.cuda(), lengths.cuda())
+        return x
+
+    def damp(self, scores, lengths):
+        mask = scores > 8
+        {line}
+"""
+    module = model.build(SyntaxTree(program), LintSettings())
+    nodes = module.tree.nodes(cst.Subscript)
+    found = [finding for node in nodes for finding in data_dependent_shape.check(node, module)]
+    assert [remedy in (finding.remedy or "") for finding in found] == [True]

@@ -40,8 +40,7 @@ def generate(model: Decoder, tokens):
     tokens = tokens.cuda()
     for _ in range(100):
         tokens = model(tokens).argmax(-1)
-        if tokens[0].item() == 0:
-            break
+        {}
     return tokens
 """
 
@@ -98,8 +97,9 @@ def test_the_first_of_a_group_of_waits_counts() -> None:
 
 
 def test_waits_for_tokens_count() -> None:
-    """Those who write decoding loops do remove such waits."""
-    assert _stakes(GENERATION) == [Impact.HIGH]
+    """Those who write decoding loops do remove such waits, all but the one by which the loop ends."""
+    assert _stakes(GENERATION.format("model.cache[tokens[0].item()] = tokens")) == [Impact.HIGH]
+    assert _stakes(GENERATION.format("if tokens[0].item() == 0:\n            break")) == [Impact.LOW]
 
 
 def _stakes(program: str) -> list[Impact]:

@@ -102,12 +102,26 @@ def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
     """``y[mask] = encode(x[mask])``: whether what is assigned is computed from as many elements as it has.
 
     What is not element by element could not be computed on all of the tensor, for ``torch.where`` to choose.
+    Nor does that choose from what a function makes of tensors that were selected before.
     """
-    return any(
-        Fate.KEPT in fates(module, part)
-        for part in module.tree.descendants(assigned)
-        if isinstance(part, cst.Subscript) and mask_of(module, part) is not None
+    parts = [assigned, *module.tree.descendants(assigned)]
+    given = [
+        binding.value
+        for call in parts
+        if isinstance(call, cst.Call)
+        for arg in call.args
+        for binding in (module.bindings(arg.value) if isinstance(arg.value, cst.Name) else ())
+        if not binding.path
+    ]
+    return any(_is_selection(module, value) for value in given) or any(
+        _is_selection(module, part) and Fate.KEPT in fates(module, part)
+        for part in parts
+        if isinstance(part, cst.Subscript)
     )
+
+
+def _is_selection(module: Module, node: cst.BaseExpression | None) -> bool:
+    return isinstance(node, cst.Subscript) and mask_of(module, node) is not None
 
 
 def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:

@@ -1,0 +1,71 @@
+"""Waits that stay whatever is done about those in front of them, so that taking these out gains nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics import places
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import conversion, host_copy, mask_of, shape_wait
+
+from .needs import needed_on_host
+from .selections import Fate, fates
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive", "where"})
+
+
+def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the host waits behind ``node`` for what the program cannot do without, before it runs a model.
+
+    That is a number or an array that the host needs, or a selection that is the result; in the statement of
+    ``node`` or in those that follow it in its block.
+    """
+    tree = module.tree
+    statement = tree.statement(node)
+    block = tree.parent(statement)
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or isinstance(
+        statement, cst.BaseCompoundStatement
+    ):
+        return False
+    for other in block.body[tree.position(statement) + 1 :]:
+        first = _evaluated_first(other)
+        if places.computes(module, first):
+            return False
+        if _needs_wait(module, first):
+            return True
+        if first is not other:
+            return False  # What stands in a branch or loop may not run.
+    return False
+
+
+def _evaluated_first(statement: cst.CSTNode) -> cst.CSTNode:
+    """What surely runs of a statement."""
+    match statement:
+        case cst.If(test=test) | cst.While(test=test):
+            return test
+        case cst.For(iter=iterable):
+            return iterable
+    return statement
+
+
+def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
+    """Whether something waits for a value or a size that the program needs."""
+    if isinstance(part, cst.BaseCompoundStatement):
+        return False
+    for each in (part, *module.tree.descendants(part)):
+        if isinstance(each, cst.Subscript):
+            if mask_of(module, each) is not None and Fate.KEPT in fates(module, each):
+                return True
+        elif isinstance(each, cst.Call):
+            if conversion(module, each) is not None or host_copy(module, each) is not None:
+                if needed_on_host(module, each) is not None:
+                    return True
+            elif last_name(each.func) in _SELECTING and shape_wait(module, each):
+                if Fate.KEPT in fates(module, each):
+                    return True
+    return False
