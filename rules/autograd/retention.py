@@ -87,9 +87,10 @@ def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpres
     """What a call gives an object that keeps it, and that object."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
-            callee = module.callee(node)
-            if isinstance(callee, cst.FunctionDef):
-                yield from ((owner, value) for value in _kept_arguments(module, node, callee))
+            callees = [each for each in module.callees(node) if isinstance(each, cst.FunctionDef)]
+            if callees:
+                values = (value for callee in callees for value in _kept_arguments(module, node, callee))
+                yield from ((owner, value) for value in dict.fromkeys(values))
             elif method == "update" and module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 given = [argument.value for argument in node.args if argument.star == ""]
                 if given and _is_average(module, owner):
@@ -261,7 +262,7 @@ def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> 
     owner = module.classes.owner(method)
     if owner is None or module.classes.info(owner).kind is Kind.MODULE:
         return
-    bound = module.call(call)
+    bound = module.inference.callgraph.bound_to(call, method)
     parameters = {
         binding
         for inner in module.tree.descendants(method.body)
@@ -323,7 +324,15 @@ def outlives(module: Module, place: cst.BaseExpression, loop: cst.CSTNode) -> bo
             for binding in assigned
         )
     if isinstance(place, cst.Name):
-        return any(
-            not tree.contains(loop, binding.node) for binding in module.names.bindings_at(place.value, place)
-        )
+        return any(_was_there(module, each, loop) for each in module.names.bindings_at(place.value, place))
     return False
+
+
+def _was_there(module: Module, binding: Binding, loop: cst.CSTNode) -> bool:
+    """Whether a name has what was there before an iteration: ``for callback in self.callbacks``."""
+    if not module.tree.contains(loop, binding.node):
+        return True
+    inner = module.names.loop(binding) if binding.kind is BindingKind.LOOP else None
+    if inner is None or inner is loop or not isinstance(binding.value, (cst.Name, cst.Attribute)):
+        return False
+    return outlives(module, binding.value, loop)

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.api import results
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.lexicon import names_criterion, names_loss
+from torchlint.semantics.lexicon import Role, ends, names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Through, onward, returns, sole, traced
@@ -55,7 +55,10 @@ def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
 
 def _operand(module: Module, node: cst.BaseExpression) -> bool | None:
     """The same of a term or factor, which may be a number as well."""
-    return module.value(node).kind is Kind.NUMBER or has_no_dimension(module, node)
+    kind = module.value(node).kind
+    if kind is Kind.UNKNOWN and isinstance(node, cst.Attribute) and ends(last_name(node.value), Role.OPTIONS):
+        return None  # ``args.weight``: what options hold are numbers
+    return kind is Kind.NUMBER or has_no_dimension(module, node)
 
 
 def _both(answers: Iterable[bool | None]) -> bool | None:
