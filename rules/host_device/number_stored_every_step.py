@@ -10,11 +10,12 @@ from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, tight
 from .sending import async_helper, on_accelerator, place_of_sending
 from .stakes import slight
-from .stores import Store, filled_in_place, stored_number
+from .stores import Store, filled_in_place, stored_number, written_indices
 
 
 @rule(
@@ -99,6 +100,10 @@ def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
     target, filled = inline(module, node.value), inline(module, store.number)
     if store.element:
         return f"Fill in place: `{inline(module, node)}.fill_({filled})`"
+    if store.selector is None and any(
+        index is not None and module.value(index).kind is Kind.LIST for index in written_indices(node)
+    ):
+        return f"Keep a mask on the device instead of lists: `{target}.masked_fill_(…, {filled})`"
     if store.selector is None:
         # Through indices on the device only a tensor of the same dtype is assigned.
         return f"Assign a scalar created on the device: `{target}.new_full((), {filled})`"

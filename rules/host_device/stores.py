@@ -94,8 +94,9 @@ def _is_whole(part: cst.BaseSlice) -> bool:
 def _selects(module: Module, index: cst.BaseExpression, value: Value) -> bool:
     """Whether an index certainly is a list, or a tensor of whole numbers of one dimension at least."""
     if value.kind is Kind.LIST:
+        # What a list holds that is filled elsewhere, may be open; tensors and slices in it are no numbers.
         items = value.elements if value.elements is not None else (value.item,)
-        return bool(items) and all(item is not None and item.kind is Kind.NUMBER for item in items)
+        return all(item is None or item.kind in (Kind.NUMBER, Kind.UNKNOWN) for item in items)
     if value.kind is not Kind.TENSOR:
         return False
     if value.device is Device.CPU:

@@ -97,9 +97,14 @@ class Throttling(Part):
 
     def _periods_in(self, test: cst.BaseExpression) -> list[object]:
         compared = [test, *self.tree.descendants(test)]
-        counters = [part for part in compared if isinstance(part, (cst.Name, cst.Attribute))]
+        counters = {spelt for part in compared if (spelt := dotted_text(part)) is not None}
         # ``self.step = (self.step + 1) % 4``: the counter that is compared starts over.
-        compared += (value for part in counters for value in _values(self.module, part) if value is not None)
+        around = self.module.function(test) or self.tree.root
+        compared += (
+            assign.value
+            for assign in self.tree.within(around, self.tree.nodes(cst.Assign))
+            if dotted_text(assign.targets[0].target) in counters
+        )
         return [
             self.module.value(part.right).constant
             for part in compared

@@ -375,7 +375,7 @@ class _Item:
             if node.attr.value == self.target.attr.value and node not in (self.target, self.own)
         ]
         starts, here = self.starts, [node for node in others if module.function(node) is function]
-        if not all(node in starts or _asks_size(module, node) for node in here):
+        if not all(node in starts or _asks_size(module, node) for node in here if self._alike(node)):
             return
         for call in module.callers(function):
             for loop in module.flow.statement_loops(call)[:1]:
