@@ -433,3 +433,33 @@ def test_moves() -> None:
     assert again.origin(Span(0, 7)) == (Span(4, 10), True)
     assert again.origin(Span(7, 10)) == (Span(10, 10), False)
     assert Moves.none(0).edited([Edit(Span(0, 0), "ab")]).origin(Span(0, 2)) == (Span(0, 0), False)
+
+
+COPIES_BEHIND_A_WAIT = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda")
+net = nn.Linear(4, 3).to(device)
+batches = [(torch.randn(4, 4), torch.randint(0, 3, (4,))) for _ in range(3)]
+
+
+@torch.no_grad()
+def accuracy():
+    net.eval()
+    correct, seen = 0, 0
+    for x, y in batches:
+        out = net(x.to(device))
+        correct += out.argmax(1).eq(y.to(device)).sum().item()
+        seen += y.numel()
+    return correct / seen
+"""
+
+
+def test_a_copy_behind_a_wait_that_a_fix_takes_away_is_fixed_in_the_same_run() -> None:
+    codes = ("TL202", "TL213")
+    settings = LintSettings(rules=codes, fixable=frozenset(codes))
+    once = fix(Source(Path("a.py"), COPIES_BEHIND_A_WAIT), settings)
+    assert once.text.count("non_blocking=True") == 2
+    again = fix(Source(Path("a.py"), once.text), settings)
+    assert again.text == once.text

@@ -17,6 +17,7 @@ from torchlint.semantics.wholeprogram import shown
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
+_CONTAINERS = (Kind.LIST, Kind.TUPLE, Kind.DICT)
 _AS_TEXT = re.compile(r"%[-+ #0-9.*]*[sra]")
 
 
@@ -37,7 +38,7 @@ def _as_texts(module: Module) -> Iterator[cst.BaseExpression]:
         parent = module.tree.parent(node)
         # A tensor without dimensions is formatted as the number that it holds.
         if isinstance(parent, cst.FormattedStringExpression) and not parent.conversion:
-            if module.value(node).tensorlike and has_no_dimension(module, node) is not False:
+            if module.value(node).kind not in _CONTAINERS and has_no_dimension(module, node) is not False:
                 continue
         template: object = None
         if isinstance(parent, cst.BinaryOperation):

@@ -20,6 +20,7 @@ from torchlint.semantics.synchronisation import (
 )
 
 from ..remedies import as_spelt, callee, inline, tight
+from ..sending import TAKING_WAITS
 from .elements import (
     READERS,
     ReadOneByOne,
@@ -43,6 +44,7 @@ from .elements import (
         "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",
     ),
     remedy="Stack the tensors on the device with `torch.stack(…)`",
+    follows=TAKING_WAITS,
     synchronizes=True,
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:

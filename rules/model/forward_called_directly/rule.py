@@ -17,6 +17,8 @@ from .bypasses import Bypass, bypass
 
 # What runs before or after ``forward`` as a hook, and would now run.
 _HOOKED = frozenset({"weight_norm", "spectral_norm", "prune", "parametrize", "parametrizations"})
+# What other files may put into modules by whatever name.
+_PATCHING = ("forward_hook", "forward_pre_hook", "__call__ =")
 _SPOKEN = ("hook", "nn.utils", "torch.fx", *sorted(_HOOKED))
 
 
@@ -97,4 +99,4 @@ def _has_hooks(module: Module) -> bool:
             for name in identifiers(each)
         )
         for each in (module, *module.companions(*_SPOKEN))
-    )
+    ) or bool(module.companions(*_PATCHING))
