@@ -50,14 +50,19 @@ def test_the_first_may_come_at_another_distance_and_before_the_first_block() -> 
     assert found is not None and (found.every, found.row) == (50, 9)
 
 
+def test_what_runs_after_every_50th_step_belongs_to_the_next() -> None:
+    found = periodic(blocks(51, 101), {1: ("train.py", 1), 51: ("train.py", 22)})
+    assert found is not None and (found.every, found.row) == (50, 22)
+
+
 def test_steps_that_a_fix_makes_as_fast_as_the_others_take_nothing_more() -> None:
-    found = periodic(blocks(50, 100, 150, 200, after=0.0))
+    found = periodic(blocks(50, 100, 150, 200, after=0.0), {})
     assert found is not None and found.seconds[TOGETHER] == 0.0 and not found.file
 
 
-@pytest.mark.parametrize("numbers", [(), (50, 100), (50, 61, 140, 155), (45, 46, 47, 48)])
+@pytest.mark.parametrize("numbers", [(), (60, 100), (50, 61, 140, 155), (45, 46, 47, 48)])
 def test_irregular_steps_are_not_reported(numbers: tuple[int, ...]) -> None:
-    assert periodic(blocks(*numbers)) is None
+    assert periodic(blocks(*numbers), {}) is None
 
 
 def test_what_is_slow_in_one_process_is_noise() -> None:
@@ -65,7 +70,7 @@ def test_what_is_slow_in_one_process_is_noise() -> None:
         block if block.variant == AGAIN and not block.replicate else replace(block, slow=())
         for block in blocks(50, 100, 150, 200)
     ]
-    assert periodic(noisy) is None
+    assert periodic(noisy, {}) is None
 
 
 def test_slow_steps_are_known_by_their_numbers() -> None:
@@ -81,7 +86,7 @@ def test_it_is_said_in_words() -> None:
     measurement = Measurement("train.py", examinations=(examined,), periodic=found)
     assert words.step_is(measurement).endswith("each. Every 50th takes 800 ms more (train.py:88).")
     assert words.periodic(measurement) == "every 50th step takes more: fixed 800 → 300 ms"
-    same = periodic(blocks(50, 100, 150, 200, after=0.75))
+    same = periodic(blocks(50, 100, 150, 200, after=0.75), {})
     assert words.periodic(replace(measurement, periodic=same)) == ""
     assert words.periodic(replace(measurement, periodic=None)) == ""
 
