@@ -153,7 +153,7 @@ class _Command(click.Command):
 command = _Command(
     "verify",
     callback=_run,
-    help="Measure the effect of fixes on a program on this machine. SCRIPT, a file or a notebook, is run with "
+    help="Measure the effect of fixes on a program on this machine. SCRIPT, a file or notebook, is run with "
     "ARGS, both unchanged and with fixes, in copies of its project. The project itself is not modified, "
     "except by --apply; files that the program writes at absolute paths are not redirected.\n\nA step is a "
     "step of the first optimizer, or, in programs that only run inference, a call of the model. All "
