@@ -9,7 +9,7 @@ import pytest
 from torchlint.verify import words
 from torchlint.verify.periodic import periodic
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Block, Examination, Measurement
-from torchlint.verify.worker.blocks import slow
+from torchlint.verify.worker.blocks import outstanding
 
 
 def blocks(*numbers: int, after: float = 0.3, last: int = 400) -> list[Block]:
@@ -75,9 +75,9 @@ def test_what_is_slow_in_one_process_is_noise() -> None:
 
 def test_slow_steps_are_known_by_their_numbers() -> None:
     ends = [0.0, 0.01, 0.02, 0.03, 0.54, 0.55, 0.56]
-    assert slow(ends, 31) == [(34, 0.5)]
-    assert slow([0.0, 1e-4, 2e-4, 3e-4, 1.3e-3], 1) == [], "too little to tell"
-    assert slow([0.0], 1) == []
+    assert outstanding(ends, 31) == (0.01, [(34, 0.5)])
+    assert outstanding([0.0, 1e-4, 2e-4, 3e-4, 1.3e-3], 1) == (1e-4, []), "too little to tell"
+    assert outstanding([0.0], 1) == (None, [])
 
 
 def test_it_is_said_in_words() -> None:
