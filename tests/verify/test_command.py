@@ -259,7 +259,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--steps", "1"], "--steps"),
         (["-m", "package.missing"], "no module package.missing in this folder"),
         ([], "SCRIPT"),
-        (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
+        (["train.ipynb"], "train.ipynb"),
         (["train.py", "--epochs", "3"], "follow `--`: `verify train.py -- --epochs …`"),
     ],
 )

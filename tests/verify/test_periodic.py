@@ -9,7 +9,7 @@ import pytest
 from torchlint.verify import words
 from torchlint.verify.periodic import periodic
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Block, Examination, Measurement
-from torchlint.verify.worker.blocks import slow
+from torchlint.verify.worker.blocks import outstanding
 
 
 def blocks(*numbers: int, after: float = 0.3, last: int = 400) -> list[Block]:
@@ -50,14 +50,19 @@ def test_the_first_may_come_at_another_distance_and_before_the_first_block() -> 
     assert found is not None and (found.every, found.row) == (50, 9)
 
 
+def test_what_runs_after_every_50th_step_belongs_to_the_next() -> None:
+    found = periodic(blocks(51, 101), {1: ("train.py", 1), 51: ("train.py", 22)})
+    assert found is not None and (found.every, found.row) == (50, 22)
+
+
 def test_steps_that_a_fix_makes_as_fast_as_the_others_take_nothing_more() -> None:
-    found = periodic(blocks(50, 100, 150, 200, after=0.0))
+    found = periodic(blocks(50, 100, 150, 200, after=0.0), {})
     assert found is not None and found.seconds[TOGETHER] == 0.0 and not found.file
 
 
-@pytest.mark.parametrize("numbers", [(), (50, 100), (50, 61, 140, 155), (45, 46, 47, 48)])
+@pytest.mark.parametrize("numbers", [(), (60, 100), (50, 61, 140, 155), (45, 46, 47, 48)])
 def test_irregular_steps_are_not_reported(numbers: tuple[int, ...]) -> None:
-    assert periodic(blocks(*numbers)) is None
+    assert periodic(blocks(*numbers), {}) is None
 
 
 def test_what_is_slow_in_one_process_is_noise() -> None:
@@ -65,14 +70,14 @@ def test_what_is_slow_in_one_process_is_noise() -> None:
         block if block.variant == AGAIN and not block.replicate else replace(block, slow=())
         for block in blocks(50, 100, 150, 200)
     ]
-    assert periodic(noisy) is None
+    assert periodic(noisy, {}) is None
 
 
 def test_slow_steps_are_known_by_their_numbers() -> None:
     ends = [0.0, 0.01, 0.02, 0.03, 0.54, 0.55, 0.56]
-    assert slow(ends, 31) == [(34, 0.5)]
-    assert slow([0.0, 1e-4, 2e-4, 3e-4, 1.3e-3], 1) == [], "too little to tell"
-    assert slow([0.0], 1) == []
+    assert outstanding(ends, 31) == (0.01, [(34, 0.5)])
+    assert outstanding([0.0, 1e-4, 2e-4, 3e-4, 1.3e-3], 1) == (1e-4, []), "too little to tell"
+    assert outstanding([0.0], 1) == (None, [])
 
 
 def test_it_is_said_in_words() -> None:
@@ -81,7 +86,7 @@ def test_it_is_said_in_words() -> None:
     measurement = Measurement("train.py", examinations=(examined,), periodic=found)
     assert words.step_is(measurement).endswith("each. Every 50th takes 800 ms more (train.py:88).")
     assert words.periodic(measurement) == "every 50th step takes more: fixed 800 → 300 ms"
-    same = periodic(blocks(50, 100, 150, 200, after=0.75))
+    same = periodic(blocks(50, 100, 150, 200, after=0.75), {})
     assert words.periodic(replace(measurement, periodic=same)) == ""
     assert words.periodic(replace(measurement, periodic=None)) == ""
 

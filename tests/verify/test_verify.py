@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from torchlint.verify import judge, remains, words
+from torchlint.config import Resolver
+from torchlint.registry import catalogue
+from torchlint.verify import judge, remains, variants, words
 from torchlint.verify.processes import Failure, Process
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, load
 from torchlint.verify.subjects import Script
@@ -159,6 +162,47 @@ def test_a_program_that_only_infers_steps_by_its_module(tmp_path: Path) -> None:
     # The first call only shows which module it is.
     assert found["steps"] == 11
     assert found["ended"]
+
+
+def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path) -> None:
+    cells = [
+        ["%matplotlib inline\n", "import torch\n", "from torch import nn"],
+        ["model = nn.Linear(4, 1)\n", "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"],
+        [
+            "display(model)\n",
+            "for step in range(40):\n",
+            "    loss = model(torch.ones(8, 4)).sum()\n",
+            "    optimizer.zero_grad(set_to_none=False)\n",
+            "    loss.backward()\n",
+            "    optimizer.step()",
+        ],
+    ]
+    written = {
+        "cells": [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell}
+            for cell in cells
+        ],
+        "metadata": {"kernelspec": {"language": "python", "name": "python3", "display_name": "Python 3"}},
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps(written), encoding="utf-8")
+    (tmp_path / "scratch").mkdir()
+    script = Script(Workspace(notebook, tmp_path / "scratch"), device="cpu")
+    (form,) = variants.forms(
+        script.sources(()), lambda _: Resolver(catalogue(), {}, (), isolated=True).lint(notebook)
+    )
+    script.contents[TOGETHER] = script.encoded(form.texts)
+    for variant, role in ((ORIGINAL, "reference"), (TOGETHER, "compared")):
+        with Process(script.job(variant, "examine"), tmp_path / f"{variant}.txt") as process:
+            process.run(trace=str(tmp_path / "trace.pt"), role=role)
+            found = process.examined(60)
+        assert found["found_by"] == "optimizer steps"
+        if variant == ORIGINAL:
+            assert found["modules"] == [] and "train.ipynb" in found["lines"]
+    assert found["results"]["bitwise"]
+    assert json.loads(notebook.read_text(encoding="utf-8")) == written
 
 
 def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:

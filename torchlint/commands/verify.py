@@ -49,10 +49,6 @@ def _run(
     if not script.is_file():
         reason = "is a directory; `verify` runs a script" if script.is_dir() else "no such file"
         raise Failure(f"{script}: {reason}")
-    if script.suffix == ".ipynb":
-        raise Failure(
-            f"a notebook cannot be measured; convert it with `jupyter nbconvert --to script {script}`"
-        )
     if apply and syncs:
         raise click.UsageError("`--apply` cannot be combined with `--syncs`, which measures no fixes")
     given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}
@@ -62,6 +58,7 @@ def _run(
     # What is wrong with the configuration is said now, and not when the program has run.
     resolver.lint(script)
     with requirements(options):
+        from torchlint.source import SourceError
         from torchlint.verify import predictions, variants
         from torchlint.verify.runs import Run
         from torchlint.verify.scratch import Scratch
@@ -74,11 +71,13 @@ def _run(
         with Scratch() as folder, watching(terminal) as progress:
             try:
                 workspace = Workspace(script, folder, links=links, root=search)
+                program = Script(
+                    workspace, arguments, device=options["device"], entry=entry, module=module, search=search
+                )
+            except SourceError as error:
+                raise Failure(f"{script}: {error.reason}") from None
             except ValueError as error:
                 raise Failure(str(error)) from None
-            program = Script(
-                workspace, arguments, device=options["device"], entry=entry, module=module, search=search
-            )
             run = Run("verify", settings(options, _BUDGET), progress)
             if syncs:
                 report = lambda evidence, sources: predictions.join(evidence, sources, settings_for)  # noqa: E731
@@ -154,9 +153,9 @@ class _Command(click.Command):
 command = _Command(
     "verify",
     callback=_run,
-    help="Measure the effect of fixes on a program on this machine. SCRIPT is run with ARGS, both "
-    "unchanged and with fixes, in copies of its project. The project itself is not modified, except "
-    "by --apply; files that the program writes at absolute paths are not redirected.\n\nA step is a "
+    help="Measure the effect of fixes on a program on this machine. SCRIPT, a file or notebook, is run with "
+    "ARGS, both unchanged and with fixes, in copies of its project. The project itself is not modified, "
+    "except by --apply; files that the program writes at absolute paths are not redirected.\n\nA step is a "
     "step of the first optimizer, or, in programs that only run inference, a call of the model. All "
     "fixes are measured together, and those of each rule separately.\n\nExits with 0, with 1 if the "
     "fixes change the results or make the program slower, or with 2 if the program fails or nothing "

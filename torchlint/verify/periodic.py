@@ -24,7 +24,7 @@ Place = tuple[str, int]
 """A file and a row."""
 
 
-def periodic(blocks: Iterable[Block], news: Mapping[int, Place] | None = None) -> Periodic | None:
+def periodic(blocks: Iterable[Block], news: Mapping[int, Place]) -> Periodic | None:
     """The slow steps of a program, if they come at regular distances.
 
     ``news`` has, for steps in which lines ran for the first time, the first of these lines.
@@ -40,12 +40,14 @@ def periodic(blocks: Iterable[Block], news: Mapping[int, Place] | None = None) -
     if not distances:
         return None
     every, often = distances.most_common(1)[0]
-    if often < 2 or often < REGULAR * distances.total() or every < 2:
+    # Two are enough where they count from the beginning: what runs after a step is part of the next.
+    if often < REGULAR * distances.total() or every < 2 or (often < 2 and special[0] - every not in (0, 1)):
         return None
+    phase = special[0] % every
+    regular = [number for number in special if number % every == phase]
     # The first of them may have been over before anything was timed.
-    first = special[0] % every or every
-    regular = [number for number in special if number % every == first % every]
-    file, row = (news or {}).get(first, ("", 0))
+    before = (number for number in range(2, special[0] + 1) if number % every == phase)
+    file, row = next((news[number] for number in before if number in news), ("", 0))
     longer: dict[str, float] = {}
     for name in dict.fromkeys(block.variant for block in blocks):
         own = [block for block in blocks if block.variant == name]

@@ -63,6 +63,7 @@ class Times:
     clock: int | None
     since: int = 0
     until: int = 0
+    usual: float | None = None
     slow: tuple[tuple[int, float], ...] = ()
 
     @staticmethod
@@ -70,7 +71,8 @@ class Times:
         """What a process says of a block."""
         slow = tuple((number, seconds) for number, seconds in message.get("slow", ()))
         since, until = message.get("since", 0), message.get("until", 0)
-        return Times(message["wall"], message["device"], message["clock"], since, until, slow)
+        usual = message.get("usual")
+        return Times(message["wall"], message["device"], message["clock"], since, until, usual, slow)
 
     def block(self, variant: str, replicate: int, turn: int, position: int, steps: int) -> Block:
         """The block that took this time."""
@@ -85,6 +87,7 @@ class Times:
             self.clock,
             since=self.since,
             until=self.until,
+            usual=self.usual,
             slow=self.slow,
         )
 

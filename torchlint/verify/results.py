@@ -149,6 +149,8 @@ class Block:
     """The number of the first step of the block, its untimed lead included; 0 where nobody counted."""
     until: int = 0
     """The number of the last."""
+    usual: float | None = None
+    """The median time of these steps on the host, which may be ahead of the device."""
     slow: tuple[tuple[int, float], ...] = ()
     """Steps between these that took much longer than the others, and how much, in seconds of the host."""
 

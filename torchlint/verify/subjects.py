@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from torchlint import reading
 from torchlint.runner import unified_diff
-from torchlint.source import Source, read_bytes, with_line_feeds
+from torchlint.source import NOTEBOOK, Source, read_bytes, with_line_feeds
 from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Machine, Variant
 from torchlint.verify.variants import Texts
@@ -21,6 +21,9 @@ from torchlint.verify.workspace import Workspace
 
 class Script:
     """A user's program, as ``python SCRIPT ARGUMENTS`` would run it, in copies of its project.
+
+    A notebook runs as the program that its cells make, without what only IPython understands; in the copies,
+    that program stands in its place.
 
     With ``module`` it is run as ``python -m MODULE ARGUMENTS``, found in the folder ``search``.
     With ``entry`` (``module:function``, or the name of a function of the script) the program is not run as
@@ -50,6 +53,10 @@ class Script:
         self.source = with_line_feeds(read_bytes(self.path).decode("utf-8", "replace"))
         self.contents: dict[str, Mapping[PurePosixPath, bytes]] = {}
         """For each variant, the new contents of the files that it changes."""
+        self._program: dict[PurePosixPath, bytes] = {}
+        if self.path.suffix == NOTEBOOK:
+            self.source = reading.read(self.path).text
+            self._program = {workspace.relative: self.source.encode()}
 
     def sources(self, modules: Sequence[str]) -> dict[PurePosixPath, Source]:
         """The script and those of its project's modules that it imports, as the user has them."""
@@ -59,12 +66,15 @@ class Script:
     def encoded(self, texts: Texts) -> dict[PurePosixPath, bytes]:
         """The bytes of new texts, in the encodings that their files have."""
         return {
-            path: reading.read(self._workspace.project / path).encode(text) for path, text in texts.items()
+            path: text.encode()
+            if path in self._program
+            else reading.read(self._workspace.project / path).encode(text)
+            for path, text in texts.items()
         }
 
     def job(self, variant: str, task: str) -> Job:
         """The run of a variant in a new copy of the project."""
-        copy = self._workspace.copy(self.contents.get(variant, {}))
+        copy = self._workspace.copy({**self._program, **self.contents.get(variant, {})})
         project = copy.project
         script = project / self._workspace.relative
         form, path, search = "script", str(script), script.parent

@@ -20,16 +20,18 @@ LEAST_SECONDS = 2e-3
 """and by how much."""
 
 
-def slow(marks: Sequence[float], first: int) -> list[tuple[int, float]]:
-    """The steps that took much longer than the others, by their numbers, and how much longer.
+def outstanding(marks: Sequence[float], first: int) -> tuple[float | None, list[tuple[int, float]]]:
+    """The usual time of a step, and the steps that took much longer, by their numbers, with how much longer.
 
     Args:
         marks: when the first began and when each ended, in seconds.
         first: the number of the first.
     """
     taken = [after - before for before, after in itertools.pairwise(marks)]
-    usual = median(taken) if taken else 0.0
-    return [
+    if not taken:
+        return None, []
+    usual = median(taken)
+    return round(usual, 7), [
         (first + place, round(seconds - usual, 5))
         for place, seconds in enumerate(taken)
         if seconds > OUTSTANDING * usual and seconds - usual > LEAST_SECONDS
@@ -105,6 +107,7 @@ class Blocks:
         self._device.synchronize()
         wall = time.perf_counter() - self._start
         between = self._device.between(self._mark, mark)
+        usual, slow = outstanding(self._marks, self._done + 1)
         self._channel.send(
             event="block",
             steps=self._steps,
@@ -113,7 +116,8 @@ class Blocks:
             clock=self._device.clock(),
             since=self._done + 1,
             until=self._done + len(self._marks) - 1,
-            slow=slow(self._marks, self._done + 1),
+            usual=usual,
+            slow=slow,
         )
         self._wait()
 

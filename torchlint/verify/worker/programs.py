@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import importlib
 import importlib.util
@@ -68,6 +69,9 @@ class Program:
             if self._job.form == "module":
                 runpy.run_module(self._job.path, run_name="__main__", alter_sys=True)
             else:
+                if self._job.path.endswith(".ipynb"):
+                    # What IPython shows where a notebook asks for it.
+                    builtins.display = lambda *_, **__: None  # type: ignore[attr-defined]
                 runpy.run_path(self._job.path, run_name="__main__")
 
     def _run_case(self) -> None:
