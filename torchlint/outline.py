@@ -58,7 +58,7 @@ class Outline(SyntaxTree):
         raise NotOutlinedError("positions of punctuation")
 
     @cached_property
-    def comments(self) -> list[Span]:
+    def _comments(self) -> list[Span]:
         """Where the comments are, in source order: from a sign outside of all strings to the end of its line.
 
         Raises:
@@ -314,13 +314,12 @@ class Outline(SyntaxTree):
         alone = isinstance(around, cst.MatchClass) and len(around.patterns) + len(around.kwds) == 1
         return alone and isinstance(element, cst.MatchSequenceElement)
 
-    def source(self, node: cst.CSTNode) -> str:
+    def _source(self, node: cst.CSTNode) -> str:
         """The text of ``node``.
 
         Raises:
             NotOutlinedError: only LibCST can tell.
         """
-        self._here(node)
         if isinstance(node, cst.Name) and node not in self._origins:
             return node.value
         if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):
