@@ -99,6 +99,7 @@ class Outline(SyntaxTree):
             NotOutlinedError: the place of any other node, or one that only LibCST can tell.
         """
         self._here(node)
+        self.note_place()
         origin = self._origins.get(node)
         if origin is None:
             return self._derived(node)
@@ -220,6 +221,7 @@ class Outline(SyntaxTree):
             NotOutlinedError: the place of any other node.
         """
         self._here(node)
+        self.note_place()
         if not isinstance(node, cst.BaseExpression):
             return self.span(node)
         pairs = self._pairs(node)

@@ -299,7 +299,6 @@ class SyntaxTree:
     def _here(self, node: cst.CSTNode) -> None:
         if self.is_elsewhere(node):
             raise ElsewhereError
-        self.note_place()
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module itself."""
@@ -514,6 +513,7 @@ class SyntaxTree:
         Parentheses that belong to an expression are outside its span; ``outer_span`` has them.
         """
         self._here(node)
+        self.note_place()
         return self._spans[node]
 
     @property
@@ -536,6 +536,7 @@ class SyntaxTree:
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
         self._here(node)
+        self.note_place()
         inner = self._spans[node]
         if not isinstance(node, cst.BaseExpression) or not node.lpar:
             return inner
@@ -581,8 +582,7 @@ class SyntaxTree:
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
-        if self.is_elsewhere(node):
-            raise ElsewhereError
+        self._here(node)
         if self.forest is None:
             return self._source(node)
         forest, self.forest = self.forest, None
