@@ -97,6 +97,6 @@ def test_comments_and_lines_are_found_by_their_offsets() -> None:
 def test_patterns_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tree, pattern = SyntaxTree("x = cuda\n"), re.compile("cuda")
     assert tree.matches(pattern)
-    monkeypatch.setattr(tree, "text", "")
+    monkeypatch.setattr(tree, "code", "")
     assert tree.matches(pattern)
     assert not tree.matches(re.compile("cud."))

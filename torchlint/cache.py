@@ -40,12 +40,16 @@ from torchlint.options import LintSettings
 from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError, number_of, text_of
 from torchlint.target import Target
 
-FORMAT = 4
+FORMAT = 5
 """To be raised when what is stored of a diagnostic changes."""
 
 _LARGEST_SHARE = MAX_DOCUMENT // 2
 # How many days old the note of the last use of an entry gets before a run that learns nothing writes it.
 _STALE = 7
+
+
+Traced = tuple[str, str, tuple[int, ...]]
+"""The trace of a result: the names of a snapshot and of what was asked, and numbers that tell files."""
 
 
 class Cache:
@@ -60,6 +64,9 @@ class Cache:
         self._code = code
         named = sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._name, self._facts_name = f"results-{named}", f"facts-{named}"
+        self._faces_name = f"faces-{named}"
+        self._faces: Mapping[str, Any] | None = None
+        self._unfinished: list[list[Any]] = []
         self.new_facts: dict[str, Any] = {}
         self._today = int(time.time() // DAY)
         self._entries = self._load()
@@ -76,12 +83,12 @@ class Cache:
         key: str,
         path: Path,
         size: int = 2**31,
-        holds: Callable[[tuple[int, ...], str], bool] | None = None,
+        holds: Callable[[Traced], Traced | None] | None = None,
     ) -> tuple[Diagnostic, ...] | None:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
-        ``holds`` says whether a trace still does: numbers that name files, and a digest.
+        ``holds`` gives the trace as it is now, None if it does not hold.
         """
         entry = self._entries.get(key)
         try:
@@ -90,9 +97,12 @@ class Cache:
             if bool(trace) is (holds is None):
                 return None
             if holds is not None:
-                ((digest, *ranks),) = trace
-                if not holds(tuple(map(number_of, ranks)), text_of(digest)):
+                ((snapshot, asked, *ranks),) = trace
+                before = text_of(snapshot), text_of(asked), tuple(map(number_of, ranks))
+                now = holds(before)
+                if now is None:
                     return None
+                trace = [self._traced(now)] if now != before else trace
             if type(day) is not int or type(found) is not list:
                 return None
             diagnostics = tuple(_diagnostic(item, path) for item in found)
@@ -108,16 +118,23 @@ class Cache:
         self,
         key: str,
         diagnostics: tuple[Diagnostic, ...],
-        trace: tuple[tuple[int, ...], str] | None = None,
+        trace: Traced | None = None,
     ) -> None:
         """Remember what was found in the file with this key, and the trace of the files that it rests on."""
         # How deep a program may be nested depends on the machine.
         if any(item.code in UNTREATED for item in diagnostics):
             return
         found = [_stored(item) for item in diagnostics]
-        rests = [] if trace is None else [[trace[1], *trace[0]]]
+        rests = [] if trace is None else [self._traced(trace)]
         self._new[key] = [self._today, found, *rests] if found or rests else self._today
         self._stale = True
+
+    def _traced(self, trace: Traced) -> list[Any]:
+        """A trace as it is stored, in which what was asked is filled in when all is known."""
+        snapshot, _, runs = trace
+        self._unfinished.append([snapshot, "", *runs])
+        self._stale = True
+        return self._unfinished[-1]
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
@@ -159,6 +176,29 @@ class Cache:
         kept = {key: entry for key, entry in entries.items() if _day(entry) >= oldest}
         self._store.save(self._name, _bounded(kept))
         self._stale = False
+
+    def faces(self) -> Mapping[str, Any]:
+        """What earlier runs have kept of the files that traces name; to be validated."""
+        if self._faces is None:
+            document = self._store.load(self._faces_name)
+            known = isinstance(document, dict) and document.get("code") == self._code_of_facts
+            self._faces = document if known else {}
+        return self._faces
+
+    def finish(self, to_keep: Callable[[], tuple[str, dict[str, Any]]]) -> None:
+        """Complete the traces of this run, if there are any, with the name of what was asked.
+
+        It comes with what is to be kept of the files that the traces name.
+        """
+        if not self._unfinished:
+            return
+        self._faces = None
+        asked, kept = to_keep()
+        self._store.save(self._faces_name, {"code": self._code_of_facts, **kept})
+        for trace in self._unfinished:
+            trace[1] = asked
+        self._unfinished.clear()
+        self._faces = None
 
     def _load(self) -> dict[str, Any]:
         document = self._store.load(self._name)

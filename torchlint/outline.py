@@ -58,7 +58,7 @@ class Outline(SyntaxTree):
         raise NotOutlinedError("positions of punctuation")
 
     @cached_property
-    def comments(self) -> list[Span]:
+    def _comments(self) -> list[Span]:
         """Where the comments are, in source order: from a sign outside of all strings to the end of its line.
 
         Raises:
@@ -99,6 +99,7 @@ class Outline(SyntaxTree):
             NotOutlinedError: the place of any other node, or one that only LibCST can tell.
         """
         self._here(node)
+        self.note_place()
         origin = self._origins.get(node)
         if origin is None:
             return self._derived(node)
@@ -220,6 +221,7 @@ class Outline(SyntaxTree):
             NotOutlinedError: the place of any other node.
         """
         self._here(node)
+        self.note_place()
         if not isinstance(node, cst.BaseExpression):
             return self.span(node)
         pairs = self._pairs(node)
@@ -314,13 +316,12 @@ class Outline(SyntaxTree):
         alone = isinstance(around, cst.MatchClass) and len(around.patterns) + len(around.kwds) == 1
         return alone and isinstance(element, cst.MatchSequenceElement)
 
-    def source(self, node: cst.CSTNode) -> str:
+    def _source(self, node: cst.CSTNode) -> str:
         """The text of ``node``.
 
         Raises:
             NotOutlinedError: only LibCST can tell.
         """
-        self._here(node)
         if isinstance(node, cst.Name) and node not in self._origins:
             return node.value
         if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):

@@ -28,8 +28,9 @@ from torchlint.cache import Cache
 from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
+from torchlint.project.facets import Facet
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import Contents, Trace, numbers
+from torchlint.project.traces import Contents, Rests, Trace, numbers
 from torchlint.registry import RegistryError
 from torchlint.scope import Advice, Scope
 from torchlint.source import (
@@ -179,8 +180,8 @@ class _Outcome:
     """A result on its way to this process, with the bytes ``before`` and the text ``after`` a change.
 
     ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
-    key the result is not theirs. It may rest on what was ``consulted`` of the project. What was fixed can be
-    taken up again from its ``course``.
+    key the result is not theirs. It ``rests`` on some of the project. What was fixed can be taken up again
+    from its ``course``.
     """
 
     result: Result
@@ -188,8 +189,13 @@ class _Outcome:
     after: Source | None = None
     key: str = ""
     found: tuple[Diagnostic, ...] = ()
-    consulted: frozenset[Path] = frozenset()
+    rests: Rests = field(default_factory=Rests)
     course: Course | None = None
+
+    @property
+    def consulted(self) -> frozenset[Path]:
+        """The files of the project that the result rests on."""
+        return self.rests.files
 
 
 def run(
@@ -212,7 +218,7 @@ def run(
     layouts: dict[Path, Layout] = {}
     records = partial(_records, known)
     # Read before anything is checked: what changes from now on is another text to the next run.
-    contents = Contents(records, mode.contents)
+    contents = Contents(records, mode.contents, dict if known is None else known.faces)
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)
     recalled = [_known(item, mode, known, layouts, contents) for item in work]
     missing = [item for item, outcome in zip(work, recalled, strict=True) if outcome is None]
@@ -242,6 +248,7 @@ def run(
     finally:
         outcomes.close()
         if known is not None:
+            known.finish(contents.to_keep)
             known.save()
 
 
@@ -352,7 +359,7 @@ def _recalled_text(
     salt, layout = known.salt(item.settings), around.layout(item.root)
     if layout is None:
         return _recalled_alone(known, salt, item.path, data)
-    contents = Contents(partial(_records, known), {item.path: data})
+    contents = Contents(partial(_records, known), {item.path: data}, known.faces)
     return _recalled(known, contents.salt(salt, layout, item.path), item.path, layout, contents)
 
 
@@ -477,14 +484,14 @@ def _known(
     """The outcome of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
-    consulted = frozenset[Path]()
+    rests = Rests()
     try:
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
             files: list[Path] = []
             diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents, files)
-            consulted = frozenset(files)
+            rests = Rests({Facet.TEXT: frozenset(files)})
         if diagnostics is None:
             return None
         # What counts of a file changes from run to run; what is remembered is all that was found in it.
@@ -499,7 +506,7 @@ def _known(
 
         if any(scope.acts_on(found) and allowed(found, item.settings) for found in result.diagnostics):
             return None
-    return _Outcome(result, found=diagnostics, consulted=consulted)
+    return _Outcome(result, found=diagnostics, rests=rests)
 
 
 def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
@@ -523,11 +530,12 @@ def _recalled(
     if own is None:
         return None
 
-    def holds(runs: tuple[int, ...], digest: str) -> bool:
-        same = contents.holds(layout, Trace(runs, digest))
-        if same and consulted is not None:
-            consulted.extend(layout.every[rank] for rank in numbers(runs))
-        return same
+    def holds(before: cache.Traced) -> Trace | None:
+        trace = contents.holds(layout, Trace(*before))
+        if trace is not None and consulted is not None:
+            every = layout.every
+            consulted.extend(every[number % len(every)] for number in numbers(trace.runs))
+        return trace
 
     return known.get(cache.key(salt, path, own.digest), path, own.size, holds)
 
@@ -536,7 +544,7 @@ def _trace(
     outcome: _Outcome, item: _Item, layouts: Mapping[Path, Layout], contents: Contents
 ) -> Trace | None:
     """What a result rests on beside its file; None for one of a file alone."""
-    return None if item.root is None else contents.trace(layouts[item.root], outcome.consulted)
+    return None if item.root is None else contents.trace(layouts[item.root], outcome.rests)
 
 
 def _content(item: _Item, mode: Mode) -> bytes:
@@ -571,9 +579,9 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
         source = _source(data, path, settings)
         if mode.only_looks:
             found = _found(source, settings, around.project(item.root))
-            consulted = around.consulted(item.root, path)
+            rests = around.rests(item.root, path)
             result = _about(path, found, mode.scope(path), source)
-            return _Outcome(result, key=key, found=found, consulted=consulted)
+            return _Outcome(result, key=key, found=found, rests=rests)
         if mode.noqa is not None:
             result, text = _silenced(source, item, mode, around)
             return _Outcome(result, data, text if result.silenced else None)
@@ -598,8 +606,8 @@ def _treated(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
 def _resumed(item: _Item, around: Surroundings) -> _Outcome:
     assert item.course is not None
     result, course, found = _fixed(item.course, item, around)
-    consulted = around.consulted(item.root, item.path)
-    return _Outcome(result, found=found, consulted=consulted, course=course)
+    rests = around.rests(item.root, item.path)
+    return _Outcome(result, found=found, rests=rests, course=course)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
@@ -745,8 +753,8 @@ class _Files:
         for item, outcome in zip(stale, _outcomes(stale, self._mode, self._jobs, self._around), strict=True):
             path, before = item.path, self._outcomes[item.path]
             result = replace(outcome.result, seconds=before.result.seconds + outcome.result.seconds)
-            consulted = before.consulted | outcome.consulted
-            self._outcomes[path] = replace(before, result=result, consulted=consulted)
+            rests = before.rests.joined(outcome.rests)
+            self._outcomes[path] = replace(before, result=result, rests=rests)
             if outcome.course is not None:
                 self._begun[path] = outcome.course
                 if item.course is not None and outcome.course.source.text != item.course.source.text:

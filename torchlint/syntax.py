@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache, cached_property
@@ -22,6 +22,7 @@ from torchlint.diagnostics import Span
 from torchlint.effort import Effort
 from torchlint.nodes import unchecked
 from torchlint.source import line_above, line_start, line_starts
+from torchlint.uncommented import uncommented
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -131,10 +132,12 @@ class Forest:
     """Trees of several files that know one another's nodes.
 
     They share ``parents`` and ``order``, so that a question about the surroundings of a node has the same
-    answer whichever of the trees is asked. The number of a node begins with the rank of its file.
+    answer whichever of the trees is asked. The number of a node begins with the rank of its file. ``placed``
+    is told the rank of a tree that is asked for what comments and empty lines change: places, and comments.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, placed: Callable[[int], None]) -> None:
+        self.placed = placed
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self.trees: dict[int, SyntaxTree] = {}
@@ -208,23 +211,33 @@ class SyntaxTree:
         self.order = dict(zip(nodes, range(len(nodes)), strict=True))
 
     def mentions(self, words: str) -> bool:
-        """Whether the text of the file contains ``words``, in code or elsewhere."""
+        """Whether the file contains ``words``, in code or in strings."""
         found = self._mentioned.get(words)
         if found is None:
-            found = self._mentioned[words] = words in self.text
+            found = self._mentioned[words] = words in self.text and words in self.code
         return found
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
-        """Whether a pattern is found in the text of the file, which is searched once for each."""
+        """Whether a pattern is found in the code of the file, which is searched once for each."""
         found = self._matched.get(pattern)
         if found is None:
-            found = self._matched[pattern] = pattern.search(self.text) is not None
+            found = self._matched[pattern] = pattern.search(self.code) is not None
         return found
 
     @cached_property
+    def code(self) -> str:
+        """The text without comments and empty lines."""
+        return uncommented(self.text)
+
+    @cached_property
     def lowered(self) -> str:
-        """The text in lower case: patterns that ignore case take ten times as long as words in it."""
-        return self.text.lower()
+        """The code in lower case: patterns that ignore case take ten times as long as words in it."""
+        return self.code.lower()
+
+    def note_place(self) -> None:
+        """What is found out rests on where things stand in the file, or on its comments."""
+        if self.forest is not None:
+            self.forest.placed(self.rank)
 
     def nodes(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of exactly these types, in source order."""
@@ -500,11 +513,17 @@ class SyntaxTree:
         Parentheses that belong to an expression are outside its span; ``outer_span`` has them.
         """
         self._here(node)
+        self.note_place()
         return self._spans[node]
 
-    @cached_property
+    @property
     def comments(self) -> list[Span]:
         """Where the comments are, in source order."""
+        self.note_place()
+        return self._comments
+
+    @cached_property
+    def _comments(self) -> list[Span]:
         return sorted(span for node, span in self._spans.items() if isinstance(node, cst.Comment))
 
     def comments_between(self, start: int, end: int) -> list[Span]:
@@ -517,6 +536,7 @@ class SyntaxTree:
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
         self._here(node)
+        self.note_place()
         inner = self._spans[node]
         if not isinstance(node, cst.BaseExpression) or not node.lpar:
             return inner
@@ -563,6 +583,19 @@ class SyntaxTree:
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
         self._here(node)
+        if self.forest is None:
+            return self._source(node)
+        forest, self.forest = self.forest, None
+        try:
+            found = self._source(node)
+        finally:
+            self.forest = forest
+        if "\n" in found or "\r" in found:
+            # There may be a comment in it, or an empty line.
+            self.note_place()
+        return found
+
+    def _source(self, node: cst.CSTNode) -> str:
         if "_spans" not in self.__dict__ and isinstance(node, cst.BaseExpression):
             # Writing out one expression is far cheaper than laying out the whole file for it. Over
             # several lines the two may differ in white space.

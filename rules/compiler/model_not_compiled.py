@@ -121,7 +121,7 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
 
 def _replicated(module: Module) -> bool:
     """Whether `nn.DataParallel` stands in the file, which compiled models do not go with."""
-    return "DataParallel(" in module.tree.text.replace("DistributedDataParallel(", "")
+    return "DataParallel(" in module.tree.code.replace("DistributedDataParallel(", "")
 
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:

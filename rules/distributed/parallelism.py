@@ -404,7 +404,7 @@ class Parallelism(Part):
             dotted = self.module.qualified(call.func)
             if dotted in _STARTS or _sets_up_processes(word):
                 yield call
-        if not any(variable in self.tree.text for variable in _VARIABLES):
+        if not any(map(self.tree.mentions, _VARIABLES)):
             return
         for text in self.tree.nodes(cst.SimpleString):
             if text.evaluated_value in _VARIABLES and self._is_read(text):

@@ -419,14 +419,15 @@ def test_only_what_a_change_may_concern_is_checked_again(
         return treated(item, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runner, "_treated", watched)
-    for edited, expected in (
-        ("", [file.name for file in files]),
-        ("", []),
-        ("alone.py", ["alone.py", "other.py"]),
-        ("journal.py", ["journal.py", "network.py", "train.py"]),
+    for edited, more, expected in (
+        ("alone.py", "", [file.name for file in files]),
+        ("alone.py", "", []),
+        ("alone.py", "# more\n", ["alone.py"]),
+        ("alone.py", "y = x\n", ["alone.py"]),
+        ("journal.py", "# more\n", ["journal.py"]),
+        ("journal.py", "more = 1\n", ["journal.py", "network.py", "train.py"]),
     ):
-        if edited:
-            (work / edited).write_text(f"{(work / edited).read_text()}# more\n")
+        (work / edited).write_text(f"{(work / edited).read_text()}{more}")
         del checked[:]
         _checked(files, settings, Cache(Store(tmp_path / "store"), work, "code"))
         assert checked == expected

@@ -96,6 +96,14 @@ TOGGLED = (
 )
 
 
+# Statements for the bodies of functions and classes, and comments with words that files are asked for.
+INSERTED = (
+    *("kept = 1", "DEVICE = 'cpu'", "report = None", "loss = loss.detach()", "self.kept = report"),
+    *("torch.cuda.synchronize()", "getattr(report, 'update')", "'a remark'"),
+)
+REMARKS = ("# a remark", "# report.update(loss), backward", "# don't", "#", "", "    ")
+
+
 HEAD = "import torch\nfrom torch import nn\n"
 # Projects to begin with: callers, a package that hands names on, and one that hides a module of its own.
 PROJECTS: tuple[dict[str, str], ...] = (
@@ -205,6 +213,30 @@ class Editing(RuleBasedStateMachine):
         """Move all lines."""
         path = data.draw(st.sampled_from(self.files))
         path.write_text(f"# a remark\n{path.read_text()}")
+
+    @precondition(lambda self: self.files)
+    @rule(data=st.data(), remark=st.sampled_from(REMARKS), behind=st.booleans())
+    def remark_somewhere(self, data: st.DataObject, remark: str, behind: bool) -> None:
+        """Add a comment or white space, behind a line or below it."""
+        path = data.draw(st.sampled_from(self.files))
+        lines = path.read_text().split("\n")
+        at = data.draw(st.integers(0, len(lines) - 1))
+        lines[at : at + 1] = [f"{lines[at]}  {remark}"] if behind else [lines[at], remark]
+        path.write_text("\n".join(lines))
+
+    @precondition(lambda self: self.files)
+    @rule(data=st.data(), statement=st.sampled_from(INSERTED))
+    def insert(self, data: st.DataObject, statement: str) -> None:
+        """Add a statement to the body of a function, of a class or of a loop; or take it away."""
+        path = data.draw(st.sampled_from(self.files))
+        lines = path.read_text().split("\n")
+        indented = [at for at, line in enumerate(lines) if line.startswith("    ") and line.strip()]
+        if indented:
+            at = data.draw(st.sampled_from(indented))
+            indent = lines[at][: -len(lines[at].lstrip())]
+            same = lines[at] == indent + statement
+            lines[at : at + 1] = [] if same else [indent + statement, lines[at]]
+            path.write_text("\n".join(lines))
 
     @precondition(lambda self: self.files)
     @rule(data=st.data())

@@ -88,6 +88,7 @@ BANDS: Mapping[str, Sequence[Sequence[str]]] = {
         ("torchlint.source",),
         ("torchlint.imports",),
         ("torchlint.diagnostics",),
+        ("torchlint.uncommented",),
     ),
     "helpers": (
         ("torchlint.effort",),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from pathlib import Path
 
+from torchlint.project.faces import LOOKING
 from torchlint.project.index import Index
 from torchlint.project.records import STAR
 from torchlint.project.roots import INIT, entry_points, is_in_package, is_test
 
 _LOADERS = frozenset({"hydra", "pkgutil", "runpy", "pydoc", "stevedore", "pluggy", "fire"})
 """Modules by which programs find code under names that their own text need not have."""
-
-
-_LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
-"""What asks a module for names that it works out, or has a module without giving it a name."""
 
 
 class Exposure:
@@ -33,7 +29,7 @@ class Exposure:
         if self._loads_by_name or self._names_nowhere & {file.stem, file.parent.name}:
             return True
         if any(
-            _LOOKING.search(self._index.text(user)) and self._has_as_object(user, file)
+            LOOKING.search(self._index.text(user)) and self._has_as_object(user, file)
             for user in self._index.users(file)
         ):
             return True
@@ -82,7 +78,7 @@ class Exposure:
         return frozenset(user for user in self._index.users(file) if self._may_use(user, file, name))
 
     def _may_use(self, user: Path, file: Path, name: str) -> bool:
-        if name not in self._index.text(user):
+        if not self._index.speaks_of(user, name):
             return False
         for link in self._index.links(user):
             if link.statement.name in (name, STAR) and any(place.file == file for place in link.places):

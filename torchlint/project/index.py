@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchlint.project.configs import Configs
+from torchlint.project.facets import Facet
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
 from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
 from torchlint.reading import read
@@ -84,14 +85,17 @@ class Index:
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
         self._spoken: dict[str, dict[Path, bool]] = {}
+        self.asked: set[str] = set()
+        """The words that texts were asked for, and the names that files were."""
 
     @cached_property
-    def _ordered(self) -> list[Path]:
+    def ordered(self) -> list[Path]:
+        """The files in order."""
         return sorted(self.files)
 
     @cached_property
     def _ranks(self) -> dict[Path, int]:
-        return {file: rank for rank, file in enumerate(self._ordered, start=1)}
+        return {file: rank for rank, file in enumerate(self.ordered, start=1)}
 
     def rank(self, file: Path) -> int:
         """The place of a file in the order of the project's files; 0 for one that is not among them."""
@@ -121,6 +125,7 @@ class Index:
         known = self._spoken.get(word)
         if known is None:
             known = self._spoken[word] = {}
+            self.asked.add(word)
         found = known.get(file)
         if found is None:
             found = known[file] = word in self.text(file)
@@ -202,6 +207,7 @@ class Index:
 
         The files that were asked for it are added to ``visited``.
         """
+        self.asked.add(name)
         asked: set[tuple[Path, str]] = set()
         place = self._definition(file, name, asked)
         also: set[tuple[Path, str]] = set()
@@ -277,16 +283,24 @@ class Index:
             self._companions[file] = self.at_ranks(found)
         return self._companions[file]
 
-    def ranked(self, files: Iterable[Path]) -> int:
-        """A set of files as a number that has the bit of each file's rank: unions of those are fast."""
+    def ranked(self, files: Iterable[Path], facet: Facet = Facet.CODE) -> int:
+        """A set of files as a number that has the bit of each file's rank: unions of those are fast.
+
+        Those of each facet have bits of their own.
+        """
         found = 0
         for file in files:
             found |= 1 << self.rank(file)
-        return found & ~1
+        return (found & ~1) << facet * (len(self.ordered) + 1)
+
+    def facet(self, ranks: int, facet: Facet) -> int:
+        """The files that were `ranked` under a facet, as ranked under the first."""
+        stride = len(self.ordered) + 1
+        return ranks >> facet * stride & (1 << stride) - 1
 
     def at_ranks(self, ranks: int) -> tuple[Path, ...]:
         """The files that were `ranked`, in order."""
-        return tuple(self._ordered[each - 1] for each in ranks_in(ranks))
+        return tuple(self.ordered[each - 1] for each in ranks_in(ranks))
 
     @cached_property
     def unreadable(self) -> frozenset[Path]:
@@ -336,9 +350,9 @@ class Index:
     @cached_property
     def _steps(self) -> dict[bool, list[int]]:
         """For each file those that it imports (False), and those, tests left out, that import it (True)."""
-        imports = [0] * (len(self._ordered) + 1)
+        imports = [0] * (len(self.ordered) + 1)
         importers = list(imports)
-        for rank, file in enumerate(self._ordered, start=1):
+        for rank, file in enumerate(self.ordered, start=1):
             test = is_test(file, self.folders.root)
             for link in self.links(file):
                 for place in link.places:

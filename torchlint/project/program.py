@@ -19,6 +19,8 @@ from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.project.exposure import Exposure
+from torchlint.project.faces import headers
+from torchlint.project.facets import Facet
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
 from torchlint.project.roots import is_test
@@ -46,9 +48,13 @@ class Trees:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.forest = Forest()
+        self.forest = Forest(self._placed)
+        self._bits = [index.ranked((file,), Facet.TEXT) for file in index.ordered]
         self._kept: dict[Path, tuple[str, SyntaxTree | None]] = {}
         self._size = 0
+
+    def _placed(self, rank: int) -> None:
+        noted.files |= self._bits[rank - 1]
 
     def tree(self, file: Path) -> SyntaxTree | None:
         """The tree of a file; None for what is no program, or is too large."""
@@ -110,6 +116,8 @@ class Program:
         self._modules: dict[Path, Module | None] = {}
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
+        self._codes: dict[int, int] = {}
+        """What rests on the module of each file, as it is noted."""
         # Answers, each with the files that it rests on.
         self._imported: dict[Binding, tuple[Target | None, int]] = {}
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
@@ -122,7 +130,6 @@ class Program:
 
     def module(self, file: Path) -> Module | None:
         """The model of a file of the project; None for one that cannot be read."""
-        self._note(file)
         if file not in self._modules:
             tree = self.trees.tree(file)
             # What a place is called is another matter in a notebook only.
@@ -130,9 +137,11 @@ class Program:
             source = self.index.source(file) if tree is not None and notebook else None
             self._modules[file] = None if tree is None else self._link(file, tree, source)
             if tree is not None:
-                more = Effort.worth(len(tree.text)).most
+                more = Effort.worth(len(tree.code)).most
                 self.effort.most += more
                 self.effort.limit += more
+        rank = self.index.rank(file)
+        noted.files |= self._codes[rank] if rank in self._codes else self.index.ranked((file,), Facet.TEXT)
         return self._modules[file]
 
     def add(self, source: Source, tree: SyntaxTree) -> Module:
@@ -159,6 +168,9 @@ class Program:
         locate = None if source is None else source.locate
         module = model.build(tree, self.settings, locate, self, self.fixpoint, file)
         self._by_rank[rank], self._files[rank] = module, file
+        # The nodes of a tree in full have the comments between them.
+        facets = (Facet.CODE,) if isinstance(tree, Outline) else (Facet.CODE, Facet.TEXT)
+        self._codes[rank] = sum(self.index.ranked((file,), facet) for facet in facets)
         return module
 
     def __len__(self) -> int:
@@ -180,32 +192,32 @@ class Program:
     def home(self, node: cst.CSTNode) -> Module:
         """The module of the file that a node belongs to."""
         rank = self.forest.rank(node)
-        noted.files |= 1 << rank
+        noted.files |= self._codes[rank]
         return self._by_rank[rank]
 
     def is_imported(self, part: Any) -> bool:
         """Whether another file of the project imports a module, or what it defines."""
         users = sorted(self.index.users(self.file(part)))
-        self._note(*users[:1])
+        self._note(Facet.NAMES, *users[:1])
         return bool(users)
 
     def shows_users(self, part: Any, name: str) -> bool:
         """Whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
-        self._note(*self.index.users(file))
+        self._note(Facet.WORDS, *self.index.users(file))
         return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
         """Whether a file of the project, a test among them, may use a name of the top level of a module."""
         file = self.file(part)
-        self._note(*self.index.users(file))
+        self._note(Facet.WORDS, *self.index.users(file))
         return bool(self._exposure.users(file, name))
 
     def is_tested(self, part: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root
         tests = [user for user in self._exposure.users(file, name) if is_test(user, root)]
-        self._note(*self.index.users(file))
+        self._note(Facet.WORDS, *self.index.users(file))
         return bool(tests)
 
     def place(self, node: cst.CSTNode) -> Position:
@@ -217,8 +229,8 @@ class Program:
         """The file of a module, or of a part of one."""
         return self._files[part.tree.rank]
 
-    def _note(self, *files: Path) -> None:
-        noted.files |= self.index.ranked(files)
+    def _note(self, facet: Facet, *files: Path) -> None:
+        noted.files |= self.index.ranked(files, facet)
 
     @staticmethod
     def _kept(table: dict[Key, tuple[Answer, int]], key: Key, work_out: Callable[[Key], Answer]) -> Answer:
@@ -261,7 +273,7 @@ class Program:
             return None if module is None else self._look_up(module, name)
         module = self.index.module(file, dotted)
         if module is not None:
-            self._note(module)
+            self._note(Facet.NAMES, module)
         return module
 
     def at(self, names: Names, name: str) -> Target | None:
@@ -269,7 +281,7 @@ class Program:
         path = name.lstrip(".")
         found = self.index.module(self.file(names), path, len(name) - len(path))
         if found is not None:
-            self._note(found)
+            self._note(Facet.NAMES, found)
         return found
 
     def member(self, file: Path, name: str) -> Target | None:
@@ -280,7 +292,7 @@ class Program:
     def _look_up(self, file: Path, name: str) -> Place | str | None:
         visited: set[Path] = set()
         found = self.index.lookup(file, name, visited)
-        self._note(*visited)
+        self._note(Facet.NAMES, *visited)
         return found
 
     def _target(self, found: Place) -> Target | None:
@@ -300,7 +312,7 @@ class Program:
                 continue
             module = self.index.module(file, each.module, each.level)
             if module is not None:
-                self._note(module)
+                self._note(Facet.NAMES, module)
             if module is not None and self.index.exports(module, name):
                 found = self.member(module, name)
                 if found is not None:
@@ -334,7 +346,7 @@ class Program:
         direct = self._direct_users(file)
         found = self._speaking_of(direct, (word,))
         # One that has it is witness enough; where none has, each of them may have it in the next run.
-        self._note(*(found[:1] or direct))
+        self._note(Facet.WORDS, *(found[:1] or direct))
         return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
@@ -378,7 +390,7 @@ class Program:
     def _companions_of(self, file: Path) -> Collection[Path]:
         """The other files of the programs that a file is part of."""
         others = self.index.companions(file)
-        self._note(*others)
+        self._note(Facet.WORDS, *others)
         return others
 
     def _direct_users(self, file: Path) -> Collection[Path]:
@@ -397,22 +409,22 @@ class Program:
             direct = sorted({*direct, *chain.from_iterable(map(self._direct_users, direct))} - {file})
         found = self._speaking_of(direct, words)
         if heirs:
-            bases = re.compile(rf"^[ \t]*class\b[^:]*\b(?:{'|'.join(words)})\b", re.MULTILINE)
-            found = [user for user in found if bases.search(self.index.text(user))]
+            bases = re.compile(rf"\b(?:{'|'.join(words)})\b")
+            found = [user for user in found if any(map(bases.search, headers(self.index.text(user))))]
         most = _MOST_USERS if many or self.index.companions(file) else _MOST_USERS_IN_LIBRARY
         if len(found) > most:
             # As long as these are among them there are too many.
-            self._note(*found[: most + 1])
+            self._note(Facet.WORDS, *found[: most + 1])
             return ()
         # Those that do not speak of what is looked for may do so in the next run.
-        self._note(*direct)
+        self._note(Facet.WORDS, *direct)
         if not instances:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports, and returned to what imports its maker.
         handed: Collection[Path] = self._companions_of(file)
         if not handed:
             handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
-            self._note(*handed)
+            self._note(Facet.WORDS, *handed)
         every = {*found, *self._speaking_of(handed, words)}
         return tuple(sorted(every if len(every) <= most else found))
 

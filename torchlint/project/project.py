@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint.project.facets import Facet
 from torchlint.project.index import Index
 from torchlint.project.roots import is_test
+from torchlint.project.traces import Rests
 from torchlint.source import Source
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words
 
@@ -38,6 +40,7 @@ class Project:
         """For each file the others that what was found in it rests on."""
         self._sets: dict[int, frozenset[Path]] = {}
         self._words: dict[Path, Words] = {}
+        self._told: set[str] = set()
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
         """The files of the project as one model, with what was worked out so far unless it is made anew."""
@@ -109,18 +112,27 @@ class Project:
 
         Beside that it may rest on which files there are, and where their imports lead.
         """
+        return self.rests(file).files
+
+    def rests(self, file: Path) -> Rests:
+        """What of which files that is."""
         index, configs = self.index, self.index.configs
-        found = index.ranked([file]) | self._rests.get(file, 0)
-        read: set[Path] = set()
-        for program in configs.readers(file) if file in configs.files else ():
-            rests = self.consulted(program)
-            found |= index.ranked([program, *rests])
-            read |= rests - index.files
-        files = self._at_ranks(found)
-        if configs.files:
-            read.update(path for other in (file, *files) for path in configs.named(other))
+        programs = [file, *(configs.readers(file) if file in configs.files else ())]
+        found = index.ranked(programs, Facet.TEXT)
+        for program in programs:
+            found |= self._rests.get(program, 0)
         # Most files of a large project rest on the same ones, remembered once.
-        return files | read if read else files
+        facets = {facet: self._at_ranks(index.facet(found, facet)) for facet in Facet}
+        if configs.files:
+            files = frozenset[Path]().union(*facets.values())
+            facets[Facet.TEXT] |= {path for other in (file, *files) for path in configs.named(other)}
+        return Rests({facet: files for facet, files in facets.items() if files})
+
+    def newly_asked(self) -> frozenset[str]:
+        """The words and names that files were asked for since this was asked."""
+        asked = frozenset(self.index.asked - self._told)
+        self._told |= asked
+        return asked
 
     def _at_ranks(self, ranks: int) -> frozenset[Path]:
         if ranks not in self._sets:
@@ -141,7 +153,7 @@ class Project:
     def words(self, file: Path, own: Words) -> JoinedWords:
         """The words of a file, of those that may lend it theirs, and of configurations that these name."""
         others = self.index.around(file)
-        self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others)
+        self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others, Facet.WORDS)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
         every = (*others, *sorted(configs))
         return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in every)])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint import reading
 from torchlint.project.layout import Layout
+from torchlint.project.traces import Rests
 from torchlint.source import Source, SourceError
 
 if TYPE_CHECKING:
@@ -71,10 +73,13 @@ class Surroundings:
         """The layout of the project with this root; None without one."""
         return None if root is None else self._layouts[root]
 
-    def consulted(self, root: Path | None, file: Path) -> frozenset[Path]:
-        """What was found in a file may rest on; to be asked once it is checked."""
+    def rests(self, root: Path | None, file: Path) -> Rests:
+        """What was found in a file rests on; to be asked once it is checked.
+
+        With it come all words that any file was asked for since this was asked.
+        """
         project = self.project(root)
-        return frozenset() if project is None else project.consulted(file)
+        return Rests() if project is None else replace(project.rests(file), asked=project.newly_asked())
 
     def _made(self, layout: Layout) -> Project:
         from torchlint.project.project import Project

@@ -1,40 +1,72 @@
 """What a result rests on beside its own file, so that a later run can tell whether it still holds.
 
-That is the shape of the project (which files it has, and where their imports lead) and the bytes of those
-other files that were read for it. Source: A. Mokhov, N. Mitchell, S. Peyton Jones, "Build Systems à la Carte"
+That is the shape of the project (which files it has, and where their imports lead) and those facets of other
+files that were asked about. Source: A. Mokhov, N. Mitchell, S. Peyton Jones, "Build Systems à la Carte"
 (2018), on verifying traces.
+
+A trace names the files, and a snapshot: what each file of the project held. Where a file holds something else
+by now, its faces are compared, that of the snapshot and the present one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlint import reading
+from torchlint.project.facets import Facet
 from torchlint.project.layout import Layout
 from torchlint.project.roots import INIT, METADATA
 from torchlint.source import SourceError, is_file, read_bytes
 
 if TYPE_CHECKING:
+    from torchlint.project.faces import Face
     from torchlint.project.records import Records
 
 _METADATA = (METADATA, "setup.cfg", "setup.py")
 _LARGEST_METADATA = 1_000_000
 
 
-class Trace(NamedTuple):
-    """The files that a result rests on, and a digest of all.
+_MOST_SNAPSHOTS = 40
+"""So many of the last runs are remembered in which something was found out."""
 
-    They are named by their places in the order of the files: where each run of neighbours begins, and how
-    long it is, one after the other. In a large project a result may rest on most files.
+
+class Trace(NamedTuple):
+    """The files that a result rests on, as a snapshot has them.
+
+    They are named by their places in the order of the files, with the number of files for each facet on top:
+    where each run of neighbours begins, and how long it is, one after the other. In a large project a result
+    may rest on most files. ``asked`` are the words that were looked for, empty until all are known.
     """
 
+    snapshot: str
+    asked: str
     runs: tuple[int, ...]
-    digest: str
+
+
+@dataclass(frozen=True)
+class Rests:
+    """What a result rests on: of some files some facets, and the words and names that were asked for."""
+
+    facets: Mapping[Facet, frozenset[Path]] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files, whatever of them counts."""
+        return frozenset[Path]().union(*self.facets.values())
+
+    def joined(self, other: Rests) -> Rests:
+        """What two results rest on together."""
+        facets = {
+            facet: self.facets.get(facet, frozenset()) | other.facets.get(facet, frozenset())
+            for facet in {*self.facets, *other.facets}
+        }
+        return Rests(facets, self.asked | other.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +80,47 @@ class Content:
 class Contents:
     """The files of projects; ``given`` are bytes that count instead of the disk's.
 
-    ``records`` are what their files tell of themselves.
+    ``records`` are what their files tell of themselves, and ``memory`` is what earlier runs have kept.
     """
 
-    def __init__(self, records: Callable[[], Records], given: Mapping[Path, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        records: Callable[[], Records],
+        given: Mapping[Path, bytes] | None = None,
+        memory: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
         self._records = records
         self._given = dict(given or {})
+        self._memory = memory
         self._known: dict[Path, Content | None] = {}
         self._shapes: dict[Path, bytes] = {}
-        self._digests: dict[tuple[Path, tuple[int, ...]], str | None] = {}
-        self._runs: dict[tuple[Path, frozenset[Path]], tuple[int, ...]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._snapshots: dict[Path, str] = {}
+        self._changed: dict[tuple[Path, str], dict[int, tuple[str, str]] | None] = {}
+        self._alike: dict[tuple[str, str, int, str], bool] = {}
+        self._faces: dict[str, Face | None] = {}
+        self._runs: dict[tuple[Path, Facet, frozenset[Path]], tuple[int, ...]] = {}
+        self._asked: set[str] = set()
 
     def of(self, file: Path) -> Content | None:
         """What a file holds; None if it cannot be read."""
         if file not in self._known:
             try:
-                data = self._data(file)
-                self._known[file] = Content(len(data), sha256(data).digest())
+                self._read(file)
             except SourceError:
                 self._known[file] = None
         return self._known[file]
+
+    def _read(self, file: Path) -> bytes:
+        """The bytes of a file, which are taken for what it holds.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        data = self._data(file)
+        if file not in self._known:
+            self._known[file] = Content(len(data), sha256(data).digest())
+        return data
 
     def _data(self, file: Path) -> bytes:
         return self._given[file] if file in self._given else read_bytes(file)
@@ -109,46 +162,150 @@ class Contents:
         found = [Record(readable=False)] * len(layout.files)
         for place, file in enumerate(layout.files):
             with suppress(SourceError):
-                source = reading.from_bytes(self._data(file), file, notebook=file in layout.notebooks)
+                data = self._read(file)
+                source = reading.from_bytes(data, file, notebook=file in layout.notebooks)
                 found[place] = records.of(source)
         return leading(found)
 
-    def trace(self, layout: Layout, consulted: frozenset[Path]) -> Trace:
-        """The trace of a result that rests on the files that were consulted."""
-        runs = self._runs_of(layout, consulted)
-        digest = self._digest(layout, runs)
-        assert digest is not None
-        return Trace(runs, digest)
+    def snapshot(self, layout: Layout) -> str:
+        """The name of what the files of a project hold."""
+        if layout.root not in self._snapshots:
+            name = sha256("".join(self._keys(layout)).encode()).hexdigest()[:20]
+            self._snapshots[layout.root] = name
+            self._layouts[name] = layout
+        return self._snapshots[layout.root]
 
-    def _runs_of(self, layout: Layout, files: frozenset[Path]) -> tuple[int, ...]:
-        key = layout.root, files
+    def _keys(self, layout: Layout) -> list[str]:
+        return [_key(self.of(file)) for file in layout.every]
+
+    def trace(self, layout: Layout, rests: Rests) -> Trace:
+        """The trace of a result."""
+        self._asked |= rests.asked
+        runs: list[int] = []
+        for facet, files in rests.facets.items():
+            runs += self._runs_of(layout, facet, files)
+        return Trace(self.snapshot(layout), "", tuple(runs))
+
+    def _runs_of(self, layout: Layout, facet: Facet, files: frozenset[Path]) -> tuple[int, ...]:
+        key = layout.root, facet, files
         if key not in self._runs:
-            ranks = layout.ranks
-            self._runs[key] = _runs(sorted(ranks[file] for file in files if file in ranks))
+            ranks, first = layout.ranks, facet * len(layout.every)
+            self._runs[key] = _runs(sorted(first + ranks[file] for file in files if file in ranks))
         return self._runs[key]
 
-    def holds(self, layout: Layout, trace: Trace) -> bool:
-        """Whether all files of a trace, which is of a project of the same shape, are as they were."""
-        return self._digest(layout, trace.runs) == trace.digest
+    def holds(self, layout: Layout, trace: Trace) -> Trace | None:
+        """The trace of a result by what the files hold now, which are of a project of the same shape.
 
-    def _digest(self, layout: Layout, runs: tuple[int, ...]) -> str | None:
-        """The digest of the files that some runs name; None if these are none of this project."""
-        key = layout.root, runs
-        if key not in self._digests:
-            self._digests[key] = self._work_out_digest(layout.every, runs)
-        return self._digests[key]
-
-    def _work_out_digest(self, files: Sequence[Path], runs: tuple[int, ...]) -> str | None:
-        if len(runs) % 2:
+        None if anything is not as it was.
+        """
+        if trace.snapshot == self.snapshot(layout):
+            return trace
+        changed = self._since(layout, trace.snapshot)
+        if changed is None or len(trace.runs) % 2:
             return None
-        digest = sha256()
-        for first, count in zip(runs[::2], runs[1::2], strict=True):
-            if first + count > len(files):
+        count = len(layout.every)
+        for number in numbers(trace.runs):
+            facet, rank = divmod(number, count)
+            if rank in changed and not self._is_alike(*changed[rank], facet, trace.asked):
                 return None
-            for file in files[first : first + count]:
-                content = self.of(file)
-                digest.update(b"\0" if content is None else content.digest)
-        return digest.hexdigest()[:40]
+        words = self._words(trace.asked)
+        if words is None:
+            return None
+        self._asked.update(words)
+        return Trace(self.snapshot(layout), "", trace.runs)
+
+    def _since(self, layout: Layout, snapshot: str) -> dict[int, tuple[str, str]] | None:
+        """The files that have changed since a snapshot, by their places: what they held and what they hold.
+
+        None if it is not known.
+        """
+        key = layout.root, snapshot
+        if key not in self._changed:
+            before, now = self._kept("snapshots", snapshot), self._keys(layout)
+            if isinstance(before, list) and len(before) == len(now):
+                pairs = enumerate(zip(before, now, strict=True))
+                self._changed[key] = {rank: (old, new) for rank, (old, new) in pairs if old != new}
+                self._layouts[self.snapshot(layout)] = layout
+            else:
+                self._changed[key] = None
+        return self._changed[key]
+
+    def _is_alike(self, before: str, now: str, facet: int, asked: str) -> bool:
+        """Whether two texts of a file show the same where some words were asked for."""
+        key = before, now, facet, asked
+        if key not in self._alike:
+            old, new, words = self._face(before), self._face(now), self._words(asked)
+            if old is None or new is None or words is None or facet >= len(Facet):
+                self._alike[key] = False
+            else:
+                self._alike[key] = old.as_asked(new, Facet(facet), words)
+        return self._alike[key]
+
+    def _words(self, asked: str) -> list[str] | None:
+        words = self._kept("asked", asked)
+        return words if isinstance(words, list) and all(type(word) is str for word in words) else None
+
+    def _kept(self, kind: str, name: str) -> Any:
+        """What earlier runs have kept under a name; None if there is no such thing."""
+        kept = self._memory().get(kind)
+        return kept.get(name) if isinstance(kept, dict) else None
+
+    def _face(self, key: str) -> Face | None:
+        """The face of a text that an earlier run has met, or this one; None if it is not known."""
+        from torchlint.project.faces import Face
+
+        if key not in self._faces:
+            self._faces[key] = None
+            with suppress(TypeError, ValueError):
+                self._faces[key] = Face.restored(self._kept("faces", key))
+            if self._faces[key] is None:
+                self._make_faces()
+        return self._faces.get(key)
+
+    def _make_faces(self) -> None:
+        """Make the faces of all files that belong to snapshots of this run and have none yet."""
+        from torchlint.project.faces import Face
+
+        records, kept = self._records(), self._memory().get("faces", {})
+        for layout in self._layouts.values():
+            for file in layout.files:
+                key = _key(self.of(file))
+                if self._faces.get(key) is not None or key in kept:
+                    continue
+                try:
+                    data = self._data(file)
+                    if sha256(data).hexdigest().startswith(key):
+                        source = reading.from_bytes(data, file, notebook=file in layout.notebooks)
+                        made = records.of(source).definitions
+                        self._faces[key] = Face.of(source, [(each.name, int(each.kind)) for each in made])
+                except SourceError:
+                    continue
+
+    def to_keep(self) -> tuple[str, dict[str, Any]]:
+        """The name of what was asked, and all that is to be kept for later runs."""
+        self._make_faces()
+        memory = self._memory()
+        words = sorted(self._asked)
+        asked = sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+        made = {name: self._keys(layout) for name, layout in self._layouts.items()}
+        snapshots = _latest({**made, **memory.get("snapshots", {})}, made)
+        used = {key for keys in snapshots.values() for key in keys}
+        own = {key: face.stored() for key, face in self._faces.items() if face is not None}
+        faces = {**memory.get("faces", {}), **own}
+        return asked, {
+            "snapshots": snapshots,
+            "asked": _latest({asked: words, **memory.get("asked", {})}, {asked: words}),
+            "faces": {key: face for key, face in faces.items() if key in used},
+        }
+
+
+def _latest(every: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of this run and the last ones before it, newest first."""
+    return dict(list({**new, **every}.items())[:_MOST_SNAPSHOTS])
+
+
+def _key(content: Content | None) -> str:
+    return "" if content is None else content.digest.hex()[:16]
 
 
 def numbers(runs: Sequence[int]) -> Iterator[int]:

@@ -108,8 +108,7 @@ class Backpropagation(Part):
     @cached_property
     def passes(self) -> list[Backward]:
         """Every call in the file that computes gradients."""
-        text = self.tree.text.lower()
-        if not any(word in text for word in _MENTIONED):
+        if not any(word in self.tree.lowered for word in _MENTIONED):
             return []
         found = (self._backward(call) for call in self.tree.nodes(cst.Call))
         return [backward for backward in found if backward is not None]

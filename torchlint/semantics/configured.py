@@ -190,7 +190,7 @@ def _is_exclusive(module: Module, place: Place) -> bool:
     if not place.keys or module.link.readers(place.file) != 1:
         return False
     word = re.compile(rf"""[."']{re.escape(str(place.keys[-1]))}\b""")
-    texts = [each.tree.text for each in (module, *module.companions())]
+    texts = [each.tree.code for each in (module, *module.companions())]
     return sum(len(word.findall(text)) for text in texts) == 1 and not any("ConfigStore" in t for t in texts)
 
 

@@ -8,7 +8,6 @@ only called at places of one context is part of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeGuard
 
@@ -30,6 +29,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
+from torchlint.uncommented import PROSE
 
 
 class Context(IdentityEnum):
@@ -115,8 +115,6 @@ _MAKING_UP = frozenset(
     | {"torch.tensor", "torch.Tensor", "torch.FloatTensor", "torchsummary.summary", "torchinfo.summary"}
     | {"thop.profile", "ptflops.get_model_complexity_info"}
 )
-# The line of hashes, or the mark of a cell, that stands above each piece of prose.
-_PROSE = re.compile(r"^(?:#{20,}|# ?%%.*)\n# *\S.*\n", re.MULTILINE)
 _PARTS_OF_TUTORIAL = 3
 
 
@@ -490,7 +488,7 @@ class Contexts(Part):
     @cached_property
     def _is_tutorial(self) -> bool:
         """Whether a script is a tutorial of which a web page is made, with prose between its blocks."""
-        return not self.module.in_notebook and len(_PROSE.findall(self.tree.text)) >= _PARTS_OF_TUTORIAL
+        return not self.module.in_notebook and self.tree.code.count(PROSE) >= _PARTS_OF_TUTORIAL
 
     @remembered
     def _of_cell(self, cell: int | None) -> Context | None:

@@ -221,7 +221,7 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
 
     Nobody writes that for the processor alone. What trains by itself, or makes loaders, shows where it does.
     """
-    text = tree.text
+    text = tree.code
     if ".device" not in text or "__main__" in text or "DataLoader(" in text:
         return False
     if ".backward(" in text and _shows_place(tree):
@@ -251,7 +251,7 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
 
     Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
     """
-    text = tree.text
+    text = tree.code
     if "__main__" in text or _shows_place(tree):
         return False
     if ".step(" in text and _steps_given_optimizer(tree, names):

@@ -813,10 +813,10 @@ class Loaders(Part):
     @cached_property
     def pinning_helps(self) -> bool:
         """Whether the accelerator of this file is one that pinned memory is for: not MPS, not XLA."""
-        text = self.tree.text
-        if "torch_xla" in text:
+        tree = self.tree
+        if tree.mentions("torch_xla"):
             return False
-        return "mps" not in text or "cuda" in text
+        return not tree.mentions("mps") or tree.mentions("cuda")
 
     @cached_property
     def _transfers(self) -> list[cst.BaseExpression]:

@@ -276,8 +276,8 @@ class Program(Part):
             return False
         if evidence(module) is not Evidence.ACCELERATOR:
             return False
-        text = self.tree.text
-        return "cuda" in text or "device" in text or bool(module.companions("cuda", "device"))
+        own = any(map(self.tree.mentions, ("cuda", "device")))
+        return own or bool(module.companions("cuda", "device"))
 
     @property
     def waits_for_environment(self) -> bool:
@@ -656,7 +656,7 @@ class Program(Part):
                 numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
                 known = [number for number in numbers if isinstance(number, int)]
                 if not known:
-                    if name == "torch.nn.Linear" and _DIGITS in self.tree.text:
+                    if name == "torch.nn.Linear" and self.tree.mentions(_DIGITS):
                         continue
                     return False
                 # Where one side is not shown (the number of features, or of classes), the other tells.

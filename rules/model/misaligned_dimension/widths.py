@@ -248,8 +248,8 @@ def _fields(module: Module) -> dict[str, list[cst.BaseExpression | None]]:
 @remembered
 def _set_or_named(module: Module) -> set[str]:
     """The names that are set as attributes, given as keywords, or stand in quotes."""
-    text = module.tree.text
-    return {name for pattern in _SET_OR_NAMED for name in pattern.findall(text)}
+    code = module.tree.code
+    return {name for pattern in _SET_OR_NAMED for name in pattern.findall(code)}
 
 
 _SET_OR_NAMED = (

@@ -1,0 +1,107 @@
+"""What a file shows to others that ask about it, so that they need not notice every change of it.
+
+Who asks for the model of a file rests on its code; who asks where something stands in it, on every byte. Most
+ask no more than whether a word is in it, or what it has under a name. Of which words and names that was is
+known for all questions of a run together.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from base64 import b85decode, b85encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from torchlint.effort import is_too_large
+from torchlint.project.facets import Facet
+from torchlint.source import NOTEBOOK, Source
+from torchlint.store import text_of
+from torchlint.uncommented import uncommented
+
+_HEADER = re.compile(r"^[ \t]*class\b[^:]*", re.MULTILINE)
+LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
+"""What asks a module for names that it works out, or has a module without giving it a name."""
+# A word is in a text if it is in one of these.
+_CHAIN = re.compile(r"[\w.]+\(?")
+
+
+def headers(text: str) -> list[str]:
+    """The classes in a text, each as far as the colon behind its bases."""
+    return _HEADER.findall(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What one text shows: digests of its code and of what else is asked of its text, and its words.
+
+    ``defined`` are the names that it defines at the top level.
+    """
+
+    code: str
+    marks: str
+    chains: frozenset[str]
+    defined: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, source: Source, defined: Iterable[tuple[str, int]]) -> Face:
+        """The face of a text."""
+        text = source.text
+        # What is said of a place in a notebook goes by its cells, and their sequence by their texts.
+        code = text if source.path.suffix == NOTEBOOK else uncommented(text)
+        marks = [LOOKING.search(text) is not None, is_too_large(text), headers(text)]
+        return cls(_digest(code), _digest(repr(marks)), frozenset(_CHAIN.findall(text)), tuple(defined))
+
+    def stored(self) -> list[Any]:
+        """The face as JSON can hold it."""
+        chains = zlib.compress("\n".join(sorted(self.chains)).encode("utf-8", "surrogatepass"))
+        return [self.code, self.marks, b85encode(chains).decode(), [list(each) for each in self.defined]]
+
+    @classmethod
+    def restored(cls, document: Any) -> Face:
+        """What was `stored`.
+
+        Raises:
+            TypeError, ValueError: it is something else.
+        """
+        code, marks, chains, defined = document
+        try:
+            text = zlib.decompress(b85decode(text_of(chains))).decode("utf-8", "surrogatepass")
+        except zlib.error as error:
+            raise ValueError("not compressed") from error
+        named = tuple((text_of(name), int(kind)) for name, kind in defined)
+        return cls(text_of(code), text_of(marks), frozenset(text.split("\n")), named)
+
+    def as_asked(self, other: Face, facet: Facet, asked: Iterable[str]) -> bool:
+        """Whether another text shows the same where such things were asked."""
+        match facet:
+            case Facet.CODE:
+                return self.code == other.code and self.marks == other.marks
+            case Facet.WORDS:
+                return self.marks == other.marks and self._speaks_as(other, asked)
+            case Facet.NAMES:
+                differing = {name for name, _ in {*self.defined} ^ {*other.defined}}
+                moved = [each for each in self.defined if each[0] not in differing] != [
+                    each for each in other.defined if each[0] not in differing
+                ]
+                return not moved and differing.isdisjoint(asked)
+            case _:
+                return False
+
+    def _speaks_as(self, other: Face, asked: Iterable[str]) -> bool:
+        """Whether the same of some words are in both texts."""
+        gone, come = self.chains - other.chains, other.chains - self.chains
+        if not gone and not come:
+            return True
+        mine, theirs = "\n".join(self.chains), "\n".join(other.chains)
+        changed = "\n".join((*gone, *come))
+        return not any(
+            not _CHAIN.fullmatch(word) or (word in changed and (word in mine) is not (word in theirs))
+            for word in asked
+        )
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

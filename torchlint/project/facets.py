@@ -1,0 +1,18 @@
+"""What of a file others may rest on."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Facet(enum.IntEnum):
+    """What of a file something rests on."""
+
+    CODE = 0
+    """The program: everything but comments, empty lines and places."""
+    WORDS = 1
+    """Which of the words that are asked for are in the text, and the headers of its classes."""
+    NAMES = 2
+    """What it has under the names that are asked for."""
+    TEXT = 3
+    """Every byte."""
