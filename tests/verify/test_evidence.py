@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from torchlint.verify.worker.evidence import Work, recorded
+from torchlint.verify.worker.evidence import Waits, Work, recorded
 
 
 def begun() -> profile:
@@ -77,3 +78,30 @@ def test_the_work_of_a_program_that_profiles_itself_is_unknown() -> None:
     work = Work()
     work._profile = Recorded(fails=True)
     assert work.seconds() is None
+
+
+def test_waits_that_a_program_asks_for_are_counted_at_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: run.append("device"))
+    monkeypatch.setattr(torch.cuda.Stream, "synchronize", lambda stream: run.append("stream"))
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
+    file = tmp_path / "train.py"
+    file.write_text("def step(torch):\n    torch.cuda.synchronize()\n    Stream.synchronize(None)\n")
+    program: dict[str, Any] = {"Stream": torch.cuda.Stream}
+    exec(compile(file.read_text(), file, "exec"), program)
+    harness: dict[str, Any] = {"__name__": "torchlint.verify.worker.device"}
+    exec("def wait(torch):\n    torch.cuda.synchronize()\n", harness)
+    waits = Waits(tmp_path)
+    waits.start()
+    for _ in range(2):
+        program["step"](torch)
+        harness["wait"](torch)
+    waits.stop()
+    program["step"](torch)
+    assert waits.lines(2) == [
+        {"file": "train.py", "row": 2, "per_step": 1.0},
+        {"file": "train.py", "row": 3, "per_step": 1.0},
+    ]
+    assert run == ["device", "stream", "device"] * 2 + ["device", "stream"]

@@ -6,6 +6,8 @@ import sys
 import time
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,6 +17,12 @@ import torch
 from torchlint.verify.worker.device import Device
 
 _SYNC = "called a synchronizing CUDA operation"
+_ASKED_FOR = (
+    (torch.cuda, "synchronize"),
+    (torch.cuda.Stream, "synchronize"),
+    (torch.cuda.Event, "synchronize"),
+)
+"""What waits because it is told to, of which CUDA says nothing."""
 
 
 class Waits:
@@ -25,6 +33,7 @@ class Waits:
         self._lines: Counter[tuple[str, int]] = Counter()
         self._shown: Any = None
         self._filters: Any = None
+        self._own: list[Any] = []
 
     def start(self) -> None:
         """Ask CUDA to tell of each such operation."""
@@ -32,9 +41,14 @@ class Waits:
         warnings.simplefilter("always")
         warnings.showwarning = self._saw  # type: ignore[assignment]
         torch.cuda.set_sync_debug_mode("warn")
+        self._own = [getattr(owner, name) for owner, name in _ASKED_FOR]
+        for (owner, name), function in zip(_ASKED_FOR, self._own, strict=True):
+            setattr(owner, name, self._counted(function))
 
     def stop(self) -> None:
         """Leave the program as it was."""
+        for (owner, name), function in zip(_ASKED_FOR, self._own, strict=True):
+            setattr(owner, name, function)
         torch.cuda.set_sync_debug_mode("default")
         warnings.showwarning = self._shown
         warnings.filters[:] = self._filters  # type: ignore[index]
@@ -42,8 +56,20 @@ class Waits:
     def _saw(self, message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
         if _SYNC not in str(message):
             return
-        file, row = _place(sys._getframe(1), self._project)
-        self._lines[file, row] += 1
+        self._count(sys._getframe(1))
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def synchronize(*arguments: Any, **options: Any) -> Any:
+            caller = sys._getframe(1)
+            if not caller.f_globals.get("__name__", "").startswith("torchlint."):
+                self._count(caller)
+            return function(*arguments, **options)
+
+        return synchronize
+
+    def _count(self, frame: FrameType) -> None:
+        self._lines[_place(frame, self._project)] += 1
 
     def lines(self, steps: int) -> list[dict[str, Any]]:
         """The lines as ``results.Line`` has them, most calls first."""
