@@ -13,7 +13,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, tight
-from .sending import TAKING_WAITS, async_helper, on_accelerator, place_of_sending
+from .sending import async_helper, on_accelerator, place_of_sending
 from .stakes import slight
 from .stores import Store, filled_in_place, stored_number, written_indices
 
@@ -26,7 +26,7 @@ from .stores import Store, filled_in_place, stored_number, written_indices
     on=cst.Subscript,
     mentions=("torch", "["),
     remedy="Fill on the device with `fill_` or `index_fill_`",
-    follows=TAKING_WAITS,
+    follows=("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215"),
     synchronizes=True,
 )
 def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Finding]:

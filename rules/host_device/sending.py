@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-# What takes a wait away: behind it, another one may be the first.
-TAKING_WAITS = ("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215")
 _PICTURES = ("PIL", "torchvision.transforms")
 
 

@@ -24,7 +24,6 @@ from ..neighbours import before_staying_wait
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
-    TAKING_WAITS,
     async_helper,
     computed_from_kernels,
     goes_on,
@@ -45,7 +44,7 @@ from ..stores import stored_number
     named={cst.Call: SENDERS | MOVING_METHODS | {"copy_"}},
     mentions=("torch", "tensor(|Tensor|asarray(|.to(|.cuda(|.type|.copy_(|["),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
-    follows=TAKING_WAITS,
+    follows=("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215"),
     synchronizes=True,
 )
 def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from ..scalars import (
     sent_each_step,
     sent_scalar,
 )
-from ..sending import TAKING_WAITS, place_of_sending
+from ..sending import place_of_sending
 
 
 @rule(
@@ -33,7 +33,7 @@ from ..sending import TAKING_WAITS, place_of_sending
     named={cst.Call: SENDERS},
     mentions=("torch", "tensor(|asarray("),
     remedy="Fill on the device: `torch.full((), …)`",
-    follows=TAKING_WAITS,
+    follows=("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215"),
     synchronizes=True,
 )
 def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:

@@ -20,7 +20,6 @@ from torchlint.semantics.synchronisation import (
 )
 
 from ..remedies import as_spelt, callee, inline, tight
-from ..sending import TAKING_WAITS
 from .elements import (
     READERS,
     ReadOneByOne,
@@ -44,7 +43,7 @@ from .elements import (
         "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",
     ),
     remedy="Stack the tensors on the device with `torch.stack(…)`",
-    follows=TAKING_WAITS,
+    follows=("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215"),
     synchronizes=True,
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
