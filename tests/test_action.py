@@ -340,7 +340,7 @@ def test_what_is_pinned_has_hashes_and_names_no_index() -> None:
 def test_everything_that_torchlint_needs_is_pinned() -> None:
     """What is installed here is followed to the end; `make pins` writes the file anew."""
     project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    environment = {**default_environment(), "extra": ""}
+    environment: dict[str, Any] = {**default_environment(), "extra": ""}
     wanted = [Requirement(text) for text in project["project"]["dependencies"]]
     wanted += [Requirement(text) for text in project["build-system"]["requires"]]
     seen: set[str] = set()

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -100,7 +101,7 @@ def test_a_notebook_with_an_extension_of_its_own_is_fixed_as_one() -> None:
 def test_such_a_notebook_is_one_to_the_project() -> None:
     Path("pyproject.toml").write_text('[tool.torchlint]\nextension = { "ipy" = "ipynb" }\n')
     Path("engine.py").write_text(PROGRAM)
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": [text]}
         for text in ("from engine import train\n", "train(model, loader, optimizer)\n")
     ]
