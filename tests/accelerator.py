@@ -49,9 +49,9 @@ class OnDevice(torch.Tensor):  # type: ignore[misc]
         cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "__name__", "")
-        if func is torch.Tensor.device.__get__:
+        if func == torch.Tensor.device.__get__:
             return torch.device("cuda", 0)
-        if func is torch.Tensor.is_cuda.__get__:
+        if func == torch.Tensor.is_cuda.__get__:
             return True
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy")

@@ -332,6 +332,7 @@ def test_every_setting_is_part_of_the_key(opened: Callable[[], Cache]) -> None:
         "host_names": [("a",)],
         "device_names": [("a",)],
         "known_async_helpers": [("a",)],
+        "extension": [(("ipy", "ipynb"),), (("ipy", "python"),)],
     }
     assert set(changes) == {item.name for item in dataclasses.fields(LintSettings)}
     plain = LintSettings(libraries={"torchaudio": two})

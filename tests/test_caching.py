@@ -245,7 +245,7 @@ def test_the_cache_is_not_in_the_project(work: Path, tmp_path: Path) -> None:
     lint()
     assert sorted(path.name for path in work.iterdir()) == ["a.py"]
     kinds = sorted(path.name.partition("-")[0] for path in (tmp_path / "cache").glob("*.json"))
-    assert kinds == ["catalogue", "facts", "results"]
+    assert kinds == ["catalogue", "faces", "facts", "results"]
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "config"])

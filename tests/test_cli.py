@@ -654,7 +654,7 @@ def test_misuse_points_to_the_help(args: list[str]) -> None:
         (["bench", "ZZ1O1"], "did you mean `ZZ101`?"),
         (["verify", "none.py"], "none.py: no such file"),
         (["verify", "."], ".: is a directory; `verify` runs a script"),
-        (["verify", "a.ipynb"], "a notebook cannot be measured"),
+        (["verify", "a.ipynb"], "a.ipynb: not a notebook"),
     ],
 )
 def test_what_no_help_would_mend_does_not_point_to_it(args: list[str], told: str) -> None:

@@ -29,6 +29,7 @@ ALLOWED = {
     ("TL206_data_dependent_shape/bad", "train"): "labels of floating point have no `ignore_index`",
     ("TL206_data_dependent_shape/bad_numbers", "Resized.forward"): "it wants another size",
     ("TL206_data_dependent_shape/bad_spellings", "train"): "it wants another size",
+    ("TL208_repeated_transfer/bad_modules", "Perceptual.forward"): "its module is made up, and was not moved",
     ("TL409_modules_in_plain_list/bad", "Heads.forward"): "the tasks are names, not a tensor",
     ("TL412_tensor_indexed_in_loop/bad", "similarities"): "`vmap` looks behind the pretence",
     ("TL505_per_parameter_update_loop/bad_averages", "Averaged.step"): "the parameters are no list",

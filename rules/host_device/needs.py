@@ -254,14 +254,24 @@ def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code
     order = module.tree.order
     shown = (
         order[read]
-        for read in module.tree.within(loop, module.tree.nodes(kind))
-        if module.source(read) == code
-        and any(
+        for read in _spelt_in(module, loop, kind).get(code, ())
+        if any(
             module.tree.contains(loop, place) and not places.throttled_in(module, place, loop)
             for place in sinks(module, read, _shown)
         )
     )
     return max(shown, default=-1)
+
+
+@remembered
+def _spelt_in(
+    module: Module, loop: Loop, kind: type[cst.BaseExpression]
+) -> dict[str, list[cst.BaseExpression]]:
+    """The names or attributes of a loop by their source."""
+    found: dict[str, list[cst.BaseExpression]] = {}
+    for each in module.tree.within(loop, module.tree.nodes(kind)):
+        found.setdefault(module.source(each), []).append(each)
+    return found
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy, mask_of, shape_wait
 
@@ -32,15 +33,24 @@ def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
         statement, cst.BaseCompoundStatement
     ):
         return False
-    for other in block.body[tree.position(statement) + 1 :]:
-        first = _evaluated_first(other)
+    return _waits_behind(module, block)[tree.position(statement)]
+
+
+@remembered
+def _waits_behind(module: Module, block: cst.IndentedBlock | cst.Module) -> tuple[bool, ...]:
+    """Of each statement of a block, whether such a wait comes behind it."""
+    found: list[bool] = []
+    waits = False
+    for statement in reversed(block.body):
+        found.append(waits)
+        first = _evaluated_first(statement)
         if places.computes(module, first):
-            return False
-        if _needs_wait(module, first):
-            return True
-        if first is not other:
-            return False  # What stands in a branch or loop may not run.
-    return False
+            waits = False
+        elif _needs_wait(module, first):
+            waits = True
+        elif first is not statement:
+            waits = False  # What stands in a branch or loop may not run.
+    return tuple(reversed(found))
 
 
 def _evaluated_first(statement: cst.CSTNode) -> cst.CSTNode:

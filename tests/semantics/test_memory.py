@@ -65,10 +65,10 @@ PROGRAMS = {
         print(b[:2])  #: b[:2] => memory=pinned
         print(b[1])  #: b[1] => memory=pinned
         print(b[:, :2])  #: b[:, :2] => memory=pageable
-        print(b[:2, :2])  #: b[:2, :2] => memory=unknown
+        print(b[:2, :2])  #: b[:2, :2] => memory=either
         print(b[[0, 1]])  #: b[[0, 1]] => memory=pageable
         print(b + 1)  #: b + 1 => memory=pageable
-        print(b.float())  #: b.float() => memory=unknown
+        print(b.float())  #: b.float() => memory=either
         print(a.float())  #: a.float() => memory=pageable
         print(b.clone())  #: b.clone() => memory=pageable
         print(b.unsqueeze(0))  #: b.unsqueeze(0) => memory=pinned
@@ -79,7 +79,7 @@ PROGRAMS = {
         c = a.cuda()
         print(c.to("cpu", non_blocking=True))  #: c.to("cpu", non_blocking=True) => memory=pinned
         either = a if flag else b
-        print(either)  #: either => memory=unknown
+        print(either)  #: either => memory=either
     """,
     "attributes, helpers and parameters": """
         import numpy as np
