@@ -809,7 +809,8 @@ class Session:
             notes=(*self.remarks, *self.notes, *self._help(compared, noise)),
             source=self.pool.subject.source,
             syncs=self.syncs,
-            periodic=periodic(self.blocks, self.news),
+            # A case of `bench` does the same in every step: what seems regular there is the machine's doing.
+            periodic=None if self.pool.subject.reruns else periodic(self.blocks, self.news),
             curves=tuple(self.curves),
             spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,
