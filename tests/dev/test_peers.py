@@ -127,3 +127,20 @@ def test_the_plot_has_a_bar_for_each_that_was_measured(results: dict[str, Any]) 
 )
 def test_figures_have_no_exponent(value: float, told: str) -> None:
     assert peers._figure(value) == told
+
+
+def test_a_later_run_over_projects_is_told(
+    results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "peers.json")
+    peers.RESULTS.write_text(json.dumps(results), encoding="utf-8")
+    name = results["trees"][0]["name"]
+    costs = {"cold": {"cpu_seconds": 31.4}, "alone": {"cpu_seconds": 10.7}, "machine": {"commit": "abc1234"}}
+    projects = tmp_path / "projects.json"
+    projects.write_text(json.dumps({name.rpartition("-")[0]: costs}), encoding="utf-8")
+    told = (
+        f"At abc1234, torchlint takes 31 s of CPU time for {name} as a project, and 11 s with `--no-project`."
+    )
+    assert told in " ".join(peers.summary().split())
+    projects.write_text(json.dumps({"other": costs}), encoding="utf-8")
+    assert "abc1234" not in peers.summary()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -69,7 +69,7 @@ def summary() -> str:
     if not RESULTS.exists():
         return ""
     results = _load()
-    parts = ["\n## What a run costs\n", _method(results)]
+    parts = ["\n## What a run costs\n", _method(results), *_since(results)]
     for tree in results["trees"]:
         found = rows(results, tree)
         size = f"{tree['files']} files, {tree['bytes'] / 1e6:.1f} MB"
@@ -79,6 +79,23 @@ def summary() -> str:
             _HEAD + "".join(_cells(row, _ours(found)) for row in found),
         ]
     return "\n".join(parts) + "\n"
+
+
+def _since(results: Mapping[str, Any]) -> Iterator[str]:
+    """What a later run of ``benchmarks.projects`` says of the same packages, if there was one."""
+    path = RESULTS.with_name("projects.json")
+    if not path.exists():
+        return
+    projects = json.loads(path.read_text(encoding="utf-8"))
+    for tree in results["trees"]:
+        found = projects.get(tree["name"].rpartition("-")[0])
+        if found is not None and found["machine"]["commit"] not in (None, results["machine"]["commit"]):
+            cold, alone = (found[kind]["cpu_seconds"] for kind in ("cold", "alone"))
+            told = (
+                f"At {found['machine']['commit']}, torchlint takes {cold:.0f} s of CPU time for {tree['name']} as "
+                f"a project, and {alone:.0f} s with `--no-project`."
+            )
+            yield textwrap.fill(told, _WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def plot_name(tree: str) -> str:
