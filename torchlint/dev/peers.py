@@ -92,8 +92,8 @@ def _since(results: Mapping[str, Any]) -> Iterator[str]:
         if found is not None and found["machine"]["commit"] not in (None, results["machine"]["commit"]):
             cold, alone = (found[kind]["cpu_seconds"] for kind in ("cold", "alone"))
             told = (
-                f"At {found['machine']['commit']}, torchlint takes {cold:.0f} s of CPU time for {tree['name']} as "
-                f"a project, and {alone:.0f} s with `--no-project`."
+                f"At {found['machine']['commit']}, torchlint takes {cold:.0f} s of CPU time for {tree['name']} "
+                f"as a project, and {alone:.0f} s with `--no-project`."
             )
             yield textwrap.fill(told, _WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
