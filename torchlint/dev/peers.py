@@ -91,9 +91,10 @@ def _since(results: Mapping[str, Any]) -> Iterator[str]:
         found = projects.get(tree["name"].rpartition("-")[0])
         if found is not None and found["machine"]["commit"] not in (None, results["machine"]["commit"]):
             cold, alone = (found[kind]["cpu_seconds"] for kind in ("cold", "alone"))
+            commit = found["machine"]["commit"]
             told = (
-                f"At {found['machine']['commit']}, torchlint takes {cold:.0f} s of CPU time for {tree['name']} "
-                f"as a project, and {alone:.0f} s with `--no-project`."
+                f"At {commit}, torchlint takes {cold:.0f} s of CPU time for {tree['name']} as a project, and "
+                f"{alone:.0f} s with `--no-project`."
             )
             yield textwrap.fill(told, _WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
