@@ -23,8 +23,8 @@ _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "uniqu
 def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the host waits behind ``node`` for what the program cannot do without, before it runs a model.
 
-    That is a number or an array that the host needs, or a selection that is the result; in the statement of
-    ``node`` or in those that follow it in its block.
+    That is a number or an array that the host needs, or a selection that is the result, in one of the
+    statements that follow that of ``node`` in its block.
     """
     tree = module.tree
     statement = tree.statement(node)

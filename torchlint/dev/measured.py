@@ -75,6 +75,11 @@ class Case:
         return _everywhere([self])
 
     @property
+    def kind(self) -> tuple[str, int]:
+        """The kind of device and the number of ranks, within which machines are pooled."""
+        return self.measurement.device or self.run.machine.device, self.measurement.ranks
+
+    @property
     def date(self) -> str:
         """The day of the measurement."""
         return self.run.started[:10]
@@ -156,9 +161,8 @@ def pooled(cases: Sequence[Case]) -> list[Case]:
     """
     groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in cases:
-        measurement = case.measurement
-        kind = f"{measurement.device or case.run.machine.device} {measurement.ranks}"
-        groups.setdefault((kind, measurement.subject, measurement.size or ""), []).append(case)
+        _, subject, size = case.key
+        groups.setdefault((str(case.kind), subject, size), []).append(case)
     factor = _scale(cases)
     return [_pool(found, factor) for _, found in _sorted(groups)]
 
@@ -192,8 +196,7 @@ def contradicted(path: Path) -> list[str]:
 def _program(case: Case) -> tuple[object, ...]:
     """What two runs of the same thing on the same kind of device share."""
     measurement = case.measurement
-    device = measurement.device or case.run.machine.device
-    return device, measurement.ranks, measurement.subject, measurement.size, measurement.source
+    return *case.kind, measurement.subject, measurement.size, measurement.source
 
 
 def _scale(cases: Iterable[Case]) -> float:
@@ -235,9 +238,7 @@ def _kinds(cases: Iterable[Case]) -> dict[tuple[str, int], list[Case]]:
     """The cases by the kind of device and the number of ranks."""
     found: dict[tuple[str, int], list[Case]] = {}
     for case in cases:
-        measurement = case.measurement
-        kind = measurement.device or case.run.machine.device
-        found.setdefault((kind, measurement.ranks), []).append(case)
+        found.setdefault(case.kind, []).append(case)
     return found
 
 
