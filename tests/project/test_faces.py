@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from torchlint import reading
 from torchlint.project import facets
 from torchlint.project.faces import Face
 from torchlint.project.facets import Facet
@@ -74,3 +77,16 @@ def test_what_is_left_is_the_same_program() -> None:
     for path in sorted(Path(facets.__file__).parent.glob("*.py")):
         text = path.read_text()
         assert ast.dump(ast.parse(uncommented(text))) == ast.dump(ast.parse(text))
+
+
+@pytest.mark.parametrize("name", ["a.ipynb", "a.ipy"])
+def test_every_line_of_a_notebook_counts_whatever_its_extension(name: str) -> None:
+    """Places in a notebook go by its cells, which a comment may move."""
+
+    def shown(text: str) -> Face:
+        cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+        cell["source"] = [text]
+        document: dict[str, Any] = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        return Face.of(reading.from_bytes(json.dumps(document).encode(), Path(name), notebook=True), ())
+
+    assert not shown("# now\nx = 1\n").as_asked(shown("# later\nx = 1\n"), Facet.CODE, ())

@@ -17,7 +17,7 @@ from typing import Any
 
 from torchlint.effort import is_too_large
 from torchlint.project.facets import Facet
-from torchlint.source import NOTEBOOK, Source
+from torchlint.source import Source
 from torchlint.store import text_of
 from torchlint.uncommented import uncommented
 
@@ -50,7 +50,7 @@ class Face:
         """The face of a text."""
         text = source.text
         # What is said of a place in a notebook goes by its cells, and their sequence by their texts.
-        code = text if source.path.suffix == NOTEBOOK else uncommented(text)
+        code = text if source.in_cells else uncommented(text)
         marks = [LOOKING.search(text) is not None, is_too_large(text), headers(text)]
         return cls(_digest(code), _digest(repr(marks)), frozenset(_CHAIN.findall(text)), tuple(defined))
 
