@@ -106,6 +106,30 @@ async def test_what_is_open_counts_and_not_the_disk(editor: Editor, project: Pat
     assert codes(await editor.told(journal, after=4)) == ["TL202"]
 
 
+async def test_a_configuration_file_may_be_named_in_what_is_open(editor: Editor, project: Path) -> None:
+    write(project / "train.yaml", "workers: 4\n")
+    uri = open_file(editor, project / "train.py")
+    assert await editor.told(uri) == []
+    loads = dedent("""
+        import torch
+        import yaml
+        from torch.utils.data import DataLoader
+        from torchvision.datasets import ImageFolder
+
+        config = yaml.safe_load(open("train.yaml"))
+        model = torch.nn.Linear(2, 2).cuda()
+        loader = DataLoader(ImageFolder("images"), num_workers=config["workers"], pin_memory=True)
+        for epoch in range(9):
+            for x, y in loader:
+                model(x.cuda(non_blocking=True)).sum().backward()
+        """)
+    editor.replace(uri, loads)
+    assert codes(await editor.told(uri, after=1)) == ["TL104"]
+    # No program names it any more, and so nobody knows of workers.
+    editor.replace(uri, loads.replace("train.yaml", "other.yaml"))
+    assert codes(await editor.told(uri, after=2)) == []
+
+
 async def test_what_rests_on_nothing_new_is_not_told_again(editor: Editor, project: Path) -> None:
     journal, train = (open_file(editor, project / name) for name in ("journal.py", "train.py"))
     await editor.told(journal)

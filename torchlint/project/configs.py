@@ -56,7 +56,7 @@ def named_by(
     """
     if not present:
         return {}
-    there = _Present(root, present, content)
+    there: _Present | None = None
     found: dict[Path, tuple[Path, ...]] = {}
     for file in files:
         try:
@@ -65,6 +65,7 @@ def named_by(
         except SourceError:
             continue
         if any(sign in data for sign in _SIGNS):
+            there = there or _Present(root, present, content)
             documents = there.named(file, data.decode("utf-8", "replace"))
             if documents:
                 found[file] = tuple(sorted(documents))

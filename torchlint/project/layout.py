@@ -6,7 +6,7 @@ Every file is part of one project at most. Where one project lies within another
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,21 @@ class Layout:
     """The configuration files that each of the files names."""
     notebooks: frozenset[Path] = frozenset()
     """Those of the files that are notebooks."""
+    configurable: frozenset[Path] = frozenset()
+    """The files of YAML and JSON that programs may name."""
+
+    def with_texts(self, texts: Mapping[Path, str]) -> Layout:
+        """The layout in which some files say something else than on the disk: what an editor has open."""
+        named = {path for path in texts if path in self.members}
+        programs = {path for path in named if not is_document(path)}
+        programs.update(file for file, documents in self.configs.items() if named.intersection(documents))
+
+        def content(path: Path) -> bytes | None:
+            return texts[path].encode("utf-8", "replace") if path in texts else None
+
+        configs = {file: documents for file, documents in self.configs.items() if file not in programs}
+        configs |= named_by(sorted(programs), self.root, self.configurable, content)
+        return self if configs == self.configs else replace(self, configs=configs)
 
     @cached_property
     def documents(self) -> tuple[Path, ...]:
@@ -181,7 +196,8 @@ class Layouts:
             return None
         kind = self._options_for(root).project_kind
         named = named_by(files, root, documents, self._content)
-        return Layout(root, files, kind, named, frozenset(filter(self._is_notebook, files)))
+        notebooks = frozenset(filter(self._is_notebook, files))
+        return Layout(root, files, kind, named, notebooks, frozenset(documents))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

@@ -193,6 +193,10 @@ class Service(LanguageServer):
         layout = await asyncio.to_thread(self.projects.layout, program.file)
         if layout is None:
             return None
+        programs = (program, *self.documents.programs())
+        layout = layout.with_texts(
+            {each.file: each.source.text for each in programs if each.file is not None}
+        )
         texts = {
             other.file: other.source
             for other in self.documents.programs()
