@@ -29,7 +29,9 @@ MOST_CHARACTERS = 100_000
 """Larger files are data: nobody writes as many settings, and PyYAML would take a second for them."""
 _MOST_NODES = 20_000
 
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SUFFIXES = (".yaml", ".yml", ".json")
+DOCUMENTS = tuple(f"*{suffix}" for suffix in _SUFFIXES)
+"""Globs of the files that may be configurations of programs."""
 _JSON = ".json"
 _MERGE = "tag:yaml.org,2002:merge"
 _CONSTRUCTED = frozenset(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str"))

@@ -20,7 +20,6 @@ from tests.project.test_projects import (
     SPLIT_TRAINER,
     TARGET,
     files_of,
-    programs,
     torchlint,
 )
 from tests.server.conftest import Editor, launched
@@ -104,8 +103,8 @@ class Opened:
         self.files = list(texts)
         for path, text in texts.items():
             name = path.relative_to(project).as_posix()
-            if path.suffix == ".py":
-                editor.open(path.as_uri(), text)
+            if path.suffix != ".ipynb":
+                editor.open(path.as_uri(), text, "python" if path.suffix == ".py" else path.suffix[1:])
                 self.places[path.as_uri()] = name, None
             else:
                 self._open_notebook(path, name, json.loads(text)["cells"])
@@ -167,7 +166,7 @@ class Opened:
 
     def close(self) -> None:
         for path in self.files:
-            if path.suffix == ".py":
+            if path.suffix != ".ipynb":
                 self.editor.close(path.as_uri())
             else:
                 identifier = types.NotebookDocumentIdentifier(path.as_uri())
@@ -205,12 +204,6 @@ async def test_a_finding_is_the_same_whichever_way_its_file_is_asked_for(
     assert checked(project, "--force-exclude", "--no-fix", "--staged", *files) == whole
     if (project / "torchlint.toml").exists():
         return  # The editor is started without any configuration.
-    if set(files) - set(programs(project)):
-        # Which configuration files a program names counts for the server once it is saved.
-        for path in files:
-            path.write_text(texts[path], encoding="utf-8")
-    opened = Opened(editor, project, {path: texts[path] for path in programs(project)})
-    # Editors are told of programs only: what is found in a configuration file they do not show.
-    told = [item for item in whole if Path(item["file"]).suffix in (".py", ".ipynb")]
-    assert await opened.found(told) == told
+    opened = Opened(editor, project, texts)
+    assert await opened.found(whole) == whole
     opened.close()

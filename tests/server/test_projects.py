@@ -36,6 +36,19 @@ JOURNAL = dedent("""\
     def report(loss):
         print(loss.item())
     """)
+LOADS = dedent("""\
+    import torch
+    import yaml
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+
+    config = yaml.safe_load(open("train.yaml"))
+    model = torch.nn.Linear(2, 2).cuda()
+    loader = DataLoader(ImageFolder("images"), num_workers=config["workers"], pin_memory=True)
+    for epoch in range(9):
+        for x, y in loader:
+            model(x.cuda(non_blocking=True)).sum().backward()
+    """)
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {"pyproject.toml": "", "train.py": TRAIN, "journal.py": JOURNAL}
 NAMES = iter(range(1_000))
@@ -110,23 +123,10 @@ async def test_a_configuration_file_may_be_named_in_what_is_open(editor: Editor,
     write(project / "train.yaml", "workers: 4\n")
     uri = open_file(editor, project / "train.py")
     assert await editor.told(uri) == []
-    loads = dedent("""
-        import torch
-        import yaml
-        from torch.utils.data import DataLoader
-        from torchvision.datasets import ImageFolder
-
-        config = yaml.safe_load(open("train.yaml"))
-        model = torch.nn.Linear(2, 2).cuda()
-        loader = DataLoader(ImageFolder("images"), num_workers=config["workers"], pin_memory=True)
-        for epoch in range(9):
-            for x, y in loader:
-                model(x.cuda(non_blocking=True)).sum().backward()
-        """)
-    editor.replace(uri, loads)
+    editor.replace(uri, LOADS)
     assert codes(await editor.told(uri, after=1)) == ["TL104"]
     # No program names it any more, and so nobody knows of workers.
-    editor.replace(uri, loads.replace("train.yaml", "other.yaml"))
+    editor.replace(uri, LOADS.replace("train.yaml", "other.yaml"))
     assert codes(await editor.told(uri, after=2)) == []
 
 
@@ -241,3 +241,56 @@ async def test_all_fixes_are_made_in_view_of_the_project(editor: Editor, project
     (found,) = await editor.told(fit, after=1)
     assert found.data is not None and found.data["fix"]["applicability"] == "unsafe"
     assert await editor.actions(fit, whole, "source.fixAll") == []
+
+
+async def test_configuration_files_are_checked_by_way_of_their_programs(
+    editor: Editor, project: Path
+) -> None:
+    fixture = ROOT / "fixtures" / "projects" / "configs" / "bad_yaml"
+    texts = {path.name: path.read_text(encoding="utf-8") for path in fixture.iterdir() if path.is_file()}
+    lay(
+        project,
+        {
+            "train.py": texts["train.py"],
+            "config.yaml": texts["config.yaml"].replace("workers: 0", "workers: 2"),
+        },
+    )
+    write(project / "unread.yaml", "loader: {num_workers: 8}\n")
+    config = open_file(editor, project / "config.yaml")
+    assert codes(await editor.told(config)) == ["TL102", "TL104"]
+    assert await editor.told(open_file(editor, project / "unread.yaml")) == []
+    # What is typed counts.
+    editor.replace(config, texts["config.yaml"])
+    assert "TL101" in codes(await editor.told(config, after=1))
+    # All safe fixes.
+    whole = types.Range(types.Position(0, 0), types.Position(40, 0))
+    (offer,) = await editor.actions(config, whole, "source.fixAll")
+    resolved = await editor.client.code_action_resolve_async(offer)
+    assert "  pin_memory: true\n" in editor.applied(config, resolved.edit)
+    # So does a program that reads something else by now.
+    train = open_file(editor, project / "train.py")
+    await editor.told(train)
+    editor.replace(train, texts["train.py"].replace("config.yaml", "unread.yaml"))
+    assert await editor.told(config, after=2) == []
+    # And what the disk says, once nothing is open of it.
+    editor.close(train)
+    editor.close(config)
+    config = open_file(editor, project / "config.yaml")
+    assert codes(await editor.told(config)) == ["TL102", "TL104"]
+
+
+async def test_a_configuration_file_that_changes_on_the_disk(editor: Editor, project: Path) -> None:
+    write(project / "train.yaml", "workers: 0\n")
+    write(project / "other.json", "{}")
+    write(project / "train.py", LOADS)
+    train = open_file(editor, project / "train.py")
+    assert codes(await editor.told(train)) == []
+    write(project / "train.yaml", "workers: 4\n")
+    tell(editor, project / "train.yaml")
+    assert codes(await editor.told(train, after=1)) == ["TL104"]
+    # What no program reads concerns nobody.
+    tell(editor, project / "other.json")
+    write(project / "train.yaml", "workers: 0\n")
+    tell(editor, project / "train.yaml")
+    assert codes(await editor.told(train, after=2)) == []
+    assert len(editor.published[train]) == 3

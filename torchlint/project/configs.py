@@ -168,6 +168,11 @@ class Configs:
         self._composed.clear()
         return True
 
+    def reread(self, path: Path) -> None:
+        """Take for the text of a configuration file what the disk has by now."""
+        self._documents.pop(path, None)
+        self._composed.clear()
+
     def document(self, path: Path) -> Document | None:
         """A configuration file; None if it is not one of the project's, or cannot be read."""
         if path not in self._documents:

@@ -47,9 +47,10 @@ class Layout:
 
     def with_texts(self, texts: Mapping[Path, str]) -> Layout:
         """The layout in which some files say something else than on the disk: what an editor has open."""
-        named = {path for path in texts if path in self.members}
-        programs = {path for path in named if not is_document(path)}
-        programs.update(file for file, documents in self.configs.items() if named.intersection(documents))
+        if not texts or not self.configurable:
+            return self
+        programs = {path for path in texts if path in self.members and not is_document(path)}
+        programs.update(file for file, named in self.configs.items() if not texts.keys().isdisjoint(named))
 
         def content(path: Path) -> bytes | None:
             return texts[path].encode("utf-8", "replace") if path in texts else None
@@ -127,11 +128,14 @@ class Layouts:
         self.given_up: list[Path] = []
         """The roots of projects that have too many folders or files to be looked at."""
 
-    def of(self, file: Path) -> Layout | None:
-        """The project that a file is one of the files of; None if its settings want it judged alone."""
+    def of(self, file: Path, texts: Mapping[Path, str] | None = None) -> Layout | None:
+        """The project that a file is one of the files of; None if its settings want it judged alone.
+
+        ``texts`` count instead of what their files say on the disk.
+        """
         if not self._options_for(file.parent).project:
             return None
-        layout = self.around(file)
+        layout = self.around(file).with_texts(texts or {})
         return layout if file in layout.members else None
 
     def documents_below(self, folders: Iterable[Path], files: Iterable[Path]) -> tuple[Path, ...]:

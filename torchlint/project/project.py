@@ -161,20 +161,27 @@ class Project:
     def _words_of(self, file: Path, vocabulary: Vocabulary) -> Words:
         found = self._words.get(file)
         if found is None or found.vocabulary is not vocabulary:
-            document = self.index.configs.document(file)
-            text = self.index.text(file) if document is None else document.source.text
-            found = self._words[file] = Words(text, vocabulary)
+            found = self._words[file] = Words(self.text(file), vocabulary)
         return found
+
+    def text(self, file: Path) -> str:
+        """The text of a program or configuration file; nothing of one that cannot be read."""
+        document = self.index.configs.document(file)
+        return self.index.text(file) if document is None else document.source.text
 
     def overlay(self, source: Source) -> None:
         """Take a text for that of its file, from wherever it comes."""
-        if self.index.overlay(source):
+        configs = self.index.configs
+        if configs.hold(source) if source.path in configs.files else self.index.overlay(source):
             self._words.pop(source.path, None)
             self.forget()
 
     def reread(self, file: Path) -> None:
         """Take for the text of a file what the disk has by now."""
-        self.index.reread(file)
+        if file in self.index.configs.files:
+            self.index.configs.reread(file)
+        else:
+            self.index.reread(file)
         self._words.pop(file, None)
         self.forget()
 
@@ -185,9 +192,7 @@ class Project:
         """
         configs = self.index.configs
         if source.path in configs.files:
-            if configs.hold(source):
-                self._words.pop(source.path, None)
-                self.forget()
+            self.overlay(source)
             return True
         if source.path not in self.index.files:
             return False

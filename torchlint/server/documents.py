@@ -17,6 +17,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 
 from torchlint.diagnostics import Position, Span
+from torchlint.documents import is_document
 from torchlint.notebook import Notebook
 from torchlint.source import Source
 
@@ -37,7 +38,7 @@ class Document(TextDocument):
         """The text as it is checked."""
         file = file_of(self.uri)
         source = Source.from_text(self.source, file or Path(self.filename or "untitled"))
-        named = file is not None and file.suffix in _SUFFIXES
+        named = file is not None and (file.suffix in _SUFFIXES or is_document(file))
         texts: dict[int | None, Text] = {None: Text(self.uri, self.version)}
         return Program(self.uri, source, texts, file, named or self.language_id == _LANGUAGE)
 
@@ -114,14 +115,14 @@ class Program:
     """What is checked as one: a document, or all Python cells of a notebook.
 
     ``texts`` has the document under None, or the cells by their number. ``file`` is None for what is no file
-    yet; without ``python`` it is a program in another language.
+    yet. What is not ``supported`` is in a language that is not checked.
     """
 
     uri: str
     source: Source
     texts: Mapping[int | None, Text]
     file: Path | None
-    python: bool = True
+    supported: bool = True
 
     def cell_of(self, uri: str) -> int | None:
         """The number of the cell with this URI; None for the document itself."""

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from torchlint.server import actions, jobs, preferences
 from torchlint.server.documents import file_of
-from torchlint.server.projects import is_program
+from torchlint.server.projects import is_setting
 from torchlint.server.reports import hover
 from torchlint.server.service import DEBOUNCE, Service
 from torchlint.server.worker import WorkerError
@@ -75,12 +75,17 @@ async def _initialized(service: Service, _: types.InitializedParams) -> None:
 
 
 def _files_changed(service: Service, params: types.DidChangeWatchedFilesParams) -> None:
-    files = {change.uri: file_of(change.uri) for change in params.changes}
-    if any(file is None or not is_program(file) for file in files.values()):
+    changes = [(change, file_of(change.uri)) for change in params.changes]
+    if any(file is None or is_setting(file) for _, file in changes):
         service.projects.reload()
     elif any(
-        change.type is not types.FileChangeType.Changed or service.documents.program(change.uri) is None
-        for change in params.changes
+        change.type is types.FileChangeType.Created
+        or (
+            (change.type is types.FileChangeType.Deleted or service.documents.program(change.uri) is None)
+            and service.projects.concerns(file)
+        )
+        for change, file in changes
+        if file is not None
     ):
         service.projects.look_again()
     else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from torchlint import config, registry, target
 from torchlint.config import ConfigError, Resolver
+from torchlint.documents import DOCUMENTS, is_document
 from torchlint.files import absolute, discover
 from torchlint.options import INCLUDED, LintSettings
 from torchlint.project.layout import Layout, Layouts
@@ -75,10 +76,11 @@ class Projects:
         self._layouts.clear()
         self.generation += 1
 
-    def layout(self, file: Path | None) -> Layout | None:
-        """The project that a file is one of the files of; None if it is to be judged alone."""
-        if file is None:
-            return None
+    def layout(self, file: Path, texts: Mapping[Path, str]) -> Layout | None:
+        """The project that a file is one of the files of; None if it is to be judged alone.
+
+        ``texts`` is what the editor has open of any file.
+        """
         path = absolute(file)
         folder = self._folder(path)
         try:
@@ -88,10 +90,17 @@ class Projects:
                     lambda place: resolver.settings(place).options,
                     respect_gitignore=resolver.settings(path.parent).options.respect_gitignore,
                 )
-            return self._layouts[folder].of(path)
+            return self._layouts[folder].of(path, texts)
         except (ConfigError, registry.RegistryError) as error:
             self._tell(str(error))
             return None
+
+    def concerns(self, file: Path) -> bool:
+        """Whether findings may be others once a file says something else: not if no program reads it."""
+        if not is_document(file):
+            return True
+        layouts = (layout for layouts in self._layouts.values() for layout in layouts.found)
+        return any(absolute(file) in layout.members for layout in layouts)
 
     def _folder(self, path: Path) -> Path:
         """The folder that the editor has open around a file; the file's own without one."""
@@ -152,13 +161,14 @@ class Projects:
         self._wrong.add(message)
 
 
-def is_program(file: Path) -> bool:
-    """Whether a file is one of those that projects consist of, and says nothing of settings."""
-    return any(file.match(pattern) for pattern in INCLUDED)
+_SETTINGS = (*dict.fromkeys((*config.FILE_NAMES, *target.FILES)), *target.PATTERNS, ".gitignore", ".ignore")
+
+
+def is_setting(file: Path) -> bool:
+    """Whether settings are from a file, and not only findings."""
+    return any(file.match(pattern) for pattern in _SETTINGS)
 
 
 def watched() -> Iterator[str]:
     """Globs of the files on which findings depend: those of projects, and those that settings are from."""
-    yield from (f"**/{pattern}" for pattern in INCLUDED)
-    yield from (f"**/{name}" for name in dict.fromkeys((*config.FILE_NAMES, *target.FILES)))
-    yield from (f"**/{pattern}" for pattern in (*target.PATTERNS, ".gitignore", ".ignore"))
+    yield from (f"**/{pattern}" for pattern in (*INCLUDED, *DOCUMENTS, *_SETTINGS))

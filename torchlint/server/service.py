@@ -177,7 +177,7 @@ class Service(LanguageServer):
     async def checked(self, uri: str) -> Checked | None:
         """What there is to show of the newest version of what has this URI; None if it is not open."""
         while (program := self.documents.program(uri)) is not None:
-            settings = self.projects.settings(program.file) if program.python else None
+            settings = self.projects.settings(program.file) if program.supported else None
             around = await self._around(program) if settings is not None else None
             if self.documents.program(uri) != program:
                 continue
@@ -189,14 +189,13 @@ class Service(LanguageServer):
 
     async def _around(self, program: Program) -> Surroundings | None:
         """The project around a program, with what else is open of it."""
+        if program.file is None:
+            return None
+        opened = {each.file: each.source.text for each in self.documents.programs() if each.file is not None}
         # Large folders take a while to search.
-        layout = await asyncio.to_thread(self.projects.layout, program.file)
+        layout = await asyncio.to_thread(self.projects.layout, program.file, opened)
         if layout is None:
             return None
-        programs = (program, *self.documents.programs())
-        layout = layout.with_texts(
-            {each.file: each.source.text for each in programs if each.file is not None}
-        )
         texts = {
             other.file: other.source
             for other in self.documents.programs()
@@ -212,7 +211,7 @@ class Service(LanguageServer):
         self.dismiss(uri)
         if delay and (program := self.documents.program(uri)) is not None:
             # There is nothing to work out, and so nothing to wait for.
-            settings = self.projects.settings(program.file) if program.python else None
+            settings = self.projects.settings(program.file) if program.supported else None
             delay = 0 if settings is not None and oversized(program, settings) else delay
         if not self.pulls:
             self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay, alone=alone))
@@ -254,9 +253,10 @@ class Service(LanguageServer):
         if alone or checked is None or checked.around is None:
             return
         if not is_broken(checked.diagnostics):
-            self.concern(
-                other.uri for other in list(self.documents.programs()) if other.file in checked.around.texts
-            )
+            # What the text has just ceased to name is concerned, too.
+            files = checked.around.texts.keys() | checked.around.layout.configurable
+            others = [other for other in self.documents.programs() if other.uri != uri]
+            self.concern(other.uri for other in others if other.file in files)
 
     async def _refresh(self, uri: str, *, only_news: bool = False) -> Checked | None:
         """Show what is found in the newest version of what has this URI, unless that is shown already."""

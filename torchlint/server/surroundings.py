@@ -52,7 +52,7 @@ class OpenProject:
         self.layout = layout
         self.project = Project(layout.index())
         self._open: frozenset[Path] = frozenset()
-        self._states = {file: state_of(file) for file in layout.files}
+        self._states = {file: state_of(file) for file in layout.every}
         self._metadata = state_of(layout.root / METADATA)
         self._answers: dict[Path, _Answer] = {}
 
@@ -62,7 +62,7 @@ class OpenProject:
 
     def follow(self, texts: Mapping[Path, Source]) -> None:
         """Take over what is open now, and read again what is not and has changed on the disk."""
-        for file in self.layout.files:
+        for file in self.layout.every:
             if file not in texts:
                 state = state_of(file)
                 if state != self._states[file] or file in self._open:
@@ -77,17 +77,17 @@ class OpenProject:
         answer = self._answers.get(source.path)
         if answer is None or answer.text != source.text or answer.settings != settings:
             return None
-        index = self.project.index
-        same = answer.shape == index.shape and all(
-            index.text(file) == text for file, text in answer.others.items()
+        project = self.project
+        same = answer.shape == project.index.shape and all(
+            project.text(file) == text for file, text in answer.others.items()
         )
         return answer.found if same else None
 
     def keep(self, source: Source, settings: LintSettings, found: tuple[Diagnostic, ...]) -> None:
         """Remember what was found in a text."""
-        index = self.project.index
-        others = {file: index.text(file) for file in self.project.consulted(source.path)}
-        self._answers[source.path] = _Answer(source.text, settings, index.shape, others, found)
+        project = self.project
+        others = {file: project.text(file) for file in project.consulted(source.path)}
+        self._answers[source.path] = _Answer(source.text, settings, project.index.shape, others, found)
 
 
 class OpenProjects:

@@ -21,11 +21,14 @@ const PREFERENCES = [
   "lint",
 ] as const;
 
-/** The documents that are checked: Python files, saved or not, and the Python cells of notebooks. */
-export const DOCUMENTS = ["file", "untitled", "vscode-notebook", "vscode-notebook-cell"].map((scheme) => ({
+/** Python files, saved or not, and the Python cells of notebooks. */
+export const PROGRAMS = ["file", "untitled", "vscode-notebook", "vscode-notebook-cell"].map((scheme) => ({
   scheme,
   language: "python",
 }));
+
+/** Files from which programs may read their settings. */
+const CONFIGURATIONS = ["yaml", "json", "jsonc"].map((language) => ({ scheme: "file", language }));
 
 /** What the server is told of the settings; those that nobody has set are left to config files. */
 export function preferences(): Record<string, unknown> {
@@ -37,7 +40,7 @@ export function preferences(): Record<string, unknown> {
 /** A client that starts the server of a program. */
 export function createClient(program: Program, log: vscode.LogOutputChannel): LanguageClient {
   const options: LanguageClientOptions = {
-    documentSelector: DOCUMENTS,
+    documentSelector: [...PROGRAMS, ...CONFIGURATIONS],
     outputChannel: log,
     initializationOptions: preferences(),
     middleware: {

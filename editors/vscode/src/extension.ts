@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, State } from "vscode-languageclient/node";
-import { DOCUMENTS, createClient, sendPreferences } from "./client";
+import { PROGRAMS, createClient, sendPreferences } from "./client";
 import { fixAll } from "./fixes";
 import { type Program, ask, findProgram, onInterpreterChange } from "./program";
 import { registerPages, showRule } from "./rules";
@@ -90,7 +90,7 @@ async function offerHelp(program: Program): Promise<void> {
 }
 
 function createStatus(): vscode.LanguageStatusItem {
-  const status = vscode.languages.createLanguageStatusItem("torchlint", DOCUMENTS);
+  const status = vscode.languages.createLanguageStatusItem("torchlint", PROGRAMS);
   status.name = "torchlint";
   status.text = "torchlint";
   status.command = { title: "Show Log", command: "torchlint.showLog" };
