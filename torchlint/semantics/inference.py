@@ -67,6 +67,7 @@ from torchlint.semantics.values import (
     Memory,
     Value,
     bounded,
+    chosen_device,
     dict_item,
     each_of,
     field,
@@ -905,9 +906,8 @@ class Inference:
             return join(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
-            if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
-                # ``device="cpu"`` is where it runs unless callers choose, and it is there to be chosen.
-                return Value(default.kind, device=Device.ACCELERATOR)
+            if (chosen := chosen_device(default)) is not None:
+                return chosen
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
                 return default._replace(constant=MISSING, literal=False)

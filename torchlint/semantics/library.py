@@ -40,6 +40,7 @@ from torchlint.semantics.values import (
     Kind,
     Memory,
     Value,
+    chosen_device,
     dict_item,
     each_of,
     field,
@@ -131,6 +132,7 @@ _RECEIVER_OF_CLASS = {
     "torch.finfo": "finfo",
 }
 DISTRIBUTION_METHODS = frozenset({"entropy", "log_prob", "rsample"})
+_LOOKING_UP = ("get", "pop", "setdefault")
 _STRING_METHODS = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), Value(Kind.LIST, item=STRING)),
     **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha"), BOOL),
@@ -701,6 +703,10 @@ class Library:
             if attr == "eval" and not node.args:
                 # Nothing but a module is put into a mode without saying more.
                 return MODULE.on(base.device)
+            if attr in _LOOKING_UP and len(node.args) == 2:
+                chosen = chosen_device(self._value(node.args[1].value))
+                if chosen is not None:
+                    return chosen
             if attr in ("item", "__len__"):
                 return NUMBER
             if attr == "numpy":
@@ -892,10 +898,12 @@ class Library:
                 return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=pair))
             if name == "values":
                 return Value(Kind.ITERATOR, item=item)
-            if name in ("get", "pop", "setdefault"):
+            if name in _LOOKING_UP:
                 given = [self._value(argument.value) for argument in node.args]
                 held = field(base, given[0].constant if given else MISSING) or base.item or UNKNOWN
-                return join((held, given[1])) if len(given) == 2 else held
+                if len(given) != 2:
+                    return held
+                return join((held, given[1])) if held.known else chosen_device(given[1]) or UNKNOWN
             if name == "keys":
                 return Value(Kind.ITERATOR)
             if name == "copy":

@@ -424,6 +424,14 @@ _JOINED_KINDS: Final = {
 }
 
 
+def chosen_device(default: Value) -> Value | None:
+    """A device that others may choose, and that is ``default`` if they do not; None for what is no device."""
+    if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
+        # ``device="cpu"`` is where it runs unless somebody chooses, and it is there to be chosen.
+        return Value(default.kind, device=Device.ACCELERATOR)
+    return None
+
+
 def item_of(value: Value) -> Value | None:
     """What iterating over a container gives, where that is known from the value alone."""
     if value.item is not None:
