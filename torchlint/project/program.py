@@ -213,6 +213,10 @@ class Program:
         self._note(Facet.WORDS, *self.index.users(file))
         return bool(self._exposure.users(file, name))
 
+    def patched(self) -> frozenset[str]:
+        """The names that files of the project replace; that is part of the shape, so that nothing is noted."""
+        return self.index.patched
+
     def is_tested(self, part: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root

@@ -47,6 +47,9 @@ class Link(Protocol):
     def is_used(self, module: Any, name: str) -> bool:
         """Whether a file of the project, a test among them, may use a name of the top level of a module."""
 
+    def patched(self) -> frozenset[str]:
+        """The names that files of the project replace with something else: ``mock.patch("a.b.Name")``."""
+
     def is_tested(self, module: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
 
