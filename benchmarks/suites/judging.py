@@ -54,7 +54,7 @@ class Variant:
 
 @dataclass(slots=True)
 class Verdict:
-    """The tests of one package before, after the safe fixes, and after the unsafe ones too, if those were made."""
+    """The tests of one package before, after the safe fixes, and after the unsafe ones if they were made."""
 
     package: str
     version: str

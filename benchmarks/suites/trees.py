@@ -29,7 +29,7 @@ class Fixed:
 def fixed(
     sources: Path, tree: Path, *, target: Target, unsafe: bool, only: Collection[str] | None = None
 ) -> Fixed:
-    """Copy ``sources`` to ``tree`` and fix the copy as a project, by the command that a user runs on a checkout.
+    """Copy ``sources`` to ``tree`` and fix the copy as a project, by the command that users run.
 
     Args:
         target: the releases of torch that may run the tests.
@@ -50,9 +50,10 @@ def fixed(
         ".",
     ]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, encoding="utf-8", check=False)
-    if done.returncode or "TL000" in done.stdout + done.stderr:
-        raise RuntimeError(f"torchlint failed on {sources.name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    told = done.stdout + done.stderr
+    if done.returncode or "TL000" in told:
+        raise RuntimeError(f"torchlint failed on {sources.name}:\n{told[-2000:]}")
     applied: Counter[str] = Counter()
-    for count, code in _MADE.findall(done.stdout):
+    for count, code in _MADE.findall(told):
         applied[code] += int(count)
-    return Fixed(tree, applied, len(_CHANGED.findall(done.stdout)))
+    return Fixed(tree, applied, len(_CHANGED.findall(told)))

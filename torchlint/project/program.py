@@ -214,7 +214,7 @@ class Program:
         return bool(self._exposure.users(file, name))
 
     def patched(self) -> frozenset[str]:
-        """The names that files of the project replace; that is part of the shape, so that nothing is noted."""
+        """The names that files of the project replace, which are part of its shape: nothing is noted."""
         return self.index.patched
 
     def is_tested(self, part: Any, name: str) -> bool:

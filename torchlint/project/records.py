@@ -132,7 +132,10 @@ def restored(document: Any) -> Record:
             Definition(text_of(name), DefinitionKind(kind), number_of(row)) for name, kind, row in definitions
         ),
         None if exported is None else tuple(map(text_of, exported)),
-        *map(bool, (guards_main, acts, loads_by_name, readable)),
+        bool(guards_main),
+        bool(acts),
+        bool(loads_by_name),
+        bool(readable),
         tuple(map(text_of, patched)),
     )
 
@@ -409,8 +412,8 @@ _COMMENT_OR_STRING = re.compile(
     r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'""",
     re.DOTALL,
 )
-# ``patch("a.b.Name")`` of `unittest.mock` and pytest-mock, ``setattr("a.b.Name", …)`` of pytest's monkeypatch,
-# and ``patch.object(b, "Name")`` and ``setattr(b, "Name", …)``.
+# ``patch("a.b.Name")`` of `unittest.mock` and pytest-mock, ``setattr("a.b.Name", …)`` of the monkeypatch of
+# pytest, ``patch.object(b, "Name")`` and ``setattr(b, "Name", …)``.
 _REPLACEMENT = re.compile(
     r"""\b(?:patch(?:\.object)?|setattr)\s*\(\s*(?:([\w.]+)\s*,\s*)?(?:target\s*=\s*)?[rf]?(["'])([\w.]+)\2"""
 )

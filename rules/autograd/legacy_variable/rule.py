@@ -217,7 +217,7 @@ def _has_no_graph(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _in_backward(module: Module, call: cst.Call) -> bool:
-    """Whether the call is in the backward pass of a function, which has a graph under ``create_graph=True``."""
+    """Whether the call is in a custom backward pass, which has a graph under ``create_graph=True``."""
     function = module.tree.enclosing(call, cst.FunctionDef)
     return isinstance(function, cst.FunctionDef) and function.name.value == "backward"
 
