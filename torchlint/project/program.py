@@ -353,6 +353,12 @@ class Program:
         self._note(Facet.WORDS, *(found[:1] or direct))
         return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
 
+    def has_anywhere(self, words: tuple[str, ...]) -> bool:
+        """Whether the text of any file of the project, a test among them, has one of some words."""
+        found = self._speaking_of(self.index.ordered, words)
+        self._note(Facet.WORDS, *(found[:1] or self.index.ordered))
+        return bool(found)
+
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
         return self.index.configs.find(self.file(part), name, beside=beside)

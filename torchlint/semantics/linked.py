@@ -105,6 +105,9 @@ class Link(Protocol):
         With ``instances``, any module of its programs, since an instance is handed on.
         """
 
+    def has_anywhere(self, words: tuple[str, ...]) -> bool:
+        """Whether the text of any file of the project, a test among them, has one of some words."""
+
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
 
