@@ -574,15 +574,24 @@ class _Placing:
         return self._source.position(self.tree.span(node).start)
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
-        """The fix in the layout of its files, and with the imports taken out that it leaves without a use."""
+        """The fix in the layout of its files, and with the imports taken out that it leaves without a use.
+
+        It is unsafe if another file replaces something that it concerns.
+        """
+        from torchlint.fixes.patched import touch_patched
+
         safe = fix.applicability is Applicability.SAFE
+        met = safe and touch_patched(module, fix.own)
         edits: list[Edit] = list(_tidied(self._source.path, module, fix.own, self._line_length, safe))
         for path, others in fix.elsewhere.items():
             assert module.link is not None
             other = module.link.module(path)
             most = linelength.limit(other.tree.text)
             edits += (replace(edit, path=path) for edit in _tidied(path, other, others, most, safe))
+            met = met or (safe and touch_patched(other, others))
         changed = replace(fix, edits=tuple(edits))
+        if met or (safe and touch_patched(module, changed.own)):
+            fix, changed = (replace(each, applicability=Applicability.UNSAFE) for each in (fix, changed))
         return changed if self._source.fitted(changed) is not None else fix
 
     @cached_property

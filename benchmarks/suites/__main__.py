@@ -38,13 +38,20 @@ def _report(text: str) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the results to this file; those of other packages in it stay.",
 )
+@click.option("--safe-only", is_flag=True, help="Make the safe fixes only.")
 @click.option("--python", type=click.Path(path_type=Path), help="An interpreter that has all requirements.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=2, show_default=True, help="Test processes.")
 @click.option(
     "--limit", type=float, default=1800, show_default=True, metavar="SECONDS", help="For one run of a suite."
 )
 def main(
-    folder: Path, only: Sequence[str], results: Path | None, python: Path | None, jobs: int, limit: float
+    folder: Path,
+    only: Sequence[str],
+    results: Path | None,
+    safe_only: bool,
+    python: Path | None,
+    jobs: int,
+    limit: float,
 ) -> None:
     """Run packages' own tests before and after the fixes; status 1 if one is lost without a reason."""
     suites = {suite.name: suite for suite in packages.pinned()}
@@ -57,7 +64,7 @@ def main(
     judge.folder.mkdir(exist_ok=True)
     problems: list[str] = []
     for name in only or suites:
-        verdict = judge.judge(suites[name], packages.sources(suites[name], folder))
+        verdict = judge.judge(suites[name], packages.sources(suites[name], folder), unsafe_too=not safe_only)
         problems += verdict.problems
         if results is not None:
             about = {"torchlint": torchlint.__version__, "commit": versions.described(versions.ROOT)}

@@ -54,14 +54,14 @@ class Variant:
 
 @dataclass(slots=True)
 class Verdict:
-    """The tests of one package before, after the safe fixes, and after the unsafe ones too."""
+    """The tests of one package before, after the safe fixes, and after the unsafe ones if they were made."""
 
     package: str
     version: str
     left_out: dict[str, str]
     before: Variant
     safe: Variant
-    unsafe: Variant
+    unsafe: Variant | None
 
     @property
     def problems(self) -> list[str]:
@@ -70,7 +70,7 @@ class Verdict:
         found += [
             f"{self.package}: {lost.test} is lost to {', '.join(lost.rules) or 'several fixes together'}, "
             f"and nothing says why: {lost.said}"
-            for lost in self.unsafe.lost
+            for lost in (self.unsafe.lost if self.unsafe is not None else ())
             if not lost.reason
         ]
         return found
@@ -100,8 +100,8 @@ class Judge:
     limit: float
     report: Callable[[str], None]
 
-    def judge(self, suite: Suite, sources: Path) -> Verdict:
-        """Run the tests of one package before and after the fixes.
+    def judge(self, suite: Suite, sources: Path, *, unsafe_too: bool = True) -> Verdict:
+        """Run the tests of one package before and after the safe fixes, and after the unsafe ones.
 
         Raises:
             RuntimeError: its tests cannot be run at all, or torchlint failed on a file.
@@ -114,7 +114,7 @@ class Judge:
         self.report(f"{suite.name} before: {_told(before)}")
         safe = self._variant(suite, original, before, unsafe=False, settled=())
         lost = [item.test for item in safe.lost]
-        unsafe = self._variant(suite, original, before, unsafe=True, settled=lost)
+        unsafe = self._variant(suite, original, before, unsafe=True, settled=lost) if unsafe_too else None
         return Verdict(
             suite.name, suite.version, suite.left_out, _counted(before, Outcomes({}, {}, 0)), safe, unsafe
         )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchlint import reading, registry
-from torchlint.fixer import fix
-from torchlint.options import LintSettings
-from torchlint.selectors import expand
 from torchlint.target import Target
+
+_MADE = re.compile(r"^ +(\d+) × (TL\d+)\b", re.MULTILINE)
+_CHANGED = re.compile(r"^- .+:$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,40 +29,31 @@ class Fixed:
 def fixed(
     sources: Path, tree: Path, *, target: Target, unsafe: bool, only: Collection[str] | None = None
 ) -> Fixed:
-    """Copy ``sources`` to ``tree`` and fix the copy: all of it, as a user fixes a checkout.
+    """Copy ``sources`` to ``tree`` and fix the copy as a project, by the command that users run.
 
     Args:
         target: the releases of torch that may run the tests.
         only: the rules whose fixes are made; all that are on by default without them.
 
     Raises:
-        RuntimeError: torchlint failed on a file.
+        RuntimeError: torchlint failed.
     """
     if tree.exists():
         shutil.rmtree(tree)
     shutil.copytree(sources, tree, symlinks=True)
-    rules = expand("TL", registry.rules(), opt_in=False)
-    settings = LintSettings(
-        rules=tuple(sorted(rules)),
-        fixable=rules if only is None else frozenset(only),
-        unsafe_fixes=unsafe,
-        target=target,
-    )
+    command = [
+        *(sys.executable, "-m", "torchlint", "check", "--fix-only", "--show-fixes", "--exit-zero"),
+        *("--isolated", "--no-cache", "--no-respect-gitignore", "--jobs", "1", "--impact", "low", "--advice"),
+        *("--target-torch", str(target)),
+        *(["--unsafe-fixes"] if unsafe else []),
+        *([] if only is None else ["--fixable", ",".join(sorted(only))]),
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, encoding="utf-8", check=False)
+    told = done.stdout + done.stderr
+    if done.returncode or "TL000" in told:
+        raise RuntimeError(f"torchlint failed on {sources.name}:\n{told[-2000:]}")
     applied: Counter[str] = Counter()
-    files = 0
-    for path in sorted(tree.rglob("*.py")):
-        if b"torch" not in path.read_bytes():
-            continue
-        try:
-            source = reading.read(path)
-        except ValueError:
-            continue  # a test file that is no text on purpose
-        outcome = fix(source, settings)
-        crashes = [item.message for item in outcome.diagnostics if item.code == "TL000"]
-        if crashes:
-            raise RuntimeError(f"{path.relative_to(tree)}: {crashes[0]}")
-        if outcome.applied:
-            path.write_bytes(outcome.source.to_bytes())
-            applied += outcome.applied
-            files += 1
-    return Fixed(tree, applied, files)
+    for count, code in _MADE.findall(told):
+        applied[code] += int(count)
+    return Fixed(tree, applied, len(_CHANGED.findall(told)))

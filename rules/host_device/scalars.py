@@ -215,6 +215,24 @@ def _names_python_number(module: Module, node: cst.Attribute) -> bool:
     return isinstance(limits, cst.Call) and module.qualified(limits.func) in ("torch.finfo", "torch.iinfo")
 
 
+@traced(Through.OPERANDS | Through.ITEMS)
+def _only_promised(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a number is one by the annotation of a function only, whose body may return an array."""
+    if not isinstance(node, cst.Call) or path or module.qualified(node.func) is not None:
+        return None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _NUMBER_METHODS:
+        return None
+    called = module.value(node.func)
+    function = module.callee(node)
+    if function is None and isinstance(called.definition, cst.ClassDef):
+        function = module.classes.info(called.definition).method("__call__")
+    if not isinstance(function, cst.FunctionDef) or function.returns is None:
+        return None
+    home = module.home(function)
+    returned = [end.value for end in home.tree.nodes_within(function, cst.Return) if end.value is not None]
+    return True if any(not home.value(value).known for value in returned) else None
+
+
 # --- the fix ----------------------------------------------------------------------------------------
 
 
@@ -292,7 +310,9 @@ def _same_when_filled(
     """Whether filling gives the tensor that copying the number gave; ``dtype`` None is not known."""
     constant = module.value(number).constant
     if not isinstance(constant, (int, float)):
-        return (inferred and is_python_number(module, number)) or dtype in _ROOMY
+        if inferred and is_python_number(module, number):
+            return True
+        return dtype in _ROOMY and not some(_only_promised(module, number))
     if isinstance(constant, int) and abs(constant) >= 2**63:
         return False
     size = abs(constant)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 from torchlint.project.configs import Configs
@@ -156,7 +157,7 @@ class Index:
             self.shape += 1
             for links in (self._links, self._reached, self._companions):
                 links.clear()
-            for name in ("_importers", "_steps", "unreadable"):
+            for name in ("_importers", "_steps", "patched", "unreadable"):
                 vars(self).pop(name, None)
 
     def record(self, file: Path) -> Record:
@@ -253,8 +254,27 @@ class Index:
         return found.union(*map(self.importers, handing)) - {file}
 
     def is_connected(self, file: Path) -> bool:
-        """Whether a file imports another one, or another one that is no test imports it."""
-        return bool(self._neighbours(file))
+        """Whether a file imports another one, or another one has to do with it.
+
+        A test that imports it has not, unless tests replace what they import with something else.
+        """
+        return bool(self._neighbours(file)) or bool(self.patched)
+
+    @cached_property
+    def patched(self) -> frozenset[str]:
+        """The names that files of the project put something else in the place of, tests above all.
+
+        Of ``mock.patch("package.module.Loader.read")`` these are the parts that are no module of the project,
+        and of what is a library's the last part alone.
+        """
+        modules = {part for file in self.files for part in (file.stem, file.parent.name)}
+        found: set[str] = set()
+        for file in self.files:
+            for dotted in self.record(file).patched:
+                *parts, last = dotted.split(".")
+                own = list(takewhile(modules.__contains__, parts))
+                found.update((last, *parts[len(own) :]) if own else (last,))
+        return frozenset(found)
 
     def around(self, file: Path) -> tuple[Path, ...]:
         """The other files that may lend a file their words, in order.

@@ -213,6 +213,10 @@ class Program:
         self._note(Facet.WORDS, *self.index.users(file))
         return bool(self._exposure.users(file, name))
 
+    def patched(self) -> frozenset[str]:
+        """The names that files of the project replace, which are part of its shape: nothing is noted."""
+        return self.index.patched
+
     def is_tested(self, part: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root
@@ -348,6 +352,12 @@ class Program:
         # One that has it is witness enough; where none has, each of them may have it in the next run.
         self._note(Facet.WORDS, *(found[:1] or direct))
         return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
+
+    def has_anywhere(self, words: tuple[str, ...]) -> bool:
+        """Whether the text of any file of the project, a test among them, has one of some words."""
+        found = self._speaking_of(self.index.ordered, words)
+        self._note(Facet.WORDS, *(found[:1] or self.index.ordered))
+        return bool(found)
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""

@@ -75,7 +75,8 @@ class Record:
     ``exported`` is its ``__all__``, None if it has none or one that is worked out. A file ``guards_main`` if
     it compares ``__name__``; it ``acts`` if importing it does more than define and set up: it loops, or calls
     what it defines or imports. It ``loads_by_name`` if it imports modules, or runs code, that it has as a
-    text. It is not ``readable`` if it is no program.
+    text. It is not ``readable`` if it is no program. What it has ``patched`` are the dotted names of what it
+    puts something else in the place of, as tests do: ``mock.patch("package.module.Name")``.
     """
 
     imports: tuple[Import, ...] = ()
@@ -85,6 +86,7 @@ class Record:
     acts: bool = False
     loads_by_name: bool = False
     readable: bool = True
+    patched: tuple[str, ...] = ()
 
     def leads_as(self, other: Record) -> bool:
         """Whether the same names lead to the same places, wherever in the file they stand."""
@@ -95,7 +97,7 @@ class Record:
         """All that says where names lead."""
         imports = [(each.module, each.level, each.name, each.bound, each.standing) for each in self.imports]
         definitions = [(made.name, made.kind) for made in self.definitions]
-        return imports, definitions, self.exported, self.loads_by_name, self.readable
+        return imports, definitions, self.exported, self.loads_by_name, self.readable, self.patched
 
     def definition(self, name: str) -> Definition | None:
         """The last definition of a name at the top level."""
@@ -108,6 +110,7 @@ def stored(record: Record) -> list[Any]:
         [[e.module, e.level, e.name, e.bound, e.row, int(e.standing)] for e in record.imports],
         [[made.name, int(made.kind), made.row] for made in record.definitions],
         None if record.exported is None else list(record.exported),
+        list(record.patched),
         *map(int, (record.guards_main, record.acts, record.loads_by_name, record.readable)),
     ]
 
@@ -118,7 +121,7 @@ def restored(document: Any) -> Record:
     Raises:
         TypeError, ValueError: it is something else.
     """
-    imports, definitions, exported, *flags = document
+    imports, definitions, exported, patched, *flags = document
     guards_main, acts, loads_by_name, readable = flags
     for each in flags:
         if each not in (0, 1):
@@ -129,7 +132,11 @@ def restored(document: Any) -> Record:
             Definition(text_of(name), DefinitionKind(kind), number_of(row)) for name, kind, row in definitions
         ),
         None if exported is None else tuple(map(text_of, exported)),
-        *map(bool, (guards_main, acts, loads_by_name, readable)),
+        bool(guards_main),
+        bool(acts),
+        bool(loads_by_name),
+        bool(readable),
+        tuple(map(text_of, patched)),
     )
 
 
@@ -191,8 +198,21 @@ def record(source: Source) -> Record:
                 made = _Reader(_INNER.search(code) is not None).record(ast.parse(code))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
-            return replace(made, loads_by_name=True) if _BY_NAME.search(text) else made
+            loads = made.loads_by_name or _BY_NAME.search(text) is not None
+            return replace(made, loads_by_name=loads, patched=_patched(text))
     return Record(readable=False)
+
+
+def _patched(text: str) -> tuple[str, ...]:
+    """The names of what a text replaces, in order; the last part alone where the rest is an expression."""
+    found: set[str] = set()
+    if "patch" in text or "setattr" in text:
+        for owner, _, name in _REPLACEMENT.findall(text):
+            if owner.partition(".")[0] not in ("self", "cls"):
+                found.add(name)
+        for arguments in _SEVERAL.findall(text):
+            found.update(_KEYWORD.findall(arguments))
+    return tuple(sorted(found))
 
 
 def skeleton(text: str) -> str:
@@ -392,6 +412,13 @@ _COMMENT_OR_STRING = re.compile(
     r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'""",
     re.DOTALL,
 )
+# ``patch("a.b.Name")`` of `unittest.mock` and pytest-mock, ``setattr("a.b.Name", …)`` of the monkeypatch of
+# pytest, ``patch.object(b, "Name")`` and ``setattr(b, "Name", …)``.
+_REPLACEMENT = re.compile(
+    r"""\b(?:patch(?:\.object)?|setattr)\s*\(\s*(?:([\w.]+)\s*,\s*)?(?:target\s*=\s*)?[rf]?(["'])([\w.]+)\2"""
+)
+_SEVERAL = re.compile(r"""\bpatch\.multiple\s*\(\s*[\w."']+\s*,([^()]*)""")
+_KEYWORD = re.compile(r"(\w+)\s*=[^=]")
 # A line that begins at the left margin, with what it defines. A closing bracket belongs to the line before.
 _MARGIN = re.compile(r"\n(?![\s)\]}\\])(?:(class|async[ \t]+def|def)[ \t]+(\w+))?")
 # What runs code, or finds modules, by texts.

@@ -718,7 +718,7 @@ class Inference:
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
         """What an import statement, or an attribute of a file, brings from another file of the project."""
         if isinstance(target, Path):
-            return UNKNOWN
+            return Value(Kind.NAMESPACE)
         if isinstance(target, str):
             return self.library.named(canonical(target))
         return self._joined("imported", node, partial(map, self.binding, target))

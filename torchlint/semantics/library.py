@@ -304,6 +304,9 @@ class Library:
         if dotted in ("os.environ.get", "os.getenv") and len(node.args) == 2:
             meant = self._value(node.args[1].value)
             return STRING.on(Device.ACCELERATOR) if meant.device is Device.ACCELERATOR else STRING
+        if dotted in results.NUMPY_TYPES and node.args and not node.args[0].star:
+            if self._value(node.args[0].value).kind in (Kind.NUMBER, Kind.BOOL, Kind.STRING):
+                return NUMBER
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)

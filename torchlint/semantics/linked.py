@@ -47,6 +47,9 @@ class Link(Protocol):
     def is_used(self, module: Any, name: str) -> bool:
         """Whether a file of the project, a test among them, may use a name of the top level of a module."""
 
+    def patched(self) -> frozenset[str]:
+        """The names that files of the project replace with something else: ``mock.patch("a.b.Name")``."""
+
     def is_tested(self, module: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
 
@@ -101,6 +104,9 @@ class Link(Protocol):
 
         With ``instances``, any module of its programs, since an instance is handed on.
         """
+
+    def has_anywhere(self, words: tuple[str, ...]) -> bool:
+        """Whether the text of any file of the project, a test among them, has one of some words."""
 
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
         """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""

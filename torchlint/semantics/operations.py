@@ -117,6 +117,8 @@ _OF_TENSORS_ONLY = frozenset(
     {"softmax", "log_softmax", "sigmoid", "masked_fill", "matmul", "bmm", "transpose", "permute", "view"}
     | {"reshape", "contiguous", "unsqueeze", "squeeze", "type_as", "rsqrt"}
 )
+# What has methods of its own under these names.
+_WITH_OWN_METHODS = frozenset({Kind.NAMESPACE, Kind.MODULE, Kind.OBJECT, Kind.CLASS, Kind.FUNCTION})
 # Layers that compute one operation, and which of their own arguments are its options.
 _LAYERS = {
     "torch.nn.Softmax": "softmax",
@@ -225,9 +227,10 @@ class Operations:
             extra = _FUNCTIONAL.get(name) if prefix == "torch.nn.functional." else None
             return self._bound(call, name, [], extra)
         if isinstance(func, cst.Attribute) and isinstance(last, str) and last.rstrip("_") in _NAMES:
+            kind = self.module.value(func.value).kind
             if not self._of_super(func) and (
-                last in _OF_TENSORS_ONLY
-                or self.module.value(func.value).kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN)
+                kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN)
+                or (last in _OF_TENSORS_ONLY and kind not in _WITH_OWN_METHODS)
             ):
                 return self._bound(call, last, [func.value], None)
         return self._layer(call)
@@ -274,6 +277,8 @@ class Operations:
             return None
         options = dict(keywords)
         for option, value in zip((parameters or rest).split(), given[tensors:], strict=False):
+            if option in options:
+                return None  # a method of the same name that takes something else
             options[option] = value
         if "train" in options:
             options["training"] = options.pop("train")

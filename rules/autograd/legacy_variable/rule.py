@@ -190,7 +190,7 @@ def _instead(module: Module, call: cst.Call) -> _Instead | None:
     constant = module.value(told).constant if told is not None else False
     fresh = is_fresh(module, data)
     apart = constant is False and not may_be_told_apart(module, call, data)
-    plain = fresh or (apart and _has_no_graph(module, data))
+    plain = (fresh or (apart and _has_no_graph(module, data))) and not _in_backward(module, call)
     if (not plain or constant is not False) and not isinstance(data, _TIGHT):
         code = f"({code})"
     if not plain:
@@ -214,6 +214,12 @@ def _stands_alone(module: Module, call: cst.Call) -> bool:
 
 def _has_no_graph(module: Module, data: cst.BaseExpression) -> bool:
     return module.value(data).graph is Graph.DETACHED and not module.value(data).leaf
+
+
+def _in_backward(module: Module, call: cst.Call) -> bool:
+    """Whether the call is in a custom backward pass, which has a graph under ``create_graph=True``."""
+    function = module.tree.enclosing(call, cst.FunctionDef)
+    return isinstance(function, cst.FunctionDef) and function.name.value == "backward"
 
 
 def _set_volatile(module: Module, node: cst.Assign) -> Iterator[Finding]:

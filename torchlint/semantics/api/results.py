@@ -838,6 +838,12 @@ NUMPY_VIEWS: Final = frozenset(
 )
 """Functions of NumPy whose result can be in the memory of what they are given."""
 
+NUMPY_TYPES: Final = frozenset(
+    f"numpy.{name}"
+    for name in _words("float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64")
+)
+"""Types of NumPy's numbers, which make a number of a number and an array of an array."""
+
 _NUMPY: dict[str, Result] = _listed("""
     ndarray: arange array asarray ascontiguousarray asanyarray append argsort argwhere array_split
         atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack concatenate copy
@@ -849,8 +855,7 @@ _NUMPY: dict[str, Result] = _listed("""
         random.normal random.uniform random.randint random.random random.random_sample
         random.standard_normal
     bool: allclose array_equal iscomplexobj isscalar issubdtype bool_
-    number: float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 ndim size
-        linalg.det
+    number: ndim size
     none: save savez savez_compressed savetxt random.seed random.shuffle set_printoptions seterr
     unknown: load loadtxt genfromtxt vectorize memmap fromfunction apply_along_axis random.RandomState
         random.default_rng random.get_state errstate printoptions lib.format.open_memmap
