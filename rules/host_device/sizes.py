@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
+from torchlint.semantics.tensordtypes import DEFAULT
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ _STAGED = 1 << 20
 _LARGEST_ITEM = 8
 _ITEM_SIZES = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
-    **dict.fromkeys(("float16", "half", "bfloat16", "int16", "short"), 2),
-    **dict.fromkeys(("float32", "float", "int32", "int"), 4),
+    **dict.fromkeys(("float16", "bfloat16", "int16"), 2),
+    **dict.fromkeys(("float32", "int32", DEFAULT.removeprefix("torch.")), 4),
 }
 _OF_SIZES = frozenset({"zeros", "ones", "empty", "rand", "randn", "full"})
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
@@ -127,7 +128,4 @@ def _item(module: Module, node: cst.BaseExpression) -> int:
     value = module.value(node)
     if value.dtype is not None:
         return _ITEM_SIZES.get(value.dtype.removeprefix("torch."), _LARGEST_ITEM)
-    made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
-    # The default dtype of torch, not that of NumPy, is of 4 bytes.
-    package, _, word = (made or "").rpartition(".")
-    return 4 if package == "torch" and word in _OF_SIZES - {"full"} else _LARGEST_ITEM
+    return _LARGEST_ITEM

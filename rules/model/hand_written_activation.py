@@ -17,6 +17,7 @@ from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 
+from .elements import complex_numbers, whole
 from .fallbacks import known_to_author
 
 _TITLES = {
@@ -45,9 +46,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     Finds hand-written GELU (with `erf` or `tanh`), SiLU (`x * sigmoid(x)`), hard swish and Mish, with the
     factors in any order and with or without names for intermediate results. The quick GELU
     (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled. The
-    rule ignores fallbacks for older releases (in `except ImportError`, or behind `hasattr`), code that
-    documents that it avoids the function, and functions compiled with `torch.jit.script`, which fuses the
-    operations.
+    rule ignores whole numbers, which the function does not take, fallbacks for older releases (in
+    `except ImportError`, or behind `hasattr`), code that documents that it avoids the function, and functions
+    compiled with `torch.jit.script`, which fuses the operations.
 
     ## Why is this bad?
 
@@ -70,10 +71,10 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     ## Fix safety
 
     The formulas are equivalent, and the fix is safe. It is unsafe where a constant has fewer digits than
-    float32, and where one of the operations is a layer, such as `self.sigmoid(x)`: hooks on it, which other
-    files may register, are no longer called. The fix is only offered if every release that may run the
-    program has the function (`mish` since 1.9, `approximate="tanh"` since 1.12), and where the operations
-    have no comments.
+    float32, in files with complex numbers, which the function may not take, and where one of the operations
+    is a layer, such as `self.sigmoid(x)`: hooks on it, which other files may register, are no longer called.
+    The fix is only offered if every release that may run the program has the function (`mish` since 1.9,
+    `approximate="tanh"` since 1.12), and where the operations have no comments.
 
     ## References
 
@@ -90,7 +91,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     found = activation(module, node)
     if found is None or ReleaseChecks.of(module).over(node) or _differentiates(module, node):
         return
-    if scripted(module, node):
+    if scripted(module, node) or whole(module, found.x):
         return
     title = _TITLES[found.formula]
     if found.function is None:
@@ -148,7 +149,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
     hooked = runs_layer(module, (node, *statements), code)
-    grade = safe if found.exact and not hooked else unsafe
+    grade = safe if found.exact and not hooked and not complex_numbers(module) else unsafe
     return grade(
         module,
         f"Use `{spelling.text}`",

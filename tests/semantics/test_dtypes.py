@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from torchlint.semantics.module import Module
+from torchlint.semantics.tensordtypes import DEFAULT
 
 # Names that the expressions below use.
 SETUP = """
@@ -23,6 +24,9 @@ small = np.array([1, 2, 3]).astype(np.uint8)
 tensor = torch.from_numpy(wide)
 image = torch.zeros(6, dtype=torch.float32)
 mask = torch.zeros(6) > 0.5
+steps = torch.arange(4)
+bytes = torch.zeros(4, dtype=torch.uint8)
+plain = torch.rand(2, 4)
 """
 
 # What the file shows.
@@ -113,6 +117,93 @@ KNOWN = (
     "mask.to('cpu')",
     "mask.to(torch.int64)",
     "~mask",
+    "steps",
+    "torch.arange(0, 10, 2)",
+    "torch.arange(4.0)",
+    "torch.arange(0, 1, 0.1)",
+    "torch.arange(4, dtype=torch.float)",
+    "torch.arange(4, dtype=torch.half)",
+    "torch.zeros(3)",
+    "torch.zeros(3, dtype=int)",
+    "torch.zeros(3, dtype=float)",
+    "torch.zeros(3, dtype=torch.long)",
+    "torch.ones(3, dtype=None)",
+    "torch.linspace(0, 1, 3)",
+    "torch.randn(2, 2)",
+    "torch.full((2,), 1)",
+    "torch.full((2,), fill_value=1.5)",
+    "torch.full((2,), True)",
+    "torch.tensor([0.5, 1.5])",
+    "torch.tensor([[1, 2], [3, 4]])",
+    "torch.tensor([1, 2.5])",
+    "torch.tensor([True, False])",
+    "torch.tensor(3)",
+    "torch.randperm(4)",
+    "torch.randint(0, 4, (2,))",
+    "torch.ones_like(steps)",
+    "steps.new_zeros(2)",
+    "steps + 1",
+    "steps * 0.5",
+    "steps / 2",
+    "steps // 2",
+    "-steps",
+    "steps * steps",
+    "steps * plain",
+    "mask[:4] * plain",
+    "mask[:4] * steps",
+    "mask + 1",
+    "mask & mask",
+    "bytes + 1",
+    "bytes * steps.byte()",
+    "bytes.sum()",
+    "mask.sum(0)",
+    "mask.cumsum(0)",
+    "plain.sum(1)",
+    "steps.sum(dtype=torch.float64)",
+    "plain.mean()",
+    "steps.float().mean()",
+    "torch.exp(tensor)",
+    "torch.exp(steps)",
+    "steps.sigmoid()",
+    "steps.log()",
+    "steps.clamp(min=1)",
+    "steps.clamp(max=1.5)",
+    "torch.clamp(plain, 0, 1)",
+    "torch.maximum(steps, steps)",
+    "torch.div(steps, 2)",
+    "torch.mul(steps, 2)",
+    "plain.argmax(1)",
+    "plain.nonzero()",
+    "plain.topk(2).indices",
+    "plain.topk(2)[0]",
+    "plain.max(1)[1]",
+    "plain.max(1).values",
+    "torch.sort(steps)[0]",
+    "plain.long()",
+    "torch.bincount(steps)",
+    "torch.nn.functional.one_hot(steps)",
+    "torch.nn.functional.relu(steps)",
+    "torch.softmax(plain, 1)",
+    "torch.softmax(plain, 1, dtype=torch.float64)",
+    "torch.cat([steps, steps])",
+    "torch.stack([plain, plain])",
+    "torch.cat([steps, plain[0]])",
+    "torch.cat((steps, mask[:2]))",
+    "steps.unsqueeze(0)",
+    "torch.flatten(steps)",
+    "steps.chunk(2)[0]",
+    "steps[1:]",
+    "steps.masked_fill(steps > 1, 0)",
+    "plain.eq(plain)",
+    "torch.isnan(plain)",
+    "abs(steps)",
+    "sum(mask)",
+    "sum(plain)",
+    "max(steps)",
+    "steps.to(plain)",
+    "steps.type_as(plain)",
+    "plain.to(torch.int)",
+    "plain.add_(1)",
 )
 # What it does not show, or what is not followed.
 UNKNOWN = (
@@ -131,12 +222,19 @@ UNKNOWN = (
     "tensor + given",
     "tensor * image",
     "tensor.to(given)",
-    "torch.zeros(3)",
-    "torch.tensor([0.5, 1.5])",
     "torch.tensor(wide[2])",
     "torch.tensor(wide.mean())",
     "torch.tensor(given)",
-    "torch.exp(tensor)",
+    "torch.tensor([given, 1])",
+    "torch.full((2,), given)",
+    "torch.arange(n)",
+    "torch.zeros(*given)",
+    "torch.zeros(3, **given)",
+    "torch.zeros(3, dtype=given)",
+    "torch.exp(given)",
+    "steps * n",
+    "steps.sum(dtype=given)",
+    "torch.exp(image.half())",
 )
 
 
@@ -153,7 +251,8 @@ def test_dtype_is_what_numpy_and_torch_give(code: str, semantic_model: Callable[
     exec(SETUP, scope)
     result = eval(code, scope)
     assert isinstance(result, (np.ndarray, np.generic, torch.Tensor))
-    assert dtype_of(code, semantic_model) == str(result.dtype)
+    found = dtype_of(code, semantic_model)
+    assert (str(torch.get_default_dtype()) if found == DEFAULT else found) == str(result.dtype)
 
 
 @pytest.mark.parametrize("code", UNKNOWN)

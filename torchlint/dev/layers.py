@@ -121,7 +121,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
         "remembered",
         "spellings",
     ),
-    "calls and values": ("api", "calls", "classes", "dtypes", "values"),
+    "calls and values": ("api", "calls", "classes", "dtypes", "tensordtypes", "values"),
     "inference": (
         *("annotations", "callgraph", "clues", "comments", "evaluator", "identifiers", "inference"),
         *("library", "module"),

@@ -60,6 +60,7 @@ _PREPARATION_MODULES = (
 )
 # Methods of a tensor that raise if it has no graph.
 _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
+_FORWARD_HOOK = "register_forward_"
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
 _ABOUT_GRAPHS = ("grad_fn", "is_leaf", "requires_grad")
 _ENCODERS = frozenset({f"torch.nn.Transformer{part}" for part in ("", "Encoder", "EncoderLayer")})
@@ -271,9 +272,18 @@ class Backpropagation(Part):
 
     @cached_property
     def asked_for(self) -> bool:
-        """Whether a file of the program asks if a tensor has a graph, or if autograd is on."""
+        """Whether a file of the program asks if a tensor has a graph, or if autograd is on, or a hook may."""
         others = () if self.link is None else self.link.companions(self, _ASKING)
-        return any(each._asks for each in (self, *map(Backpropagation.of, others)))
+        return any(each._asks for each in (self, *map(Backpropagation.of, others))) or self._hooks_ask
+
+    @cached_property
+    def _hooks_ask(self) -> bool:
+        """Whether the program has forward hooks, and code that needs the graph of what a module returns."""
+        others = () if self.link is None else self.link.companions(self, (_FORWARD_HOOK, *_NEED_GRAPHS))
+        trees = [self.tree, *(other.tree for other in others)]
+        return any(tree.mentions(_FORWARD_HOOK) for tree in trees) and any(
+            name in tree.calls_by_name for tree in trees for name in _NEED_GRAPHS
+        )
 
     @cached_property
     def _asks(self) -> bool:

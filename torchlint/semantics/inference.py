@@ -263,7 +263,7 @@ class Inference:
             return NUMBER._replace(constant=negated, literal=operand.literal)
         if isinstance(node.operator, cst.BitInvert) and operand.dtype == "torch.bool":
             return operand
-        return self.library.tensor(operand) if operand.tensorlike else operand
+        return self.library.tensor(operand)._replace(dtype=operand.dtype) if operand.tensorlike else operand
 
     def _comparison(self, node: cst.Comparison) -> Value:
         operators = [c.operator for c in node.comparisons]

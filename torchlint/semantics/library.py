@@ -11,7 +11,7 @@ from functools import cache
 
 import libcst as cst
 
-from torchlint.semantics import dtypes
+from torchlint.semantics import dtypes, tensordtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.api.families import makes_model, runs_elsewhere
 from torchlint.semantics.classes import kind_of_class
@@ -176,10 +176,10 @@ _TORCH_DTYPES = frozenset(
 TENSOR_TYPES = {
     "torch.Tensor": TENSOR,
     "torch.FloatTensor": TENSOR,
-    "torch.LongTensor": TENSOR,
-    "torch.BoolTensor": TENSOR,
-    "torch.IntTensor": TENSOR,
-    "torch.ByteTensor": TENSOR,
+    "torch.LongTensor": TENSOR._replace(dtype="torch.int64"),
+    "torch.BoolTensor": TENSOR._replace(dtype="torch.bool"),
+    "torch.IntTensor": TENSOR._replace(dtype="torch.int32"),
+    "torch.ByteTensor": TENSOR._replace(dtype="torch.uint8"),
     "torch.DoubleTensor": TENSOR,
     "torch.HalfTensor": TENSOR,
     "torch.nn.Parameter": Value(Kind.TENSOR, graph=Graph.ATTACHED, leaf=True),
@@ -199,23 +199,6 @@ TENSOR_TYPES = {
 
 
 _OF_DATA = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray"})
-_FLOATING = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
-_WITHOUT_GRADIENTS = frozenset(
-    f"torch.{name}"
-    for name in (
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "short",
-        "int",
-        "long",
-        "uint16",
-        "uint32",
-    )
-)
 _PLACES = frozenset({Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE})
 
 # What gives the same memory, all of it or a part without gaps; and what copies it if it has to.
@@ -441,6 +424,8 @@ class Library:
                     tensors.append(item)
         graphless = dotted in results.GRAPHLESS_FUNCTIONS and not _differentiates_twice(node)
         made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
+        if dotted.startswith(("torch.", "torch.nn.functional.")):
+            made = self._with_dtype(made, name, _operands(values), node)
         hostly = made.kind is Kind.TENSOR and not self._default_device_changed
         if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
             made = made.on(Device.CPU)  # from numbers alone
@@ -543,13 +528,45 @@ class Library:
         graph = Graph.DETACHED
         if keywords.get("requires_grad", BOOL).constant is True:
             graph = Graph.ATTACHED
-        asked = keywords.get("dtype")
-        dtype = asked.cls if asked is not None else _dtype_of_data(dotted, args[0] if args else UNKNOWN)
+        asked = self._asked_dtype(node)
+        if asked is not None:
+            dtype = tensordtypes.named(asked)
+        else:
+            dtype = _dtype_of_data(dotted, args[0] if args else UNKNOWN)
+            given = [self._value(a.value) for a in node.args if a.keyword is None]
+            dtype = dtype or tensordtypes.of_factory(dotted, given, keywords)
         made = Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
         if device is not Device.CPU:
             return made
         models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in keywords else ()
         return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
+
+    def _asked_dtype(self, node: cst.Call) -> Value | None:
+        """The dtype that a call asks for, if it may ask for one."""
+        if any(argument.star for argument in node.args):
+            return UNKNOWN
+        asked = [a.value for a in node.args if a.keyword is not None and a.keyword.value in ("dtype", "out")]
+        value = self._value(asked[0]) if asked else NONE
+        return None if value.kind is Kind.NONE else value
+
+    def _with_dtype(self, made: Value, name: str, operands: Sequence[Value], node: cst.Call) -> Value:
+        """What a function or method returns, with the dtype that it has by what it is given."""
+        asked = self._asked_dtype(node)
+        dtype = tensordtypes.of_call(name, operands) if asked is None else tensordtypes.named(asked)
+        if made.kind is Kind.TENSOR:
+            return made if dtype is None or name in results.METHOD_DTYPES else made._replace(dtype=dtype)
+        if made.kind is not Kind.TUPLE:
+            return made
+        elements = made.elements and tuple(
+            element._replace(dtype=tensordtypes.of_element(name, i) or dtype)
+            if element.kind is Kind.TENSOR
+            else element
+            for i, element in enumerate(made.elements)
+        )
+        item = made.item
+        if item is not None and item.kind is Kind.TENSOR and dtype is not None:
+            item = item._replace(dtype=dtype)
+        return made._replace(elements=elements, item=item)
 
     @cached_property
     def _default_device_changed(self) -> bool:
@@ -623,16 +640,17 @@ class Library:
         if dotted == "builtins.filter" and len(args) > 1:
             return self._iterator(args[1])
         if dotted in ("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod"):
-            return (
-                self.tensor(*args, node=node)
-                if first.tensorlike
-                else first._replace(constant=MISSING, literal=False)
-            )
+            if not first.tensorlike:
+                return first._replace(constant=MISSING, literal=False)
+            dtype = tensordtypes.of_call(dotted.removeprefix("builtins."), args)
+            return self.tensor(*args, node=node)._replace(dtype=dtype)
         if dotted in ("builtins.sum", "builtins.max", "builtins.min"):
             item = first if len(args) > 1 and dotted != "builtins.sum" else self.evaluator.iterated(first)
             if item is BOTTOM:
                 return item
-            return item._replace(constant=MISSING, literal=False)
+            added = item.kind is Kind.TENSOR and dotted == "builtins.sum"
+            dtype = tensordtypes.of_call("sum", (item,)) if added else item.dtype
+            return item._replace(constant=MISSING, literal=False, dtype=dtype)
         if dotted in (
             "builtins.list",
             "builtins.tuple",
@@ -753,7 +771,10 @@ class Library:
                 return result._replace(kind=Kind.BATCH, part=True)
             if masks:
                 return result._replace(dtype="torch.bool", graph=Graph.DETACHED)
-            return result._replace(dtype=_of_arithmetic(left, right, node))
+            if isinstance(node, cst.Name) and left.kind is Kind.TENSOR:
+                return result._replace(dtype=left.dtype)  # in place
+            dtype = tensordtypes.of_operation((left, right), division=_divides(node))
+            return result._replace(dtype=dtype)
         if Kind.NDARRAY in kinds:
             dtype = dtypes.of_operation(left, right, division=_divides(node))
             made = NDARRAY.kept_in(Memory.PAGEABLE)
@@ -831,7 +852,7 @@ class Library:
                 kind = Kind.TENSOR
             dtype = self._cast_to(base, node) if name in ("to", "type", "type_as") else base.dtype
             # Whole numbers and truth values have no gradients.
-            graph = Graph.DETACHED if dtype in _WITHOUT_GRADIENTS else base.graph
+            graph = Graph.DETACHED if dtype in tensordtypes.NOT_FLOATING else base.graph
             made = Value(kind, device=moved, graph=graph, dtype=dtype, origin=base.origin)
             return made.kept_in(self._memory_after(base, name, node)) if moved is Device.CPU else made
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
@@ -852,11 +873,13 @@ class Library:
             keywords = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
             device = self.device(self._value(keywords["device"])) if "device" in keywords else base.device
             made = Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+            made = self._with_dtype(made, name, (base,), node)
             return made.kept_in(_new_beside((base,), self._allocated(node, name, ())))
         if fact == "same":
             return base
         graphless = name in results.GRAPHLESS_METHODS
         result = self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
+        result = self._with_dtype(result, name, [base, *others], node)
         if result.kind is Kind.NDARRAY and name == "numpy":
             result = result.kept_in(base.memory)
         elif result.kind is Kind.TENSOR and result.device is Device.CPU:
@@ -959,7 +982,7 @@ class Library:
                 continue
             value = self._value(arg.value)
             if value.kind is Kind.TENSOR or value.kind is Kind.DTYPE or word in ("dtype", "other"):
-                dtype = value.dtype if value.kind is Kind.TENSOR else value.cls
+                dtype = value.dtype if value.kind is Kind.TENSOR else tensordtypes.named(value)
             elif position == 0 and value.kind is Kind.CLASS:
                 dtype = results.LEGACY_CONSTRUCTORS.get((value.cls or "").replace("torch.cuda.", "torch."))
             elif position == 0 and not (value.kind in _PLACES or value.device is not Device.UNKNOWN):
@@ -1002,10 +1025,10 @@ class Library:
             return value._replace(origin=node) if node is not None else value
         if callee.cls is not None:
             kind = kind_of_class(callee.cls)
-            if kind is Kind.TENSOR:
-                return TENSOR
             if callee.cls in TENSOR_TYPES:
                 return TENSOR_TYPES[callee.cls]
+            if kind is Kind.TENSOR:
+                return TENSOR
             if kind is not Kind.UNKNOWN:
                 return Value(kind, cls=callee.cls, origin=node)
         return UNKNOWN
@@ -1148,6 +1171,15 @@ def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
     return Memory.UNKNOWN if any(v.memory is Memory.UNKNOWN for v in operands) else memory
 
 
+def _operands(values: Sequence[Value]) -> list[Value]:
+    """What a function computes with: of a list of tensors, each of them."""
+    operands: list[Value] = []
+    for value in values:
+        item = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
+        operands += [value] if item is None else value.elements or [item]
+    return operands
+
+
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
     """The dtype of a tensor made without one: that of the array or tensor which it is made of or like."""
     if dotted in results.LEGACY_CONSTRUCTORS:
@@ -1160,15 +1192,6 @@ def _dtype_of_data(dotted: str, data: Value) -> str | None:
         return None
     # Of what may be a scalar, ``from_numpy`` makes no tensor at all.
     return dtypes.for_tensor(data.dtype) if dotted == "torch.from_numpy" or not data.part else None
-
-
-def _of_arithmetic(left: Value, right: Value, node: cst.CSTNode | None) -> str | None:
-    """The dtype of arithmetic on a tensor: a floating-point one is not changed by a number."""
-    if left.kind is Kind.TENSOR and right.kind is Kind.TENSOR:
-        return left.dtype if left.dtype == right.dtype and left.dtype in _FLOATING else None
-    tensor, other = (left, right) if left.kind is Kind.TENSOR else (right, left)
-    number = other.kind is Kind.NUMBER or other.kind is Kind.BOOL
-    return tensor.dtype if number and tensor.dtype in _FLOATING else None
 
 
 def _divides(node: cst.CSTNode | None) -> bool:

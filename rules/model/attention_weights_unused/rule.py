@@ -12,6 +12,7 @@ from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind, Value
 
+from ..causality import Triangle, causal
 from ..unpacking import used_parts
 
 _ATTENTION = "torch.nn.MultiheadAttention"
@@ -58,8 +59,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
 
     The output is the same except for rounding. The fix is unsafe where the layer may have dropout, because
     the fused kernels draw different random numbers from the same seed, in files that compute second
-    derivatives, which not every fused kernel supports, and where the program registers forward hooks or puts
-    another layer in the place of this one.
+    derivatives, which not every fused kernel supports, where a mask is passed that is not causal (for a query
+    from which all keys are hidden, the output is NaN with the weights and 0 without them), and where the
+    program registers forward hooks or puts another layer in the place of this one.
 
     ## References
 
@@ -80,7 +82,8 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
         module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
     told = module.mentions("forward_hook") or _may_be_replaced(module, call.func)
-    grade = unsafe if told or twice_differentiated or _may_drop(module, attention) else safe
+    others = told or twice_differentiated or _may_drop(module, attention)
+    grade = unsafe if others or _may_hide_all(module, call) else safe
     yield Finding(
         call,
         "returning attention weights that nothing reads rules out fused kernels; add `need_weights=False`",
@@ -98,6 +101,17 @@ def _may_be_replaced(module: Module, layer: cst.BaseExpression) -> bool:
         for each in module.companions(f".{name} = ")
         for target in each.names.attributes.get(name, ())
     )
+
+
+def _may_hide_all(module: Module, call: cst.Call) -> bool:
+    """Whether a mask may hide all keys from a query: the output is NaN with the weights, 0 without."""
+    for name in ("key_padding_mask", "attn_mask"):
+        mask = module.argument(call, name)
+        if mask.absent or (mask.node is not None and module.value(mask.node).kind is Kind.NONE):
+            continue
+        if mask.node is None or causal(module, mask.node) not in (Triangle.HIDDEN, Triangle.BIAS):
+            return True
+    return False
 
 
 def _may_drop(module: Module, attention: Value) -> bool:

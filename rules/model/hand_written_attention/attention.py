@@ -29,7 +29,7 @@ from torchlint.semantics.sources import Through, every, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
-from .causality import Triangle, causal
+from ..causality import Triangle, causal
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -9,12 +9,14 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.identifiers import identifiers
+from torchlint.semantics.elements import may_hold
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
+from ..elements import complex_numbers, whole
 from .logmath import Fused, fused_form, fused_together
 
 
@@ -33,7 +35,8 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
     Finds `log(softmax(x))`, `log(sum(exp(x), dim))`, `log(1 + x)`, `exp(x) - 1`, `log(sigmoid(x))` and
     `log(1 - sigmoid(x))` on tensors, in every spelling, with or without names for intermediate results.
-    Constructors, which run once, are ignored.
+    Constructors, which run once, are ignored, and so is `log(sigmoid(x))` of whole numbers, which
+    `logsigmoid` does not take.
 
     ## Why is this bad?
 
@@ -60,9 +63,9 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     ## Fix safety
 
     The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is unsafe
-    where it removes a small number that is added before the logarithm, in files with complex numbers, which
-    not every release supports, and where a layer such as `self.softmax(x)` no longer runs: hooks on it, which
-    other files may register, are not called.
+    where it removes a small number that is added before the logarithm, for whole numbers (`1 + x` may
+    overflow), in files with complex numbers, which not every release supports, and where a layer such as
+    `self.softmax(x)` no longer runs: hooks on it, which other files may register, are not called.
 
     There is no fix where the input of the function may have changed by then (after
     `x = torch.softmax(x, -1)`, if other code uses the result too), where an operation would remain that
@@ -80,7 +83,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if isinstance(function, cst.FunctionDef) and function.name.value == "__init__":
         # Computed once, mostly of a single number.
         return
-    if fused is not None:
+    if fused is not None and not _without(module, fused):
         yield Finding(
             node,
             _WRITTEN_OUT
@@ -125,6 +128,17 @@ _MAGNIFYING = frozenset({"log", "log_", "log2", "log10", "sqrt", "sqrt_", "rsqrt
 _WRITTEN_OUT = "`log(sum(exp(x)))` is written out; `logsumexp` is one function, and never overflows"
 
 
+def _without(module: Module, fused: Fused) -> bool:
+    """Whether the function does not take what it would be given."""
+    return fused.function == "logsigmoid" and any(whole(module, x) for x in fused.read)
+
+
+def _overflows(module: Module, fused: Fused) -> bool:
+    """Whether the two steps may compute with whole numbers, where they round, overflow or promote."""
+    refused = NARROW if fused.function in ("log1p", "expm1") else NOT_FLOATING
+    return fused.function != "log_softmax" and any(may_hold(module, x, refused) for x in fused.read[:1])
+
+
 def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     edits: list[tuple[Edit, ...] | None] = []
     family = fused_together(module, fused)
@@ -135,8 +149,8 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         code = f"{spelling.text}({each.arguments})"
         edits += [replace(module, each.replaced, code), spelling.edits]
         edits += [remove_statement(module, statement) for statement in each.removed]
-    # Not every release has them for complex numbers.
-    exact = all(each.exact for each in family) and not _has_complex_numbers(module)
+    exact = all(each.exact and not _overflows(module, each) for each in family)
+    exact = exact and not complex_numbers(module)
     hooked = any(
         runs_layer(module, (each.replaced, *each.removed), each.arguments)
         for each in family
@@ -145,10 +159,3 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     grade = safe if exact and not hooked else unsafe
     spelling = spell(module, fused.qualified, node)
     return grade(module, f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)
-
-
-def _has_complex_numbers(module: Module) -> bool:
-    """Whether the file writes complex numbers, or names what torch or NumPy makes them with."""
-    return bool(module.tree.nodes(cst.Imaginary)) or any(
-        name == "polar" or "complex" in name for name in identifiers(module)
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.rules.model.hand_written_attention.causality import Triangle, causal
+from torchlint.rules.model.causality import Triangle, causal
 from torchlint.semantics.module import Module
 
 MASKS = {
