@@ -30,7 +30,6 @@ from torchlint.semantics.synchronisation import (
     HOST_COPIES,
     after_a_decision,
     after_a_guard,
-    after_a_wait,
     host_copy,
     refuses_device,
     waiting_place,
@@ -46,6 +45,7 @@ from torchlint.semantics.usage import (
 )
 
 from ..needs import needed_on_host, shown_at_once
+from ..neighbours import after_staying_wait
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
@@ -164,8 +164,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     severity = NOTE if purpose else None
     slight = (
         waits_anyway(module, call, hot)
-        or shown_at_once(module, call)
-        or after_a_wait(module, call)
+        or after_staying_wait(module, call)
         or keeps_results(module, call, hot)
     )
     if not purpose and fix is None and needed_on_host(module, call) is not None:
@@ -214,6 +213,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
     if _handed_over(module, call):
         return f"Collect {kept} in a list; after the loop, copy it with one `.cpu()` and pass it on"
+    if shown_at_once(module, call):
+        return f"Store {kept} instead, and copy and show it only every 100 steps"
     return f"Store {kept} instead, and copy everything after the loop with one `.cpu()`"
 
 
