@@ -136,7 +136,7 @@ def _is_fixed(part: cst.SubscriptElement) -> bool:
     """``[:, None]``: whether an index is none that is computed."""
     if isinstance(part.slice, cst.Slice):
         return part.slice.lower is part.slice.upper is part.slice.step is None
-    index = part.slice.value
+    index = part.slice.value if isinstance(part.slice, cst.Index) else part.slice
     return isinstance(index, (cst.Integer, cst.Ellipsis)) or (
         isinstance(index, cst.Name) and index.value == "None"
     )

@@ -20,7 +20,7 @@ from torchlint.semantics.attributes import SelfAttributes, part_of
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
-from torchlint.semantics.identifiers import option_default
+from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, dotted_text
@@ -842,7 +842,7 @@ def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None
 def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
     """What a period can be: constants, or the defaults of options, as of ``args.accumulation``."""
     if isinstance(node, cst.Attribute) and not path:
-        default = option_default(module, node.attr.value)
+        default = setting_default(module, node)
         if default is not None:
             return [Source(default)]
     return node if isinstance(node, cst.Integer) and not path else None
