@@ -190,13 +190,18 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
 
 
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
-    """The loop whose iterations are the steps; one within a step, beside another backward pass, is not."""
+    """The loop whose iterations are the steps.
+
+    One within a step, beside another backward pass or for one batch, is not.
+    """
     found: Loop | None = None
     for loop in loops:
         if found is None:
             found = loop if Backpropagation.of(module).steps(loop) else None
         elif not places.over_loader(module, found) and (
-            _passes_beside(module, loop, found) or _optimizes_beside(module, loop, found)
+            places.over_loader(module, loop)
+            or _passes_beside(module, loop, found)
+            or _optimizes_beside(module, loop, found)
         ):
             found = loop
     return found

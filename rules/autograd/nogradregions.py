@@ -455,7 +455,7 @@ class NoGradRegions(Part):
             current = Phase.EVALUATION
         if current not in (Phase.EVALUATION, Phase.TRAINING) or grad(module, call) is not Grad.ON:
             return False
-        passes = self._is_forward_pass(call) or self._is_shared_pass(call)
+        passes = self._is_forward_pass(call) or self._is_shared_pass(call) or self._is_learnt_through(call)
         if not passes and not (current is Phase.EVALUATION and self._is_part_pass(call)):
             return False
         if current is Phase.TRAINING and not MonitoringPasses.of(self.module).holds(call):
@@ -626,6 +626,24 @@ class NoGradRegions(Part):
         if not isinstance(callee, cst.FunctionDef) or Backpropagation.of(self.module).reaches(call):
             return False
         return self._shares(callee)
+
+    def _is_learnt_through(self, call: cst.Call) -> bool:
+        """Whether a call is of a method of a model of another file that training differentiates elsewhere."""
+        spelt = self.tree.source(call.func)
+        return spelt in self._differentiated and not Backpropagation.of(self.module).reaches(call)
+
+    @cached_property
+    def _differentiated(self) -> frozenset[str]:
+        """The methods of models that the file backpropagates through, as they are spelt."""
+        module = self.module
+        return frozenset(
+            self.tree.source(call.func)
+            for call in self.tree.nodes(cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value not in RETURNS_SELF
+            if call.args and module.qualified(call.func) is None
+            if module.callee(call) is None and module.value(call.func.value).kind is Kind.MODULE
+            if grad(module, call) is Grad.ON and Backpropagation.of(module).reaches(call)
+        )
 
     @remembered
     def _shares(self, function: cst.FunctionDef) -> bool:

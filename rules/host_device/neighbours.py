@@ -1,4 +1,4 @@
-"""Waits that stay whatever is done about those in front of them, so that taking these out gains nothing."""
+"""Waits that stay whatever is done about those beside them, so that taking these out gains nothing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,60 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import conversion, host_copy, mask_of, shape_wait
+from torchlint.semantics.synchronisation import (
+    after_a_wait,
+    conversion,
+    host_copy,
+    mask_of,
+    shape_wait,
+    waiting_place,
+)
+from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
 
 from .needs import needed_on_host
+from .purpose import keeps_results
+from .remedies import packs_sequences
 from .selections import Fate, fates
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive", "where"})
+
+
+def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the host has waited shortly before ``node`` for what the program cannot do without.
+
+    Where it has waited for what could be read later as well, such as a loss that is added up, both reads are
+    to be changed: a step gains nothing before the last of them is gone.
+    """
+    return after_a_wait(module, node, _could_be_later)
+
+
+def _could_be_later(module: Module, call: cst.Call) -> bool:
+    """Whether a call reads a number or a tensor that nothing in the same iteration needs on the host."""
+    copies = host_copy(module, call) is not None
+    if not copies and conversion(module, call) is None:
+        return False
+    if module.flow.condition(call) is not None or needed_on_host(module, call) is not None:
+        return False
+    if handed_to(module, call, _takes_from_host):
+        return False
+    hot = waiting_place(module, call)
+    return hot is not None and not (copies and keeps_results(module, call, hot))
+
+
+def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
+    """Whether a call works with what is on the host: a simulation, a writer of files, a library."""
+    return (
+        steps_environment(module, receiver)
+        or packs_sequences(module, receiver)
+        or feeds_host_engine(module, receiver)
+        or (writes_out(module, receiver) and phase(module, receiver) is not Phase.TRAINING)
+    )
 
 
 def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:

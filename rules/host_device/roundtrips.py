@@ -1,8 +1,8 @@
-"""Values that leave the device and come back to it within one step."""
+"""Values that leave the device and come back to it within one step, or leave the host and come back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
@@ -11,11 +11,12 @@ from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Path, Source, Through, onward, traced
+from torchlint.semantics.sharing import changed_later
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import host_copy, waiting_place
-from torchlint.semantics.transfers import MOVING_METHODS, move_to_accelerator
-from torchlint.semantics.values import Kind
+from torchlint.semantics.transfers import MOVING_METHODS, move_to_accelerator, transferred
+from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -122,3 +123,34 @@ def _ways_back(module: Module, function: Function | None) -> dict[cst.Call, cst.
         if copy is not None:
             found.setdefault(copy, call)
     return found
+
+
+# Methods that the host can call as well, on what it has sent.
+_ALIKE: Final = frozenset(
+    {"contiguous", "detach", "flatten", "float", "int", "long", "reshape", "squeeze", "unsqueeze", "view"}
+)
+
+
+def still_on_host(module: Module, copy: cst.Call) -> bool:
+    """Whether a copy to the host brings back what the same function has sent from there, as it was sent."""
+    tensor = host_copy(module, copy)
+    if tensor is None or changed_later(module, tensor):
+        return False
+    return every(_sent(module, tensor, module.function(copy)))
+
+
+@traced(Through.NOTHING)
+def _sent(
+    module: Module, node: cst.CSTNode, path: Path, function: Function | None
+) -> bool | list[Source] | None:
+    """Whether an expression is what this function sends to the device from host memory."""
+    if not isinstance(node, cst.Call):
+        return None
+    moved = transferred(module, node)
+    if moved is not None:
+        sent = module.value(moved)
+        known = sent.kind in (Kind.BATCH, Kind.TENSOR) and sent.device is Device.CPU
+        return known and module.function(node) is function
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _ALIKE:
+        return onward(node.func.value, path=path)
+    return False

@@ -14,7 +14,9 @@ from torchlint.semantics.api.results import ELEMENTWISE
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.sharing import writes_to
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
+from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import mask_of
 from torchlint.semantics.values import Kind
@@ -89,6 +91,55 @@ def _called(call: cst.Call, name: str | None) -> Verdict[Fate]:
     if name in _SUMMING:
         return Fate.SUMMED
     return Standing(call) if name in _GOING_ON else Fate.KEPT
+
+
+# What makes the same pattern whenever it is given the same sizes, and what keeps a pattern one.
+_PATTERNS = frozenset(
+    f"torch.{name}" for name in ("arange", "eye", "full", "ones", "ones_like", "zeros", "zeros_like")
+)
+_OF_PATTERNS = frozenset({"torch.block_diag", "torch.logical_not", "torch.tril", "torch.triu"})
+_KEEPING = frozenset(
+    {"bool", "byte", "contiguous", "cuda", "expand", "flatten", "float", "long", "repeat", "reshape", "t"}
+    | {"to", "transpose", "tril", "triu", "type", "unsqueeze", "view"}
+)
+
+
+def is_pattern(module: Module, mask: cst.BaseExpression) -> bool:
+    """Whether a mask depends on sizes alone, such as ``~torch.eye(n)``: it selects the same in every step."""
+    return every(_is_pattern(module, mask))
+
+
+@traced(Through.OPERANDS)
+def _is_pattern(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    match node:
+        case cst.Integer() | cst.Float():
+            return True
+        case cst.Name():
+            return None if not any(writes_to(module, each) for each in module.bindings(node)) else False
+        case cst.Comparison(left=left, comparisons=others):
+            return onward(left, *(each.comparator for each in others), path=path)
+        case cst.Subscript(value=owner, slice=parts) if all(map(_is_fixed, parts)):
+            return onward(owner, path=path)
+        case cst.Call(func=func, args=args):
+            name = module.qualified(func)
+            if name in _PATTERNS:
+                return True
+            if name in _OF_PATTERNS:
+                return onward(*(each.value for each in args), path=path)
+            if name is None and isinstance(func, cst.Attribute) and func.attr.value in _KEEPING:
+                return onward(func.value, path=path)
+            return False
+    return None
+
+
+def _is_fixed(part: cst.SubscriptElement) -> bool:
+    """``[:, None]``: whether an index is none that is computed."""
+    if isinstance(part.slice, cst.Slice):
+        return part.slice.lower is part.slice.upper is part.slice.step is None
+    index = part.slice.value if isinstance(part.slice, cst.Index) else part.slice
+    return isinstance(index, (cst.Integer, cst.Ellipsis)) or (
+        isinstance(index, cst.Name) and index.value == "None"
+    )
 
 
 def looped_over(module: Module, use: Use) -> Verdict[bool]:

@@ -74,12 +74,13 @@ PROGRAMS = {
     "workers": """
         import argparse
         import os
+        from dataclasses import dataclass
 
         from torch.utils.data import DataLoader as L
 
         parser = argparse.ArgumentParser()
         parser.add_argument("--num-workers", default=4)
-        parser.add_argument("--loaders", default=None)
+        parser.add_argument("--processes", default=None)
         args = parser.parse_args()
 
 
@@ -88,10 +89,21 @@ PROGRAMS = {
             L(data, num_workers=3)  #: L(data, num_workers=3) => workers=3
             L(data, num_workers=os.cpu_count())  #: L(data, num_workers=os.cpu_count()) => workers=1
             L(data, num_workers=args.num_workers)  #: L(data, num_workers=args.num_workers) => workers=4?
-            L(data, num_workers=args.loaders)  #: L(data, num_workers=args.loaders) => workers=no
+            L(data, num_workers=args.processes)  #: L(data, num_workers=args.processes) => workers=no
             L(data, num_workers=count)  #: L(data, num_workers=count) => workers=no
             L(data, num_workers=some)  #: L(data, num_workers=some) => workers=2?
             L(data, **options)  #: L(data, **options) => workers=no
+
+
+        @dataclass
+        class Config:
+            loaders: int = 2
+            readers: int
+
+
+        def configured(data, config: Config):
+            L(data, num_workers=config.loaders)  #: L(data, num_workers=config.loaders) => workers=2?
+            L(data, num_workers=config.readers)  #: L(data, num_workers=config.readers) => workers=no
     """,
 }
 

@@ -441,6 +441,33 @@ PROGRAMS = {
                     x.fill_(True)
                 return x
     """,
+    "a flag that is spent": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fresh = self.new = self.stale = self.open = True
+
+            def forward(self, x):
+                if self.fresh:
+                    use(1)  #: use(1) => throttled=yes
+                    self.fresh = False
+                if self.new and self.training:
+                    self.start(x)  #: self.start(x) => throttled=yes
+                if self.stale:
+                    use(2)  #: use(2) => throttled=no
+                    self.stale = False
+                if self.open:
+                    use(3)  #: use(3) => throttled=no
+                    if x.sum() > 8:
+                        self.open = False
+                return x
+
+            def start(self, x):
+                self.new = False
+
+            def step(self):
+                self.stale = True
+    """,
     "code behind a check that raises": """
         def f(loader, model):
             for i, x in enumerate(loader):

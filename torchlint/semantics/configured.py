@@ -22,7 +22,7 @@ import libcst as cst
 
 from torchlint.documents import OPAQUE, Entry, Scalar, Table
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.identifiers import option_default
+from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, canonical
 from torchlint.semantics.remembered import remembered, solved
@@ -292,8 +292,8 @@ def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Sou
             return onward(node.args[0].value)
         if name is None and isinstance(node.func, cst.Attribute) and node.func.attr.value in _FILE_METHODS:
             return onward(node.func.value)
-    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
-        default = option_default(module, node.attr.value)
+    if isinstance(node, cst.Attribute):
+        default = setting_default(module, node)
         if default is not None:
             return onward(default)
     named = _name(module, node)

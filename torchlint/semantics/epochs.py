@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.configured import configured
 from torchlint.semantics.fixpoint import MANY
-from torchlint.semantics.identifiers import option_default
+from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loaders import USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind
@@ -74,8 +74,8 @@ def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
         read = read.args[0].value
     default: cst.BaseExpression | None = None
     match read:
-        case cst.Attribute(value=cst.Name(), attr=cst.Name(value=option)):
-            default = option_default(module, option)
+        case cst.Attribute():
+            default = setting_default(module, read)
         case cst.Name():
             bindings = module.bindings(read)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):

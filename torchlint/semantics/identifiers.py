@@ -68,6 +68,27 @@ def is_below(dotted: str, packages: Iterable[str]) -> bool:
     return any(dotted == package or dotted.startswith(f"{package}.") for package in packages)
 
 
+def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
+    """The default of what an attribute reads: an option of the command line, or a field of a dataclass."""
+    default = option_default(module, node.attr.value)
+    return default if default is not None else _field_default(module, node)
+
+
+def _field_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
+    """The default of an annotated field, where the class of the instance that has it is known."""
+    definition = module.value(node.value).definition
+    if not isinstance(definition, cst.ClassDef):
+        return None
+    for each in module.home(definition).classes.info(definition).lineage:
+        for line in each.node.body.body:
+            match line:
+                case cst.SimpleStatementLine(
+                    body=[cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as default)]
+                ) if name == node.attr.value:
+                    return default
+    return None
+
+
 def option_default(module: Module, name: str) -> cst.BaseExpression | None:
     """The default of ``add_argument("--num-workers", default=4)``, if the program has one of that name.
 

@@ -48,9 +48,13 @@ from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchlint.semantics.flow.graph import Root
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
+
+    _Spared = Callable[[Module, cst.Call], bool]
 
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
@@ -694,14 +698,14 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
     return None
 
 
-def after_a_wait(module: Module, node: cst.BaseExpression) -> bool:
+def after_a_wait(module: Module, node: cst.BaseExpression, spared: _Spared | None = None) -> bool:
     """Whether the host has waited shortly before ``node``, with no model and no gradients in between.
 
     Of a group of waits only the first costs: the queue is empty then. Batches are cut to the longest of their
     samples tensor by tensor; the first cut waits for the device, as does the ``max(lengths)`` in front of it,
-    or the ``if`` that asks whether there is anything to cut.
+    or the ``if`` that asks whether there is anything to cut. Reads that ``spared`` holds of do not count.
     """
-    return after_a_decision(module, node) or _waited_before(module, node)
+    return after_a_decision(module, node) or _waited_before(module, node, spared)
 
 
 def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
@@ -746,21 +750,23 @@ def _reads_back(module: Module, call: cst.Call) -> bool:
     return conversion(module, call) is not None or host_copy(module, call) is not None
 
 
-def _waited_before(module: Module, node: cst.CSTNode) -> bool:
+def _waited_before(module: Module, node: cst.CSTNode, spared: _Spared | None) -> bool:
     """Whether the host has waited when it comes to a node, and has given the device no model since."""
     point = module.flow.point(node)
-    if _waits_in(module, point, node):
+    if _waits_in(module, point, node, spared):
         return True
-    waited = module.flow.at_point(node, _waited(module, module.flow.root(node)))
+    waited = module.flow.at_point(node, _waited(module, module.flow.root(node), spared))
     return waited and not places.computes(module, point)
 
 
 @remembered
-def _waited(module: Module, root: Root) -> list[bool]:
+def _waited(module: Module, root: Root, spared: _Spared | None) -> list[bool]:
     """Of each point of a function whether the host has waited shortly before."""
 
     def waits(point: cst.CSTNode) -> bool | None:
-        return True if _waits_in(module, point, None) else False if places.computes(module, point) else None
+        if _waits_in(module, point, None, spared):
+            return True
+        return False if places.computes(module, point) else None
 
     return module.flow.available(root, waits)
 
@@ -774,7 +780,7 @@ def waits_within(module: Module, statement: cst.CSTNode) -> bool:
     return any(_surely_waits(module, part) for part in module.tree.descendants(statement))
 
 
-def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None) -> bool:
+def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spared: _Spared | None) -> bool:
     """Whether a point of the flow waits, in front of ``end`` if there is one, and runs no model behind it."""
     if not isinstance(point, (cst.BaseExpression, cst.BaseSmallStatement, cst.WithItem)):
         return False
@@ -785,7 +791,9 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None) -> bo
         if part is end:
             return False
         # What is around the end is evaluated behind it.
-        if part not in around and _surely_waits(module, part):
+        if part in around or not _surely_waits(module, part):
+            continue
+        if spared is None or not isinstance(part, cst.Call) or not spared(module, part):
             return end is not None or _runs_nothing_after(module, point, part)
     return False
 

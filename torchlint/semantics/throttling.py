@@ -20,7 +20,7 @@ from torchlint.semantics.attributes import SelfAttributes, part_of
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
-from torchlint.semantics.identifiers import option_default
+from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, dotted_text
@@ -183,7 +183,8 @@ class Throttling(Part):
         if self._renews(branch, decision, taken):
             return _ALWAYS
         if taken:
-            return _ALWAYS if self._fits(branch, decision) else self._filled(branch)
+            once = self._fits(branch, decision) or self._spends(branch)
+            return _ALWAYS if once else self._filled(branch)
         return _ALWAYS if self._settles(branch, decision) or self._filled_behind(branch) else None
 
     # ------------------------------------------------------------------ conditions
@@ -503,6 +504,38 @@ class Throttling(Part):
             and self._outlives(target.value if isinstance(target, cst.Subscript) else target)
             for line in self.tree.parts(branch.body)
             for target in _filled_by(line)
+        )
+
+    def _spends(self, branch: cst.If) -> bool:
+        """``if self.fresh: …``, and ``self.fresh = False`` in it or in the method that it calls: once.
+
+        Only the constructor sets the flag.
+        """
+        for guard in implied(self.module, branch.test, True):
+            if not guard.holds or not isinstance(guard.test, cst.Attribute):
+                continue
+            word = guard.test.attr.value
+            assigned = self.module.names.attributes.get(word, [])
+            off = [each for each in assigned if each.value is not None and _constant(each.value) is False]
+            if all(each in off or self._in_constructor(each.target) for each in assigned) and any(
+                self._runs_in(branch.body, each.target) for each in off
+            ):
+                return True
+        return False
+
+    def _in_constructor(self, node: cst.CSTNode) -> bool:
+        function = self.module.function(node)
+        return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+
+    def _runs_in(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether a statement stands at the outside of a block, or of a function that is called there."""
+        if self.tree.contains(block, node):
+            return not self.module.flow.is_conditional(node, within=block)
+        function = self.module.function(node)
+        return (
+            isinstance(function, cst.FunctionDef)
+            and not self.module.flow.is_conditional(node)
+            and any(self.tree.contains(block, call) for call in self.module.callers(function))
         )
 
     @remembered
@@ -842,7 +875,7 @@ def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None
 def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
     """What a period can be: constants, or the defaults of options, as of ``args.accumulation``."""
     if isinstance(node, cst.Attribute) and not path:
-        default = option_default(module, node.attr.value)
+        default = setting_default(module, node)
         if default is not None:
             return [Source(default)]
     return node if isinstance(node, cst.Integer) and not path else None

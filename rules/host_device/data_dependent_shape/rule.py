@@ -39,6 +39,7 @@ from ..selections import (
     computes_on_selection,
     fates,
     guards,
+    is_pattern,
     looped_over,
     selected_by_another,
 )
@@ -108,8 +109,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
     what is selected, values that a loop goes through, what is computed for the selected elements only,
-    distinct values, as many frames as a model predicts, or a quotient that is only finite there. In servers
-    and decoding loops they count as any other.
+    distinct values, as many frames as a model predicts, or a quotient that is only finite there, unless the
+    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). In servers and decoding loops they count
+    as any other.
 
     ## References
 
@@ -146,7 +148,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
-    if mask_of(module, node) is None:
+    mask = mask_of(module, node)
+    if mask is None:
         number = indexed_by_number(module, node)
         message = "this slice synchronizes with the device to read its bounds"
         if number is not None:
@@ -160,6 +163,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
         impact = _impact(module, node, found)
+        if Fate.KEPT in found and is_pattern(module, mask):
+            remedy, impact = _SAME_PLACES, Impact.HIGH
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
@@ -177,6 +182,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
 
 
+_SAME_PLACES = (
+    "The mask never changes: compute its indices once, with `.nonzero(as_tuple=True)`, and index with them"
+)
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
 _DISTINCT = frozenset({"unique", "unique_consecutive"})
 _ONCE = "Compute it once if its input stays the same"

@@ -30,7 +30,6 @@ from torchlint.semantics.synchronisation import (
     HOST_COPIES,
     after_a_decision,
     after_a_guard,
-    after_a_wait,
     host_copy,
     refuses_device,
     waiting_place,
@@ -46,6 +45,7 @@ from torchlint.semantics.usage import (
 )
 
 from ..needs import needed_on_host, shown_at_once
+from ..neighbours import after_staying_wait
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
@@ -60,7 +60,7 @@ from ..remedies import (
     steps_to_host,
     without_graph,
 )
-from ..roundtrips import returns_to_device
+from ..roundtrips import returns_to_device, still_on_host
 from .collection import collect_on_device
 
 
@@ -89,7 +89,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
     Findings are of low impact outside of training, where results are copied once per batch, because they are
-    wanted in host memory in the end, and where a forward pass computes with the array that it copies.
+    wanted in host memory in the end, and where a forward pass computes with the array that it copies. Labels
+    that are moved to the device and then copied back are not: the host has them already.
 
     ## Why is this bad?
 
@@ -145,7 +146,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if handed_to(module, call, packs_sequences):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
         return
-    purpose = (
+    needless = still_on_host(module, call)
+    purpose = not needless and (
         stored_by_writer(module, call)
         or shared_with_processes(module, call)
         or below_saving(module, call)
@@ -162,13 +164,14 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = (
+    slight = not needless and (
         waits_anyway(module, call, hot)
-        or shown_at_once(module, call)
-        or after_a_wait(module, call)
+        or after_staying_wait(module, call)
         or keeps_results(module, call, hot)
     )
-    if not purpose and fix is None and needed_on_host(module, call) is not None:
+    if needless:
+        remedy = _FROM_HOST
+    elif not purpose and fix is None and needed_on_host(module, call) is not None:
         slight, remedy = True, WITH_OTHERS
     yield Finding(
         call,
@@ -193,6 +196,7 @@ def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
 _WITHOUT_WAITING = (
     'Copy with `.to("cpu", non_blocking=True)`, and call `torch.cuda.synchronize()` before reading the result'
 )
+_FROM_HOST = "Use the tensor that the host has sent: keep it under another name when it is moved"
 _COLLECTING = frozenset({"append", "extend"})
 
 
@@ -214,6 +218,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
     if _handed_over(module, call):
         return f"Collect {kept} in a list; after the loop, copy it with one `.cpu()` and pass it on"
+    if shown_at_once(module, call):
+        return f"Store {kept} instead, and copy and show it only every 100 steps"
     return f"Store {kept} instead, and copy everything after the loop with one `.cpu()`"
 
 

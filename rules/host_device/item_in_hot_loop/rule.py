@@ -27,7 +27,6 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     CONVERSIONS,
     after_a_decision,
-    after_a_wait,
     conversion,
     listed_by,
     waiting_place,
@@ -37,7 +36,7 @@ from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..needs import Need, needed_on_host, shown_at_once
-from ..neighbours import before_staying_wait
+from ..neighbours import after_staying_wait, before_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
@@ -83,6 +82,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     Checks that raise an error are of low impact, unless they stand beside a step of training or in a decoding
     loop or server: they are there on purpose (TL205).
+
+    All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
+    low impact behind a read that stays because the host needs its number at once.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -177,9 +179,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         need is not None
         or below_saving(module, call)
         or not_a_list_yet(module, call)
-        or shown_at_once(module, call)
         or waits_anyway(module, call, hot)
-        or after_a_wait(module, call)
+        or after_staying_wait(module, call)
         or before_staying_wait(module, call)
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
@@ -206,7 +207,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
         related=trail(hot),
         remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
-        impact=stake(module, node, slight=after_a_wait(module, node)),
+        impact=stake(module, node, slight=after_staying_wait(module, node)),
     )
 
 
@@ -257,10 +258,15 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         if holds_arrays(module, statement.target):
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
-        return f"Accumulate {kept} with `{total} = {total} {sign} …`, and read the total after the loop"
+        later = _SELDOM if shown_at_once(module, call) else "read the total after the loop"
+        return f"Accumulate {kept} with `{total} = {total} {sign} …`, and {later}"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and read it together with other values, in a single copy"
-    return f"Store {kept} instead, and read all values after the loop"
+    later = _SELDOM if shown_at_once(module, call) else "read all values after the loop"
+    return f"Store {kept} instead, and {later}"
+
+
+_SELDOM = "show it only every 100 steps"
 
 
 def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.rules.host_device.data_dependent_shape.rule import data_dependent_shape
-from torchlint.rules.host_device.selections import Fate, fates, guards
+from torchlint.rules.host_device.selections import Fate, fates, guards, is_pattern
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
@@ -138,3 +138,22 @@ class Damp(nn.Module):
     nodes = module.tree.nodes(cst.Subscript)
     found = [finding for node in nodes for finding in data_dependent_shape.check(node, module)]
     assert [remedy in (finding.remedy or "") for finding in found] == [True]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("torch.eye(len(x), dtype=torch.bool)", True),
+        ("~torch.eye(len(x)).bool().to(x.device)", True),
+        ("torch.arange(8)[:, None] == torch.arange(8)", True),
+        ("torch.arange(8)[y] == torch.arange(8)", False),
+        ("torch.triu(torch.ones(8, 8), diagonal=1) > 0", True),
+        ("x > 0", False),
+        ("torch.rand(8) > 0.5", False),
+        ("torch.ones(8).bool()\n    mask[y] = False", False),
+    ],
+)
+def test_masks_that_are_the_same_in_every_step(made: str, expected: bool) -> None:
+    module = build(f"mask = {made}\n    z = x[mask]")
+    (selection,) = (n for n in module.tree.nodes(cst.Subscript) if module.source(n) == "x[mask]")
+    assert is_pattern(module, selection.slice[0].slice.value) is expected  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Which waits are worth less than others: those of values that the host needs, shows or decides by anyway."""
+"""Which waits are worth less than others: those of values that the host needs or decides by anyway."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ WAITS = {
     "z = torch.zeros(loss.item())": Impact.LOW,
     "if loss.item() < 1e-5:\n            break": Impact.LOW,
     "losses.append(loss.item())\n        if x.cuda().sum().item() < 0:\n            break": Impact.LOW,
-    "losses.append(loss.item())\n        bar.set_postfix(loss=losses[-1])": Impact.LOW,
+    "losses.append(loss.item())\n        bar.set_postfix(loss=losses[-1])": Impact.HIGH,
+    "bar.set_postfix(loss=loss.item())": Impact.HIGH,
     "if patience and losses_save_path:\n            losses.append(loss.item())": Impact.LOW,
     "if not isinstance(loss, (list, tuple)):\n            loss = loss.tolist()": Impact.LOW,
     "if not bool(torch.isfinite(loss)):\n            raise ValueError": Impact.HIGH,
@@ -88,12 +89,22 @@ def test_a_check_of_a_forward_pass_that_raises_is_worth_little() -> None:
     assert _stakes(CHECK) == [Impact.LOW]
 
 
-def test_the_first_of_a_group_of_waits_counts() -> None:
-    """Behind it the queue is empty, and the others cost little."""
-    group = "losses.append(loss.item())\n        total += x.cuda().sum().item()"
-    assert _stakes(LOOP.format(group)) == [Impact.HIGH, Impact.LOW]
-    apart = "losses.append(loss.item())\n        total += model(x.cuda()).sum().item()"
-    assert _stakes(LOOP.format(apart)) == [Impact.HIGH, Impact.HIGH]
+TOTAL = "\n        total += x.cuda().sum().item()"
+GROUPS = {
+    # A step waits until the last of them is gone.
+    "losses.append(loss.item())": Impact.HIGH,
+    "bar.set_postfix(loss=loss.item())": Impact.HIGH,
+    "total += loss.item()\n        bar.set_postfix(loss=total)": Impact.HIGH,
+    # Behind one that stays, the queue is empty, and the others cost little.
+    "z = torch.zeros(loss.item())": Impact.LOW,
+    "env.step(loss.tolist())": Impact.LOW,
+    "z = torch.zeros(loss.item())\n        z = model(z)": Impact.HIGH,
+}
+
+
+@pytest.mark.parametrize("first", GROUPS)
+def test_behind_a_wait_that_stays_another_counts_little(first: str) -> None:
+    assert _stakes(LOOP.format(first + TOTAL))[-1] is GROUPS[first]
 
 
 def test_waits_for_tokens_count() -> None:

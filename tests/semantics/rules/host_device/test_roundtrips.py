@@ -1,0 +1,51 @@
+"""Which copies to the host bring back what it has sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import pytest
+
+from torchlint.rules.host_device.roundtrips import still_on_host
+from torchlint.semantics.module import Module
+
+PROGRAM = """
+from torch.utils.data import DataLoader
+
+
+class Tester:
+    def evaluate(self, model, data):
+        model.cuda()
+        for x, y in DataLoader(data):
+            self.sent = x.cuda()
+            x, y = x.cuda(), y.cuda()
+            out = model(x)
+            {}
+
+    def show(self):
+        return self.sent.cpu()
+"""
+
+COPIES = {
+    "y.cpu()": True,
+    "y.detach().cpu().numpy()": True,
+    "y.squeeze(1).float().cpu()": True,
+    "self.show()": False,
+    "out.cpu()": False,
+    "out.cuda().cpu()": False,
+    "(x * 2).cpu()": False,
+    "y[y > 0] = 1\n            y.cpu()": False,
+    "if data:\n                y = out.argmax(1)\n            y.cpu()": False,
+}
+
+
+@pytest.mark.parametrize("line", COPIES)
+def test_copies_of_what_the_host_has(semantic_model: Callable[[str], Module], line: str) -> None:
+    module = semantic_model(PROGRAM.format(line))
+    *_, shown = copies = [
+        call
+        for call in module.tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "cpu"
+    ]
+    assert still_on_host(module, copies[0] if len(copies) > 1 else shown) is COPIES[line]
