@@ -67,6 +67,62 @@ case(
     """,
 )
 case(
+    "TL205",
+    "the sizes of a tensor, one of which is chosen for each dimension",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Reshape(nn.Module):
+        def forward(self, x: torch.Tensor, shape: torch.Tensor):
+            shape = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]
+            return torch.reshape(x.cuda(), torch.Size(shape))
+    """,
+)
+case(
+    "TL205",
+    "a step that is left out where the loss is not finite",
+    True,
+    """\
+    import torch
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x, y in loader:
+            loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+            if torch.isnan(loss):
+                print("skipped")
+                continue
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "a helper of training, which no server runs, though it is given logits",
+    True,
+    """\
+    import torch
+
+    def penalty(logits: torch.Tensor, limit):
+        high = logits[logits > limit].detach() if limit else logits
+        if high.max() < limit:
+            return logits.mean()
+        print("high")
+        return high.mean()
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = penalty(model(x.cuda()), 0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,

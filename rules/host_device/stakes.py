@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics.frequency import frequency
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import serves
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 def slight(module: Module, node: cst.CSTNode) -> Impact:
     """The impact of such a wait: low, but for decoding and serving, where waits are taken out at any cost.
 
-    The one by which a decoding loop ends is left in by all but servers.
+    The one by which a decoding loop ends is left in by all but servers. What training calls serves nobody.
     """
     function = module.function(node)
-    if function is not None and serves(module, function):
+    if function is not None and serves(module, function) and phase(module, node) is not Phase.TRAINING:
         return Impact.HIGH
     decoding = frequency(module, node) is Frequency.TOKEN and not leaves_loop(module, node)
     return Impact.HIGH if decoding else Impact.LOW

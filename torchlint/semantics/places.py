@@ -699,7 +699,8 @@ class Places(Part):
         if not isinstance(function, cst.FunctionDef):
             return None
         if serves(self.module, function):
-            return Reason(Cause.METHOD, function.name.value)
+            made = phase(self.module, function.body) is Phase.DATASET
+            return None if made else Reason(Cause.METHOD, function.name.value)
         owner = self.module.classes.owner(function)
         name = function.name.value
         if owner is not None:
