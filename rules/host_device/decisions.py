@@ -108,7 +108,7 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
 
 
 def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen, and so each item of it."""
+    """``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at once."""
     choice = module.flow.condition(tensor)
     return isinstance(choice, cst.IfExp) and needed_on_host(module, choice) is Need.SIZE
 

@@ -47,9 +47,7 @@ FILLS_ITSELF = dedent("""\
     """)
 
 
-@pytest.mark.parametrize(
-    ("user", "expected"), [(MADE, "medium"), (FILLED, "low"), (FILLS_ITSELF, "low")]
-)
+@pytest.mark.parametrize(("user", "expected"), [(MADE, "medium"), (FILLED, "low"), (FILLS_ITSELF, "low")])
 def test_published_weights_have_the_biases_of_the_model(
     user: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
