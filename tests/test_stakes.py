@@ -123,6 +123,57 @@ case(
     """,
 )
 case(
+    "TL206",
+    "sequences that are done, which a decoding loop leaves out",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, end, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            tokens = torch.cat([tokens, chosen], 1)
+            tokens = tokens[chosen.squeeze(1) != end]
+        return tokens
+    """,
+)
+case(
+    "TL206",
+    "tokens that experts of a model are given, in a program that trains",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor):
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x, experts in loader:
+            loss = model(permute(x.cuda(), experts.cuda())).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL206",
+    "tokens that experts of a model are given, in a file of an engine",
+    False,
+    """\
+    import torch
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor):
+        experts = experts.cuda()
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.serving import serves
+from torchlint.semantics.serving import is_of_engine, serves
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -18,13 +18,30 @@ if TYPE_CHECKING:
 def slight(module: Module, node: cst.CSTNode) -> Impact:
     """The impact of such a wait: low, but for decoding and serving, where waits are taken out at any cost.
 
-    The one by which a decoding loop ends is left in by all but servers. What training calls serves nobody.
+    The one by which a decoding loop ends is left in by all but servers.
     """
-    function = module.function(node)
-    if function is not None and serves(module, function) and phase(module, node) is not Phase.TRAINING:
+    if in_server(module, node):
         return Impact.HIGH
     decoding = frequency(module, node) is Frequency.TOKEN and not leaves_loop(module, node)
     return Impact.HIGH if decoding else Impact.LOW
+
+
+def inherent(module: Module, node: cst.CSTNode) -> Impact:
+    """The impact of a wait for the size of what is wanted itself: low, but in servers, which pad instead."""
+    return Impact.HIGH if in_server(module, node) else Impact.LOW
+
+
+def in_server(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a place runs at every step of a server.
+
+    What is given tensors of a pass of a model, and nothing else of an engine, is part of a training as well.
+    """
+    function = module.function(node)
+    if not isinstance(function, cst.FunctionDef) or not serves(module, function):
+        return False
+    return is_of_engine(module, function) or not (
+        phase(module, node) is Phase.TRAINING or module.mentions(".backward(")
+    )
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

@@ -42,7 +42,7 @@ from ..selections import (
     looped_over,
     selected_by_another,
 )
-from ..stakes import slight
+from ..stakes import inherent, slight
 
 
 @rule(
@@ -109,7 +109,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
     what is selected, values that a loop goes through, what is computed for the selected elements only,
     distinct values, as many frames as a model predicts, or a quotient that is only finite there. In servers
-    and decoding loops they count as any other.
+    they count as any other, and so do all but selections in decoding loops.
 
     ## References
 
@@ -210,7 +210,7 @@ _ROUNDING = frozenset({"round", "ceil", "floor", "trunc"})
 
 def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:
     """The most that is at stake in a selection: little where what is selected is the result."""
-    return slight(module, node) if Fate.KEPT in found else Impact.HIGH
+    return inherent(module, node) if Fate.KEPT in found else Impact.HIGH
 
 
 def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:
