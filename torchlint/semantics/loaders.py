@@ -953,6 +953,9 @@ class Loaders(Part):
             case cst.Call():
                 return self._handed_on(node, path, copying)
             case cst.Attribute(value=owner, attr=cst.Name(name)) if not SelfAttributes.is_self(owner):
+                held = self.module.value(node)
+                if held.kind is Kind.LOADER and held.device is Device.ACCELERATOR:
+                    return None  # what has prepared it puts its batches there
                 return onward(owner, path=(Field(name), *path))
             case cst.Subscript(value=owner, slice=[_, _, *_]):
                 return onward(owner, path=(Item.ANY, *path))
