@@ -174,6 +174,61 @@ case(
     """,
 )
 case(
+    "TL205",
+    "a decoding loop that goes on while some sequence has not ended",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, end, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            tokens = torch.cat([tokens, chosen], 1)
+            done = (tokens == end).any(-1).all()
+            if not done:
+                continue
+            tokens = tokens[:, :-1]
+            break
+        return tokens
+    """,
+)
+case(
+    "TL203",
+    "the features of a whole data set, collected by what is called training",
+    True,
+    """\
+    import torch
+
+    class Features:
+        def __init__(self, model, device):
+            self.model = model.to(device).eval()
+            self.device = device
+
+        def train(self, loader):
+            outputs = {"first": [], "second": []}
+            for x in loader:
+                with torch.no_grad():
+                    first, second = self.model(x.to(self.device))
+                for name, each in zip(outputs, [first.cpu(), second]):
+                    outputs[name].append(each)
+            self.outputs = {name: torch.cat(each) for name, each in outputs.items()}
+    """,
+)
+case(
+    "TL903",
+    "an annotation",
+    True,
+    """\
+    import torch
+
+    def warm_up(scheduler: torch.optim.lr_scheduler._LRScheduler, steps: int):
+        for _ in range(steps):
+            scheduler.step()
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,

@@ -49,6 +49,20 @@ def leaves_loop(module: Module, node: cst.CSTNode) -> bool:
     decision = module.flow.condition(node)
     if isinstance(decision, cst.While):
         return True
-    return isinstance(decision, cst.If) and any(
-        isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body)
-    )
+    if not isinstance(decision, cst.If):
+        return False
+    leaving = any(isinstance(part, _LEAVING) for part in module.tree.descendants(decision.body))
+    return leaving or _stays_else_leaves(module, decision)
+
+
+_LEAVING = (cst.Break, cst.Return)
+
+
+def _stays_else_leaves(module: Module, decision: cst.If) -> bool:
+    """``if not done: continue``, and ``break`` at the end of the block."""
+    block = module.tree.parent(decision)
+    if not isinstance(block, cst.IndentedBlock):
+        return False
+    last, inside = block.body[-1], decision.body.body[-1]
+    goes_on = isinstance(inside, cst.SimpleStatementLine) and isinstance(inside.body[-1], cst.Continue)
+    return goes_on and isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVING)

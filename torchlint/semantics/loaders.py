@@ -408,8 +408,10 @@ class Loaders(Part):
         return node is not None and self.data.plays(node)
 
     def _one_batch(self, call: cst.Call) -> bool:
-        """``batch_size=len(dataset)``."""
+        """``batch_size=len(dataset)``, also by way of a variable."""
         size = self.module.argument(call, "batch_size").node
+        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
+        size = size if held is None else held.value
         dataset = self.dataset(call)
         if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
             return False

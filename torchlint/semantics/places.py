@@ -743,7 +743,9 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Whether a ``forward`` is that of a trainer, with its loop of steps."""
+        """Whether a ``forward`` is that of a trainer, with its loop of steps, or goes over all of a loader."""
+        if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
+            return True
         if not Contexts.of(self.module).trains:
             return False
         work = self._work_of(forward)
