@@ -232,7 +232,7 @@ class Places(Part):
         return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
 
     def _compares_models(self, loop: Loop) -> bool:
-        """``for model in models: report(model)``: whether each round hands a model of its own to what runs it."""
+        """``for model in models: report(model)``: whether each round hands another model to what runs it."""
         if not isinstance(loop, cst.For) or self.loops(loop):
             return False
         models = {
@@ -743,7 +743,7 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Whether a ``forward`` is that of a trainer, with its loop of steps, or goes over all of a loader."""
+        """Whether a ``forward`` is that of a trainer, with its loop of steps, or goes over a loader."""
         if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
             return True
         if not Contexts.of(self.module).trains:
