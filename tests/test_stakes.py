@@ -67,6 +67,168 @@ case(
     """,
 )
 case(
+    "TL205",
+    "the sizes of a tensor, one of which is chosen for each dimension",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Reshape(nn.Module):
+        def forward(self, x: torch.Tensor, shape: torch.Tensor):
+            shape = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]
+            return torch.reshape(x.cuda(), torch.Size(shape))
+    """,
+)
+case(
+    "TL205",
+    "a step that is left out where the loss is not finite",
+    True,
+    """\
+    import torch
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x, y in loader:
+            loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+            if torch.isnan(loss):
+                print("skipped")
+                continue
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "a helper of training, which no server runs, though it is given logits",
+    True,
+    """\
+    import torch
+
+    def penalty(logits: torch.Tensor, limit):
+        high = logits[logits > limit].detach() if limit else logits
+        if high.max() < limit:
+            return logits.mean()
+        print("high")
+        return high.mean()
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = penalty(model(x.cuda()), 0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL206",
+    "sequences that are done, which a decoding loop leaves out",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, end, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            tokens = torch.cat([tokens, chosen], 1)
+            tokens = tokens[chosen.squeeze(1) != end]
+        return tokens
+    """,
+)
+case(
+    "TL206",
+    "tokens that experts of a model are given, in a program that trains",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor):
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        for x, experts in loader:
+            loss = model(permute(x.cuda(), experts.cuda())).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL206",
+    "tokens that experts of a model are given, in a file of an engine",
+    False,
+    """\
+    import torch
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor):
+        experts = experts.cuda()
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+    """,
+)
+case(
+    "TL205",
+    "a decoding loop that goes on while some sequence has not ended",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, end, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            tokens = torch.cat([tokens, chosen], 1)
+            done = (tokens == end).any(-1).all()
+            if not done:
+                continue
+            tokens = tokens[:, :-1]
+            break
+        return tokens
+    """,
+)
+case(
+    "TL203",
+    "the features of a whole data set, collected by what is called training",
+    True,
+    """\
+    import torch
+
+    class Features:
+        def __init__(self, model, device):
+            self.model = model.to(device).eval()
+            self.device = device
+
+        def train(self, loader):
+            outputs = {"first": [], "second": []}
+            for x in loader:
+                with torch.no_grad():
+                    first, second = self.model(x.to(self.device))
+                for name, each in zip(outputs, [first.cpu(), second]):
+                    outputs[name].append(each)
+            self.outputs = {name: torch.cat(each) for name, each in outputs.items()}
+    """,
+)
+case(
+    "TL903",
+    "an annotation",
+    True,
+    """\
+    import torch
+
+    def warm_up(scheduler: torch.optim.lr_scheduler._LRScheduler, steps: int):
+        for _ in range(steps):
+            scheduler.step()
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,

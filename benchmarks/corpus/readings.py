@@ -3,6 +3,7 @@
 The question is "would you change this line?". Each reading is one of `VERDICTS`: ``change``, ``true`` for a
 finding that is right and not worth a change, ``wrong`` for one that is not so, or whose help cannot be
 followed. Where the two differ, the less favourable verdict is in the column ``settled``; else that is empty.
+Where only one person has read, ``second`` is empty.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Reading:
     @property
     def verdict(self) -> str:
         """What the reading comes to."""
-        return self.first if self.agreed else self.settled
+        return self.first if self.agreed or not self.second else self.settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,9 @@ def readings(file: Path = FILE) -> list[Reading]:
             raise ValueError(f"{file.name}: the columns must be {', '.join(COLUMNS)}")
         found = [Reading(**row) for row in rows]
     for each in found:
-        if each.first not in VERDICTS or each.second not in VERDICTS or each.verdict not in VERDICTS:
+        if each.first not in VERDICTS or each.second not in {*VERDICTS, ""} or each.verdict not in VERDICTS:
             raise ValueError(f"{file.name}, {each.place}: a verdict must be {', '.join(VERDICTS)}")
-        if each.agreed and each.settled:
+        if each.settled and (each.agreed or not each.second):
             raise ValueError(f"{file.name}, {each.place}: nothing is left to settle where both agree")
     return found
 

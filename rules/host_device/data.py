@@ -51,6 +51,8 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         or given_as(call, "pin_memory", None) is not None
     ):
         return None
+    if isinstance(data, (cst.List, cst.Tuple)) and not data.elements:
+        return None  # nothing is copied
     value = module.value(data)
     if last_name(call.func) == "new" and value.kind not in (Kind.LIST, Kind.NDARRAY):
         return None  # a size

@@ -17,6 +17,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
+from .needs import Need, needed_on_host
 from .neighbours import before_staying_wait
 from .numbers import gone_through
 from .purpose import waits_anyway
@@ -73,10 +74,10 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
-    checks = what is Outcome.CHECK or asks_if_finite(module, tensor)
+    checks = what is Outcome.CHECK or (asks_if_finite(module, tensor) and not _skips_round(module, tensor))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     spared = spared and not begins_with_waits(module, tensor) and not waits_anyway(module, tensor, hot)
-    spared = spared and not before_staying_wait(module, tensor)
+    spared = spared and not before_staying_wait(module, tensor) and not _chooses_size(module, tensor)
     return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 
@@ -99,11 +100,25 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
             return "Test all elements at once on the device, and copy the results to the host before the loop"
         case Outcome.ACTION if counted and _ends_generation(module, tensor):
             return "Test it only every few tokens, and then cut off what follows the end"
-        case Outcome.ACTION if counted:
+        case Outcome.ACTION if counted and not _skips_round(module, tensor):
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
         case Outcome.ACTION:
             return "Decide by a value in host memory, or move the decision off the hot path"
     return None
+
+
+def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at once."""
+    choice = module.flow.condition(tensor)
+    return isinstance(choice, cst.IfExp) and needed_on_host(module, choice) is Need.SIZE
+
+
+def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``if torch.isnan(loss): continue``: whether the rest of the round is left out, which cannot wait."""
+    branch = module.flow.condition(tensor)
+    return isinstance(branch, cst.If) and any(
+        isinstance(part, cst.Continue) for part in module.tree.descendants(branch.body)
+    )
 
 
 def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:

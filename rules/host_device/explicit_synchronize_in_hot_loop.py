@@ -44,8 +44,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     stream or event, in every iteration of a hot loop.
 
     The rule ignores benchmarks, which have to synchronize before they read the time or memory statistics,
-    functions that read what they copied to the host with `non_blocking=True`, and calls that a parameter
-    asks for which is off by default.
+    functions that read what they copied to the host with `non_blocking=True`, events in files that make
+    such copies, and calls that a parameter asks for which is off by default.
 
     ## Why is this bad?
 
@@ -87,7 +87,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     hot = waiting_place(module, call)
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
         return
-    if _is_asked_for(module, call):
+    if _is_asked_for(module, call) or _awaits_event_of_copy(module, call):
         return
     message = f"`{module.tree.source(call.func)}()` blocks the host {when(module, hot)}"
     code = inline(module, call)
@@ -97,6 +97,16 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     elif _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read `elapsed_time()` after the loop"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
+
+
+def _awaits_event_of_copy(module: Module, call: cst.Call) -> bool:
+    """Whether an event is awaited in a file with copies to the host that somebody has to wait for.
+
+    One method starts the copy and records the event, and another one reads what was copied.
+    """
+    if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
+        return False
+    return (module.value(call.func.value).cls or "").endswith(".Event") and bool(_copies(module))
 
 
 def _is_asked_for(module: Module, call: cst.Call) -> bool:

@@ -35,8 +35,20 @@ class Need(IdentityEnum):
 
 # What takes numbers as sizes or bounds, by its last name, and the keywords of others that do.
 _SIZED: Final = frozenset(
-    {"arange", "as_strided", "empty", "expand", "eye", "full", "linspace", "logspace", "narrow", "new_empty"}
-    | {"new_full", "new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint", "randn", "randperm"}
+    {"Size", "arange", "as_strided", "empty", "expand", "eye", "full", "linspace", "logspace", "narrow"}
+    | {
+        "new_empty",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+        "one_hot",
+        "ones",
+        "pad",
+        "rand",
+        "randint",
+        "randn",
+        "randperm",
+    }
     | {"range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "view", "zeros"}
 )
 _SIZES: Final = frozenset(

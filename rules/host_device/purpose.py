@@ -17,12 +17,13 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
+from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import asks_device, conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Graph, Kind
 
 from . import stakes
 from .needs import Need, needed_on_host
@@ -66,12 +67,23 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     the copy, which would have to be written anew.
     """
     current = phase(module, copy)
-    if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF:
+    if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF and not _only_runs(module, copy, hot):
         return False
     if isinstance(hot.loop, cst.FunctionDef):
         return current is not Phase.FORWARD or _becomes_array(module, copy)
     inner = next(iter(module.flow.loops(copy)), None)
     return inner is hot.loop or inner is None or places.computes(module, inner)
+
+
+def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:
+    """Whether a loop computes no gradients, and the copy is of what a model gave without a graph.
+
+    It collects the features of a whole data set, whatever that is called.
+    """
+    tensor = host_copy(module, copy)
+    if tensor is None or hot.reason.cause is not Cause.MODULE_CALL:
+        return False
+    return module.value(tensor).graph is Graph.DETACHED
 
 
 # --- to save memory ---------------------------------------------------------------------------------

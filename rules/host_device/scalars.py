@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+_CONVERTERS = frozenset({"torch.as_tensor", "torch.asarray"})
 SENDERS = last_words(_MAKERS) | {"new_tensor"}
 """What the calls are named that may make a tensor of a number."""
 _KEYWORDS = frozenset({"data", "obj", "dtype", "device", "requires_grad"})
@@ -94,7 +95,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     if data.keyword is not None and data.keyword.value not in ("data", "obj"):
         return None
     found = single_number(module, data.value) if accelerated(module) else None
-    if found is None:
+    if found is None or (qualified in _CONVERTERS and _takes_whatever(module, data.value)):
         return None
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     if "pin_memory" in keywords:
@@ -108,6 +109,13 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     if move is not None and goes_on(module, move.call):
         return None
     return SentScalar(call, *found, move) if there or move is not None else None
+
+
+def _takes_whatever(module: Module, data: cst.BaseExpression) -> bool:
+    """``as_tensor(x)`` of a bare parameter: whether a function makes a tensor of whatever it is given."""
+    bindings = module.bindings(data) if isinstance(data, cst.Name) else ()
+    params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
+    return any(param.annotation is None and param.default is None for param in params)
 
 
 def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:

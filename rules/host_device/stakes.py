@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics.frequency import frequency
-from torchlint.semantics.serving import serves
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.serving import is_of_engine, serves
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -19,11 +20,28 @@ def slight(module: Module, node: cst.CSTNode) -> Impact:
 
     The one by which a decoding loop ends is left in by all but servers.
     """
-    function = module.function(node)
-    if function is not None and serves(module, function):
+    if in_server(module, node):
         return Impact.HIGH
     decoding = frequency(module, node) is Frequency.TOKEN and not leaves_loop(module, node)
     return Impact.HIGH if decoding else Impact.LOW
+
+
+def inherent(module: Module, node: cst.CSTNode) -> Impact:
+    """The impact of a wait for the size of what is wanted itself: low, but in servers, which pad instead."""
+    return Impact.HIGH if in_server(module, node) else Impact.LOW
+
+
+def in_server(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a place runs at every step of a server.
+
+    What is given tensors of a pass of a model, and nothing else of an engine, is part of a training as well.
+    """
+    function = module.function(node)
+    if not isinstance(function, cst.FunctionDef) or not serves(module, function):
+        return False
+    return is_of_engine(module, function) or not (
+        phase(module, node) is Phase.TRAINING or module.mentions(".backward(")
+    )
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:
@@ -31,6 +49,20 @@ def leaves_loop(module: Module, node: cst.CSTNode) -> bool:
     decision = module.flow.condition(node)
     if isinstance(decision, cst.While):
         return True
-    return isinstance(decision, cst.If) and any(
-        isinstance(part, (cst.Break, cst.Return)) for part in module.tree.descendants(decision.body)
-    )
+    if not isinstance(decision, cst.If):
+        return False
+    leaving = any(isinstance(part, _LEAVING) for part in module.tree.descendants(decision.body))
+    return leaving or _stays_else_leaves(module, decision)
+
+
+_LEAVING = (cst.Break, cst.Return)
+
+
+def _stays_else_leaves(module: Module, decision: cst.If) -> bool:
+    """``if not done: continue``, and ``break`` at the end of the block."""
+    block = module.tree.parent(decision)
+    if not isinstance(block, cst.IndentedBlock):
+        return False
+    last, inside = block.body[-1], decision.body.body[-1]
+    goes_on = isinstance(inside, cst.SimpleStatementLine) and isinstance(inside.body[-1], cst.Continue)
+    return goes_on and isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVING)

@@ -93,12 +93,14 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
         if stays and row.symbol in imported:
             continue
         imported.add(row.symbol)
+        # Nothing but who checks types asks what an annotation names.
+        unasked = is_kept_for_callers(module, use) or module.tree.enclosing(use, cst.Annotation) is not None
         yield Finding(
             _alias(node, row) if stays and isinstance(node, cst.ImportFrom) else use,
             said_of(module, row),
             fix=moved(module, use, row),
             remedy=row.remedy,
-            impact=Impact.LOW if is_kept_for_callers(module, use) else Impact.HIGH,
+            impact=Impact.LOW if unasked else Impact.HIGH,
         )
 
 

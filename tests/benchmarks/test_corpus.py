@@ -210,9 +210,10 @@ def test_readings_are_counted_by_rule_and_by_what_both_readers_settled(tmp_path:
         "a|1.0|a/x.py:3|TL202|warning|high|change|change||",
         "a|1.0|a/x.py:9|TL202|warning|medium|change|true|true|once an epoch",
         "b|2.0|y.py:1|TL301|warning|high|wrong|wrong||no model",
+        "b|2.0|y.py:7|TL301|warning|high|change|||read by one person",
     )
     found = readings.readings(file)
-    assert readings.tally(found) == readings.Tally(change=1, true=1, wrong=1, agreed=2)
+    assert readings.tally(found) == readings.Tally(change=2, true=1, wrong=1, agreed=2)
     assert readings.by_rule(found)["TL202"] == readings.Tally(change=1, true=1, wrong=0, agreed=1)
 
 
@@ -222,6 +223,7 @@ def test_readings_are_counted_by_rule_and_by_what_both_readers_settled(tmp_path:
         ("a|1.0|x.py:3|TL202|warning|high|change|true||", "a verdict must be"),
         ("a|1.0|x.py:3|TL202|warning|high|perhaps|perhaps||", "a verdict must be"),
         ("a|1.0|x.py:3|TL202|warning|high|true|true|change|", "nothing is left to settle"),
+        ("a|1.0|x.py:3|TL202|warning|high|true||change|", "nothing is left to settle"),
     ],
 )
 def test_readings_that_say_nothing_clear_are_refused(tmp_path: Path, row: str, complaint: str) -> None:

@@ -32,9 +32,22 @@ FILLED = dedent("""\
     model = block()
     model.load_state_dict(load_state_dict_from_url("https://example.org/weights"))
     """)
+FILLS_ITSELF = dedent("""\
+    import torch
+    from torch import nn
+
+    from blocks import block
 
 
-@pytest.mark.parametrize(("user", "expected"), [(MADE, "medium"), (FILLED, "low")])
+    class Enhancer(nn.Module):
+        def __init__(self, path):
+            super().__init__()
+            self.block = block()
+            self.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    """)
+
+
+@pytest.mark.parametrize(("user", "expected"), [(MADE, "medium"), (FILLED, "low"), (FILLS_ITSELF, "low")])
 def test_published_weights_have_the_biases_of_the_model(
     user: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

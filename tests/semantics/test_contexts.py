@@ -10,7 +10,7 @@ import pytest
 
 from torchlint.notebook import Notebook
 from torchlint.options import LintSettings
-from torchlint.semantics.contexts import context
+from torchlint.semantics.contexts import Context, context
 from torchlint.semantics.model import build
 from torchlint.syntax import SyntaxTree
 
@@ -459,3 +459,13 @@ def test_cells(title: str) -> None:
     )
     found = context(module, marked)
     assert (found.value if found is not None else None) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("test_fit.py", Context.TEST), ("fit.py", None)])
+def test_functions_of_a_file_that_test_runners_look_into_are_tests(
+    name: str, expected: Context | None
+) -> None:
+    program = "import fit\n\ndef test_fit():\n    for size in range(9):\n        print(fit.error(size))\n"
+    module = build(SyntaxTree(program), LintSettings(), path=Path(name))
+    (function,) = module.tree.nodes(cst.FunctionDef)
+    assert context(module, function.body) is expected

@@ -263,6 +263,7 @@ def test_a_role_lists_its_words_in_the_singular_and_once() -> None:
             ("train_step", True),
             ("run_train", True),
             ("do_train", True),
+            ("_maybe_train", True),
             ("_train", True),
             ("trains_x", False),
         ],

@@ -13,6 +13,22 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 
 PROGRAMS = {
+    "models that are compared": """
+        import torch
+
+        def measure(model, size):
+            data = torch.randn(size).cuda()  #: torch.randn(size) => hot=no
+            return model.cuda()(data)
+
+        def report(models, names, size):
+            for name, model in zip(names, models):
+                print(name, measure(model, size))  #: print(name, measure(model, size)) => hot=no
+
+        def ensemble(models, batches):
+            for batch in batches:
+                for model in models:
+                    batch = model.cuda()(batch)  #: model.cuda()(batch) => hot=model
+    """,
     "loops of every kind": """
         def f(items, n):
             for item in sorted(items):  #: sorted(items) => loops=none; item => loops=item

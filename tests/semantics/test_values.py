@@ -33,6 +33,15 @@ PROGRAMS = {
                 shown = self.embed[-1].alpha.data.item()  #: self.embed[-1].alpha.data => kind=tensor
                 return shown, x, self.reply.data.items()  #: self.reply.data => kind=unknown
     """,
+    "what a variable was before torch has made a tensor of it": """
+        import torch
+
+        def f(denominator, rate, state, ready):
+            size = rate * 0.5 ** state
+            full = torch.full_like(denominator, size)  #: size => kind=unknown
+            size = torch.full_like(denominator, size)
+            return size.div_(denominator), full
+    """,
     "several arguments decide what it is": """
         import torch
 

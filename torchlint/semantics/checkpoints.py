@@ -38,6 +38,7 @@ PUBLISHED = (
     "init_ckpt",
     *_LOADING_THEMSELVES,
     "hub.load",
+    "self.load_state_dict",
 )
 """Words one of which is in the text of a file that loads weights that somebody else has trained."""
 _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})

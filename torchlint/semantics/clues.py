@@ -112,7 +112,10 @@ class Clues:
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
             return _UNUSED
-        return self._used_by_home(spelt).get(self._home(spelt, node, isinstance(node, cst.Name))) or _UNUSED
+        home = self._home(spelt, node, isinstance(node, cst.Name))
+        if isinstance(node, cst.Name) and isinstance(home, Scope) and self._remade(home, spelt):
+            return self._used_before(spelt, home, self.names.bindings(node))
+        return self._used_by_home(spelt).get(home) or _UNUSED
 
     @remembered
     def _used_by_home(self, spelt: str) -> dict[Scope | cst.ClassDef | None, _Used]:
@@ -122,6 +125,32 @@ class Clues:
             used = found.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
             used.places.append(use)
             used.attributes.add(use[1])
+        return found
+
+    @remembered
+    def _remade(self, home: Scope, name: str) -> frozenset[Binding]:
+        """The assignments that give a variable the result of a function of torch, if there are others."""
+        bindings = home.bindings.get(name, [])
+        made = frozenset(filter(self._is_made_by_torch, bindings))
+        return made if len(made) < len(bindings) else frozenset()
+
+    def _is_made_by_torch(self, binding: Binding) -> bool:
+        made = binding.value if binding.kind is BindingKind.ASSIGN and not binding.path else None
+        return isinstance(made, cst.Call) and (self.names.qualified(made.func) or "").startswith("torch.")
+
+    @remembered
+    def _used_before(self, spelt: str, home: Scope, bindings: tuple[Binding, ...]) -> _Used:
+        """What is asked of a variable that has the value of some definitions.
+
+        What a function of torch has made of it since (``x = torch.full_like(y, x)``) tells nothing of it.
+        """
+        remade, found = self._remade(home, spelt).difference(bindings), _Used()
+        for use in (self._used_by_home(spelt).get(home) or _UNUSED).places:
+            owner = use[0].value if isinstance(use[0], cst.Attribute) else None
+            seen = self.names.bindings(owner) if isinstance(owner, cst.Name) else ()
+            if not seen or not remade.issuperset(seen):
+                found.places.append(use)
+                found.attributes.add(use[1])
         return found
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:

@@ -246,14 +246,23 @@ class Contexts(Part):
         return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
 
     def _tests(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is a unit test: it checks something, or makes up the data, and is given none."""
+        """Whether a function is a unit test: it checks something, or makes up the data, and is given none.
+
+        In a file that test runners look into, that it is given none is enough.
+        """
         if not function.name.value.startswith("test_"):
             return False
         if _required(function):
             return False
         acts = self._acts(function)
         checks = bool(self.tree.within(function, self.tree.nodes(cst.Assert))) or _Act.CHECKS in acts
-        return (checks or _Act.MAKES_UP in acts) and _Act.DATA not in acts
+        return (checks or _Act.MAKES_UP in acts or self._is_collected) and _Act.DATA not in acts
+
+    @property
+    def _is_collected(self) -> bool:
+        """Whether test runners look into the file, going by its name."""
+        name = "" if self.module.path is None else self.module.path.stem
+        return name.startswith("test_") or name.endswith("_test")
 
     def _purpose(self, root: Function | cst.Module, name: str) -> Context | None:
         """What a function of some name, or a script, is there for, by what it does."""

@@ -1025,6 +1025,10 @@ class Inference:
             return later if later.kind in _PUT_THERE_LATER else result
         if result.kind is Kind.DEVICE and result.device is Device.UNKNOWN and is_place_of_model(node):
             return result.on(Device.ACCELERATOR)
+        if result.kind is Kind.LOADER and base.kind is Kind.OBJECT:
+            # ``data.loader = accelerator.prepare(data.loader)``
+            prepared = self._assigned_as(dotted_text(node) or "")
+            return prepared if prepared.device is Device.ACCELERATOR else result
         if result is BOTTOM or result.known:
             return result
         if is_noise_level(attr, dotted_text(node.value) or ""):

@@ -675,7 +675,7 @@ _MOST_REMEMBERED: Final = 1 << 16
 """So many identifiers are remembered in a process."""
 
 _PART: Final = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
-_AUXILIARIES: Final = frozenset({"do", "run"})
+_AUXILIARIES: Final = frozenset({"do", "maybe", "run"})
 """What stands in front of the verb of a function: ``run_eval``."""
 
 _SHORTEST_SINGULAR: Final = 3

@@ -408,8 +408,10 @@ class Loaders(Part):
         return node is not None and self.data.plays(node)
 
     def _one_batch(self, call: cst.Call) -> bool:
-        """``batch_size=len(dataset)``."""
+        """``batch_size=len(dataset)``, also by way of a variable."""
         size = self.module.argument(call, "batch_size").node
+        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
+        size = size if held is None else held.value
         dataset = self.dataset(call)
         if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
             return False
@@ -953,6 +955,9 @@ class Loaders(Part):
             case cst.Call():
                 return self._handed_on(node, path, copying)
             case cst.Attribute(value=owner, attr=cst.Name(name)) if not SelfAttributes.is_self(owner):
+                held = self.module.value(node)
+                if held.kind is Kind.LOADER and held.device is Device.ACCELERATOR:
+                    return None  # what has prepared it puts its batches there
                 return onward(owner, path=(Field(name), *path))
             case cst.Subscript(value=owner, slice=[_, _, *_]):
                 return onward(owner, path=(Item.ANY, *path))

@@ -33,7 +33,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.flow.guards import Guard, concluded, guards
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.lexicon import Role, begins, has
+from torchlint.semantics.lexicon import Role, begins, has, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
@@ -215,6 +215,8 @@ class Places(Part):
         work = self._work_of(loop)
         if work.starts or self._runs_epochs(loop) or _is_written_out(loop):
             return Heat.COLD
+        if not work.trains and self._compares_models(loop):
+            return Heat.COLD
         if self.over_loader(loop) and not (work.batches and self._over_several(loop)):
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
@@ -228,6 +230,24 @@ class Places(Part):
         calls = self._held.get(loop, ([], []))[0]
         names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
         return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
+
+    def _compares_models(self, loop: Loop) -> bool:
+        """``for model in models: report(model)``: whether each round hands another model to what runs it."""
+        if not isinstance(loop, cst.For) or self.loops(loop):
+            return False
+        models = {
+            part.value
+            for part in (loop.target, *self.tree.descendants(loop.target))
+            if isinstance(part, cst.Name) and names_model(part.value)
+        }
+        if not models:
+            return False
+        handed = [
+            any(isinstance(arg.value, cst.Name) and arg.value.value in models for arg in call.args)
+            for call in self._held.get(loop, ([], []))[0]
+            if (done := self._work_of_call(call)) is not None and done.heat is Heat.HOT
+        ]
+        return bool(handed) and all(handed)
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
@@ -699,7 +719,8 @@ class Places(Part):
         if not isinstance(function, cst.FunctionDef):
             return None
         if serves(self.module, function):
-            return Reason(Cause.METHOD, function.name.value)
+            made = phase(self.module, function.body) is Phase.DATASET
+            return None if made else Reason(Cause.METHOD, function.name.value)
         owner = self.module.classes.owner(function)
         name = function.name.value
         if owner is not None:
@@ -722,7 +743,9 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Whether a ``forward`` is that of a trainer, with its loop of steps."""
+        """Whether a ``forward`` is that of a trainer, with its loop of steps, or goes over a loader."""
+        if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
+            return True
         if not Contexts.of(self.module).trains:
             return False
         work = self._work_of(forward)

@@ -43,7 +43,7 @@ from ..selections import (
     looped_over,
     selected_by_another,
 )
-from ..stakes import slight
+from ..stakes import inherent, slight
 
 
 @rule(
@@ -110,8 +110,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
     what is selected, values that a loop goes through, what is computed for the selected elements only,
     distinct values, as many frames as a model predicts, or a quotient that is only finite there, unless the
-    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). In servers and decoding loops they count
-    as any other.
+    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). In servers they count as any other, and
+    so do all but selections in decoding loops.
 
     ## References
 
@@ -218,7 +218,7 @@ _ROUNDING = frozenset({"round", "ceil", "floor", "trunc"})
 
 def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:
     """The most that is at stake in a selection: little where what is selected is the result."""
-    return slight(module, node) if Fate.KEPT in found else Impact.HIGH
+    return inherent(module, node) if Fate.KEPT in found else Impact.HIGH
 
 
 def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:

@@ -222,7 +222,6 @@ _TWINS = frozenset(
 _OF_BUILTINS = {
     "builtins.max": "torch.maximum",
     "builtins.min": "torch.minimum",
-    "builtins.round": "torch.round",
 }
 
 

@@ -13,8 +13,10 @@ from torchlint.semantics.module import Module
 
 from .workercode import (
     ITEM_METHODS,
+    STARTED_AFRESH,
     holds_accelerator,
     reaches_accelerator,
+    starts_afresh,
     worker_code,
 )
 
@@ -85,9 +87,9 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
     elif module.function(node) is None or not reaches_accelerator(module, node):
         return
     use = worker_code(module, node)
-    if use is None or is_test(module) or module.tree.mentions("spawn") or module.tree.mentions("forkserver"):
+    if use is None or is_test(module) or any(map(module.tree.mentions, STARTED_AFRESH)):
         return
-    if "get_worker_info" in module.source(use.function):
+    if "get_worker_info" in module.source(use.function) or starts_afresh(module):
         return
     loader = use.forked(module)
     if loader is not None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 # Not MPS: where it is, workers are spawned.
 _ACCELERATORS = ("cuda", "xpu", "npu", "hpu")
+STARTED_AFRESH = ("spawn", "forkserver")
+"""How workers are started that can use CUDA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
     """The function of a dataset, or the collate function, that runs ``node``, be it through others."""
     start = module.function(node)
     return _use_of(module, start) if start is not None else None
+
+
+@remembered
+def starts_afresh(module: Module) -> bool:
+    """Whether another file of the program asks for workers that are not forked: ``"spawn"``."""
+    return any(
+        string.raw_value in STARTED_AFRESH
+        for other in module.companions(*STARTED_AFRESH)
+        for string in other.tree.nodes(cst.SimpleString)
+    )
 
 
 def _runs(module: Module, use: Use, start: Function) -> Use:

@@ -70,8 +70,11 @@ def _is_own(module: Module, receiver: cst.BaseExpression) -> bool:
 
 
 def _replaces_forward(module: Module) -> bool:
-    """Whether the file puts another ``forward`` into modules that exist, or tells TorchScript of one."""
-    if module.tree.mentions("jit.interface"):
+    """Whether the file puts another ``forward`` into modules that exist, or tells TorchScript of one.
+
+    Objects of ``torch.classes``, which may take the place of modules there, cannot be called.
+    """
+    if module.tree.mentions("jit.interface") or module.tree.mentions("torch.classes"):
         return True
     if any(b.kind is not BindingKind.DECLARE for b in module.names.attributes.get("forward", ())):
         return True
