@@ -644,6 +644,13 @@ class Names:
                 return None
         elif node.__class__ is not cst.Attribute:
             return None
+        elif self.link is None:
+            # Most attributes are those of `self`, and the like: of no library, whatever they are called.
+            root = node.value
+            while root.__class__ is cst.Attribute:
+                root = root.value
+            if root.__class__ is not cst.Name or not self.may_be_qualified(root.value):
+                return None
         return None if node in self._pending else self._dotted_name(node)
 
     def either_qualified(self, node: cst.BaseExpression) -> list[str | None]:
