@@ -380,15 +380,7 @@ class Names:
     @remembered
     def reads(self, spelling: str) -> list[cst.Name]:
         """The names spelt so that are read, in source order."""
-        return [name for name in self._spelt.get(spelling, ()) if self.is_read(name)]
-
-    @cached_property
-    def _spelt(self) -> dict[str, list[cst.Name]]:
-        """All names, read or not, by spelling."""
-        found: dict[str, list[cst.Name]] = {}
-        for name in self.tree.nodes(cst.Name):
-            found.setdefault(name.value, []).append(name)
-        return found
+        return [name for name in self.tree.names_by_name.get(spelling, ()) if self.is_read(name)]
 
     def is_read(self, name: cst.Name) -> bool:
         """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
