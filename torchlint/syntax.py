@@ -120,6 +120,24 @@ def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
     return issubclass(kind, kinds)
 
 
+def _stands_in_code(words: str, text: str) -> bool | None:
+    """Whether words of one line are in the code of a text; None if only its comments may have them.
+
+    To take all comments out of a text takes far longer than to find a line without any.
+    """
+    place = text.find(words)
+    if place < 0:
+        return False
+    while place >= 0:
+        end = text.find("\n", place)
+        if end < 0:
+            end = len(text)
+        if text.find("#", text.rfind("\n", 0, place) + 1, end) < 0:
+            return True
+        place = text.find(words, end)
+    return None
+
+
 class ElsewhereError(Exception):
     """A node of another file was asked for something that only counts in its own: a place, or its text."""
 
@@ -194,6 +212,7 @@ class SyntaxTree:
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
         self._mentioned: dict[str, bool] = {}
+        self._mentioned_in_any_case: dict[str, bool] = {}
         self._matched: dict[re.Pattern[str], bool] = {}
         self._lasts: dict[cst.CSTNode, int] = {}
         self._positions: dict[cst.CSTNode, int] = {}
@@ -214,7 +233,8 @@ class SyntaxTree:
         """Whether the file contains ``words``, in code or in strings."""
         found = self._mentioned.get(words)
         if found is None:
-            found = self._mentioned[words] = words in self.text and words in self.code
+            found = _stands_in_code(words, self.text)
+            found = self._mentioned[words] = words in self.code if found is None else found
         return found
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
@@ -229,10 +249,21 @@ class SyntaxTree:
         """The text without comments and empty lines."""
         return uncommented(self.text)
 
+    def mentions_in_any_case(self, words: str) -> bool:
+        """Whether the file contains ``words``, given in lower case, in upper or lower case.
+
+        A pattern that ignores case takes ten times as long.
+        """
+        found = self._mentioned_in_any_case.get(words)
+        if found is None:
+            found = _stands_in_code(words, self._lowered)
+            found = words in self.code.lower() if found is None else found
+            self._mentioned_in_any_case[words] = found
+        return found
+
     @cached_property
-    def lowered(self) -> str:
-        """The code in lower case: patterns that ignore case take ten times as long as words in it."""
-        return self.code.lower()
+    def _lowered(self) -> str:
+        return self.text.lower()
 
     def note_place(self) -> None:
         """What is found out rests on where things stand in the file, or on its comments."""

@@ -19,6 +19,12 @@ _NO_CODE = re.compile(
 )
 PROSE = "\n#%%"
 """What stands for prose between the blocks of a tutorial, of which web pages and notebooks are made."""
+_RULED = "#" * 20
+
+
+def may_have_prose(text: str) -> bool:
+    """Whether a text may hold prose between blocks, going by its words: a cheap question to ask first."""
+    return "%%" in text or _RULED in text
 
 
 def uncommented(text: str) -> str:

@@ -553,13 +553,11 @@ class NoGradRegions(Part):
     @cached_property
     def _trains_or_exports(self) -> bool:
         """Whether the code names what trains models, or turns them into another format."""
-        if Backpropagation.of(self.module).computes_gradients(self.tree.root):
-            return True
-        nodes = [node for node in self.tree.nodes(cst.Name) if not self._is_keyword(node)]
-        names = {node.value for node in nodes} - self._options
-        if not _TRAINING.isdisjoint(names) or any(name.endswith("Trainer") for name in names):
-            return True
-        return any(has(name, Role.OPTIMIZER, Role.EXPORT) for name in names)
+        for name, nodes in self.tree.names_by_name.items():
+            tells = name in _TRAINING or name.endswith("Trainer") or has(name, Role.OPTIMIZER, Role.EXPORT)
+            if tells and name not in self._options and not all(map(self._is_keyword, nodes)):
+                return True
+        return Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
     def _is_keyword(self, name: cst.Name) -> bool:
         """``MNIST(root, train=False)``"""
@@ -581,9 +579,9 @@ class NoGradRegions(Part):
 
     @cached_property
     def _only_uses_weights(self) -> bool:
-        if Backpropagation.of(self.module).passes or self._trains_or_exports:
+        if Backpropagation.of(self.module).passes or not loads_weights(self.module):
             return False
-        return loads_weights(self.module)
+        return not self._trains_or_exports
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
         """As ``_runs_model``, of a model that is no copy of another: those are often frozen elsewhere."""

@@ -78,7 +78,7 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         if not isinstance(name, cst.Name) or name.value not in ("mul", "multiply", "div", "divide"):
             return
     found = normalization(module, node)
-    if found is None or with_fused_kernel(module, node) or "onnx" in module.tree.lowered:
+    if found is None or with_fused_kernel(module, node) or module.tree.mentions_in_any_case("onnx"):
         return
     title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
     if not found.centred and not module.target.admits("2.4"):

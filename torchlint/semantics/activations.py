@@ -93,7 +93,7 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
     """A cheap question first: whether a curve is named in the product, or in what a factor was made by."""
-    if not any(curve in module.tree.lowered for curve in _CURVES):
+    if not any(map(module.tree.mentions_in_any_case, _CURVES)):
         return False
     if _names_curve(module, node):
         return True

@@ -109,7 +109,7 @@ class Backpropagation(Part):
     @cached_property
     def passes(self) -> list[Backward]:
         """Every call in the file that computes gradients."""
-        if not any(word in self.tree.lowered for word in _MENTIONED):
+        if not any(map(self.tree.mentions_in_any_case, _MENTIONED)):
             return []
         found = (self._backward(call) for call in self.tree.nodes(cst.Call))
         return [backward for backward in found if backward is not None]

@@ -220,7 +220,7 @@ class Compilation(Part):
     def _renamed(self) -> bool:
         """Whether the file may call a compiler by another name."""
         imported = any(self.tree.mentions(f"{name} as ") for name in _COMPILING)
-        return imported or self.tree.matches(_RENAMED)
+        return imported or (self.tree.mentions("torch.compile") and self.tree.matches(_RENAMED))
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
         """Whether a decorator, or what stands in for one, is a compiler, with options or without."""

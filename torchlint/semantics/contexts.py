@@ -29,7 +29,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
-from torchlint.uncommented import PROSE
+from torchlint.uncommented import PROSE, may_have_prose
 
 
 class Context(IdentityEnum):
@@ -497,7 +497,9 @@ class Contexts(Part):
     @cached_property
     def _is_tutorial(self) -> bool:
         """Whether a script is a tutorial of which a web page is made, with prose between its blocks."""
-        return not self.module.in_notebook and self.tree.code.count(PROSE) >= _PARTS_OF_TUTORIAL
+        if self.module.in_notebook or not may_have_prose(self.tree.text):
+            return False
+        return self.tree.code.count(PROSE) >= _PARTS_OF_TUTORIAL
 
     @remembered
     def _of_cell(self, cell: int | None) -> Context | None:

@@ -221,10 +221,9 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
 
     Nobody writes that for the processor alone. What trains by itself, or makes loaders, shows where it does.
     """
-    text = tree.code
-    if ".device" not in text or "__main__" in text or "DataLoader(" in text:
+    if not tree.mentions(".device") or tree.mentions("__main__") or tree.mentions("DataLoader("):
         return False
-    if ".backward(" in text and _shows_place(tree):
+    if tree.mentions(".backward(") and _shows_place(tree):
         return False
     for call in tree.nodes(cst.Call):
         for position, arg in enumerate(call.args):
@@ -243,7 +242,7 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
 
 def _shows_place(tree: SyntaxTree) -> bool:
     """Whether the file makes loaders, or speaks of host memory."""
-    return any(word in tree.lowered for word in _SHOWING_PLACE)
+    return any(map(tree.mentions_in_any_case, _SHOWING_PLACE))
 
 
 def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
@@ -251,12 +250,11 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
 
     Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
     """
-    text = tree.code
-    if "__main__" in text or _shows_place(tree):
+    if tree.mentions("__main__") or _shows_place(tree):
         return False
-    if ".step(" in text and _steps_given_optimizer(tree, names):
+    if tree.mentions(".step(") and _steps_given_optimizer(tree, names):
         return True
-    if ".backward(" not in text:
+    if not tree.mentions(".backward("):
         return False
     for call in tree.nodes(cst.Call):
         match call:

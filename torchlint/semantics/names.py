@@ -380,15 +380,7 @@ class Names:
     @remembered
     def reads(self, spelling: str) -> list[cst.Name]:
         """The names spelt so that are read, in source order."""
-        return [name for name in self._spelt.get(spelling, ()) if self.is_read(name)]
-
-    @cached_property
-    def _spelt(self) -> dict[str, list[cst.Name]]:
-        """All names, read or not, by spelling."""
-        found: dict[str, list[cst.Name]] = {}
-        for name in self.tree.nodes(cst.Name):
-            found.setdefault(name.value, []).append(name)
-        return found
+        return [name for name in self.tree.names_by_name.get(spelling, ()) if self.is_read(name)]
 
     def is_read(self, name: cst.Name) -> bool:
         """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
@@ -644,6 +636,13 @@ class Names:
                 return None
         elif node.__class__ is not cst.Attribute:
             return None
+        elif self.link is None:
+            # Most attributes are those of `self`, and the like: of no library, whatever they are called.
+            root = node.value
+            while root.__class__ is cst.Attribute:
+                root = root.value
+            if root.__class__ is not cst.Name or not self.may_be_qualified(root.value):
+                return None
         return None if node in self._pending else self._dotted_name(node)
 
     def either_qualified(self, node: cst.BaseExpression) -> list[str | None]:

@@ -159,10 +159,13 @@ class Phases(Part):
         """What the phase of a function means for those that it calls."""
         self._rests = Table()
 
-    @remembered
     def phase(self, node: cst.CSTNode) -> Phase:
         """What ``node`` is run for."""
-        local, function = self._local(node)
+        function = self.module.function(node)
+        hooked = self._hooked(function) if function is not None else None
+        if hooked is not None and hooked in _SETTLED:
+            return hooked
+        local = self._shown(node)
         if local is not None:
             return local
         return self._of_function(function) if function is not None else Phase.SETUP
@@ -422,10 +425,13 @@ class Phases(Part):
     # ------------------------------------------------------------------ functions
 
     def _of_function(self, function: Function) -> Phase:
+        known = self._functions.get(function)
+        if known is not None:
+            self._rests.note()
+            return known
         with self._rests.asked():
-            if function not in self._functions:
-                for members in components(function, self._asked_for, self._functions):
-                    self._decide(members)
+            for members in components(function, self._asked_for, self._functions):
+                self._decide(members)
             return self._functions[function]
 
     def _asked_for(self, function: Function) -> list[Function]:

@@ -314,8 +314,7 @@ class Program(Part):
 
     @cached_property
     def _compiles_here(self) -> bool:
-        lowered = self.tree.lowered
-        if not any(word in lowered for word in _MENTIONED):
+        if not any(map(self.tree.mentions_in_any_case, _MENTIONED)):
             return False
         if imports(self.module, _COMPILERS) or any(map(self._is_compiler, self.tree.nodes(cst.Attribute))):
             return True

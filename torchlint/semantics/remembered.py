@@ -71,6 +71,10 @@ def remembered(
                 effort.spent -= 1
                 return asked(answering, *arguments, **options)
         effort.spend(0)
+        if module.link is None and not fixpoint.busy:
+            # What is worked out now rests on no open question, and on no other file.
+            found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
+            return found
         leaning = fixpoint.leaning.get(key)
         if leaning is not None:
             grounds, found, files = leaning
