@@ -185,6 +185,27 @@ def before_gap(text: str, at: int) -> int:
     return end
 
 
+def is_parenthesized(text: str, whole: tuple[int, int], first: tuple[int, int] | None) -> bool:
+    """Whether a tuple has parentheses of its own.
+
+    ``whole`` is from where to where it reaches as the interpreter tells it, and ``first`` its first part,
+    which may have some, too; None if it is empty.
+    """
+    start, end = whole
+    if text[start] != "(" or text[end - 1] != ")":
+        return False
+    if first is None:
+        return True
+    inner_start, inner_end = first
+    opened = text.count("(", start, inner_start)
+    closed = 0
+    while True:
+        inner_end = behind_gap(text, inner_end)
+        if inner_end >= end or text[inner_end] != ")":
+            return opened > closed
+        closed, inner_end = closed + 1, inner_end + 1
+
+
 class Lines:
     """From the rows and byte columns of the interpreter to offsets in a text."""
 
@@ -469,7 +490,7 @@ class Converter:
         return _match_singleton(value)
 
     def _match_sequence(self, node: ast.MatchSequence) -> cst.MatchSequence:
-        make = _match_tuple if self.is_parenthesized(node, node.patterns) else _match_list
+        make = _match_tuple if self._is_parenthesized(node, node.patterns) else _match_list
         return make(list(map(self._match_element, node.patterns)))
 
     def _match_element(self, node: ast.pattern) -> cst.MatchSequenceElement | cst.MatchStar:
@@ -592,27 +613,15 @@ class Converter:
 
     def _subscript(self, node: ast.Subscript) -> cst.Subscript:
         value, index = self._expression(node.value), node.slice
-        several = isinstance(index, ast.Tuple) and not self.is_parenthesized(index, index.elts)
+        several = isinstance(index, ast.Tuple) and not self._is_parenthesized(index, index.elts)
         parts = cast("ast.Tuple", index).elts if several else [index]
         return _subscript(value, [self._subscript_element(part) for part in parts])
 
-    def is_parenthesized(
+    def _is_parenthesized(
         self, node: ast.Tuple | ast.MatchSequence, parts: Sequence[ast.expr] | Sequence[ast.pattern]
     ) -> bool:
-        """Whether a tuple of some parts has parentheses of its own; the first part may have some, too."""
-        start, end = self.lines.span(node)
-        if self.text[start] != "(" or self.text[end - 1] != ")":
-            return False
-        if not parts:
-            return True
-        inner_start, inner_end = self.lines.span(parts[0])
-        opened = self.text.count("(", start, inner_start)
-        closed = 0
-        while True:
-            inner_end = behind_gap(self.text, inner_end)
-            if inner_end >= end or self.text[inner_end] != ")":
-                return opened > closed
-            closed, inner_end = closed + 1, inner_end + 1
+        first = self.lines.span(parts[0]) if parts else None
+        return is_parenthesized(self.text, self.lines.span(node), first)
 
     def _subscript_element(self, node: ast.expr) -> cst.SubscriptElement:
         if isinstance(node, ast.Slice):

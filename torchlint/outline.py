@@ -13,13 +13,23 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from array import array
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import chain, repeat
+from operator import attrgetter
+from types import SimpleNamespace
 
 import libcst as cst
 
-from torchlint.conversion import Converter, Lines, NotOutlinedError, before_gap, behind_gap
+from torchlint.conversion import (
+    Converter,
+    Lines,
+    NotOutlinedError,
+    before_gap,
+    behind_gap,
+    is_parenthesized,
+)
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
 from torchlint.source import NEWLINE, with_line_feeds
@@ -29,6 +39,9 @@ from torchlint.syntax import SyntaxTree, record
 _SIGN = re.compile(r"[\s\\]*([^\w\s\\]+=)")
 _FROM = re.compile(r"from[\s\\.]*")
 _DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
+# The place of a node of the interpreter's tree; rows are counted from 1.
+_place = attrgetter("lineno", "col_offset", "end_lineno", "end_col_offset")
+_NOWHERE = SimpleNamespace(lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
 
 
 class Outline(SyntaxTree):
@@ -45,13 +58,28 @@ class Outline(SyntaxTree):
         try:
             with warnings.catch_warnings(), unchecked():
                 warnings.simplefilter("ignore")
-                self._converter = Converter(text, self._lines)
-                root = self._converter.module(ast.parse(with_line_feeds(text)))
+                converter = Converter(text, self._lines)
+                root = converter.module(ast.parse(with_line_feeds(text)))
         except (SyntaxError, ValueError, KeyError, RecursionError, MemoryError) as error:
             raise NotOutlinedError(type(error).__name__) from error
-        self._origins = self._converter.origins
-        self._places: dict[cst.CSTNode, dict[cst.CSTNode, Span]] = {}
+        self._cases = converter.cases
+        self._read: dict[cst.CSTNode, dict[cst.CSTNode, Span]] = {}
         super().__init__(text, root)
+        # Only the places are kept: the interpreter's tree takes as much memory as this one.
+        origins = map(converter.origins.get, self.order, repeat(_NOWHERE))
+        self._places = array("i", chain.from_iterable(map(_place, origins)))
+        """Rows and columns of the start and the end of each node by its number; rows are 0 if unknown."""
+
+    def _told(self, node: cst.CSTNode) -> tuple[int, int] | None:
+        """From where to where a node reaches as the interpreter tells it; None if it does not."""
+        number = self.order.get(node)
+        if number is None:
+            return None
+        at = 4 * (number - self.first)
+        row, column, end_row, end_column = self._places[at : at + 4]
+        if not row:
+            return None
+        return self._lines.offset(row, column), self._lines.offset(end_row, end_column)
 
     @cached_property
     def _spans(self) -> dict[cst.CSTNode, Span]:
@@ -85,9 +113,10 @@ class Outline(SyntaxTree):
 
     def _strings(self) -> Iterator[Span]:
         for node in self.nodes(cst.SimpleString, cst.ConcatenatedString, cst.FormattedString):
-            if node not in self._origins:
+            told = self._told(node)
+            if told is None:
                 continue
-            start, end = self._lines.span(self._origins[node])
+            start, end = told
             if not isinstance(node, cst.SimpleString) and "#" in self.text[start:end]:
                 raise NotOutlinedError("a comment among strings")
             yield Span(start, end)
@@ -100,10 +129,10 @@ class Outline(SyntaxTree):
         """
         self._here(node)
         self.note_place()
-        origin = self._origins.get(node)
-        if origin is None:
+        told = self._told(node)
+        if told is None:
             return self._derived(node)
-        start, end = self._lines.span(origin)
+        start, end = told
         if isinstance(node, cst.GeneratorExp) or (
             isinstance(node, cst.Tuple) and self._has_own_pair(node, start)
         ):
@@ -134,7 +163,7 @@ class Outline(SyntaxTree):
                 if found is not None:
                     return Span(*found.span(1))
             case cst.MatchCase():
-                return Span(self._converter.cases[node], self.span(node.body).end)
+                return Span(self._cases[node], self.span(node.body).end)
             case cst.Module():
                 return Span(0, len(self.text))
             case cst.Name() | cst.Attribute() if (importing := self._importing(node)) is not None:
@@ -146,7 +175,7 @@ class Outline(SyntaxTree):
     def _importing(self, node: cst.CSTNode) -> cst.ImportFrom | cst.ImportAlias | None:
         """What imports the name, dotted or not, that a node is or is part of; None for any other node."""
         whole, holder = node, self.parents.get(node)
-        while isinstance(holder, cst.Attribute) and holder not in self._origins:
+        while isinstance(holder, cst.Attribute) and self._told(holder) is None:
             whole, holder = holder, self.parents.get(holder)
         match holder:
             case cst.ImportFrom(module=named) | cst.ImportAlias(name=named) if named is whole:
@@ -180,7 +209,7 @@ class Outline(SyntaxTree):
     def _of_name(self, node: cst.Name) -> Span:
         """The place of a name that is part of something longer: an attribute, an argument, a definition."""
         match self.parents.get(node):
-            case cst.Attribute(attr=attribute) as holder if attribute is node and holder in self._origins:
+            case cst.Attribute(attr=attribute) as holder if attribute is node and self._told(holder):
                 end = self.span(holder).end
                 start = end - len(node.value)
             case cst.Arg(keyword=keyword) as holder if keyword is node:
@@ -200,19 +229,20 @@ class Outline(SyntaxTree):
     def _read_places(self, node: cst.CSTNode) -> Mapping[cst.CSTNode, Span]:
         """The places in the string that holds ``node``, which LibCST has read with its layout."""
         root: cst.CSTNode | None = node
-        while root is not None and root not in self._origins:
+        told = None
+        while root is not None and (told := self._told(root)) is None:
             root = self.parents.get(root)
-        if root is None or not isinstance(root, (cst.FormattedString, cst.ConcatenatedString)):
+        if told is None or not isinstance(root, (cst.FormattedString, cst.ConcatenatedString)):
             raise NotOutlinedError(f"the place of a {type(node).__name__}")
-        if root not in self._places:
+        if root not in self._read:
             code, spans = record([root], self.root.default_indent, self.root.default_newline)
-            start, end = self._lines.span(self._origins[root])
+            start, end = told
             if code != self.text[start:end]:
                 raise NotOutlinedError("the layout of a string")
-            self._places[root] = {
+            self._read[root] = {
                 part: Span(start + span.start, start + span.end) for part, span in spans.items()
             }
-        return self._places[root]
+        return self._read[root]
 
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns.
@@ -238,14 +268,14 @@ class Outline(SyntaxTree):
     def _pairs(self, node: cst.BaseExpression) -> list[Span]:
         """The parentheses that an expression owns, the innermost pair first."""
         text = self.text
-        origin = self._origins.get(node)
-        if origin is None and not isinstance(node, cst.BooleanOperation):
+        told = self._told(node)
+        if told is None and not isinstance(node, cst.BooleanOperation):
             return self._pairs_read(node)
-        if origin is None:
+        if told is None:
             inner = self.span(node)
             start, end = inner.start, inner.end
         else:
-            start, end = self._lines.span(origin)
+            start, end = told
         pairs = []
         if isinstance(node, (cst.GeneratorExp, cst.Tuple)):
             if self._has_own_pair(node, start):
@@ -281,8 +311,11 @@ class Outline(SyntaxTree):
     def _has_own_pair(self, node: cst.GeneratorExp | cst.Tuple, start: int) -> bool:
         """Whether the parentheses at the ends of what the interpreter takes for ``node`` are its own."""
         if isinstance(node, cst.Tuple):
-            origin = self._origins[node]
-            return self._converter.is_parenthesized(origin, origin.elts)
+            told = self._told(node)
+            assert told is not None
+            first = node.elements[0] if node.elements else None
+            begun = first if first is None or isinstance(first, cst.StarredElement) else first.value
+            return is_parenthesized(self.text, told, None if begun is None else self._told(begun))
         # To the interpreter, the parentheses of a call belong to a generator that it is given alone.
         alone = isinstance(self.parents.get(node), cst.Arg) and self._is_enclosed(node)
         return not alone or self.text[before_gap(self.text, start) - 1] == "("
@@ -322,13 +355,13 @@ class Outline(SyntaxTree):
         Raises:
             NotOutlinedError: only LibCST can tell.
         """
-        if isinstance(node, cst.Name) and node not in self._origins:
+        if isinstance(node, cst.Name) and self._told(node) is None:
             return node.value
         if isinstance(node, (cst.IndentedBlock, cst.SimpleStatementSuite)):
             first, last = self.outer_span(node.body[0]), self.outer_span(node.body[-1])
             return self.text[first.start : last.end]
         named = isinstance(node, cst.Attribute)  # a module, in an import
-        if isinstance(node, cst.BaseExpression) and node not in self._origins and not named:
+        if isinstance(node, cst.BaseExpression) and not named and self._told(node) is None:
             try:
                 # The parts of f-strings and of joined ones, which LibCST has read.
                 return self.root.code_for_node(node)
@@ -336,11 +369,3 @@ class Outline(SyntaxTree):
                 raise NotOutlinedError(f"the text of a {type(node).__name__}") from error
         span = self.outer_span(node)
         return self.text[span.start : span.end]
-
-    def _origin(self, node: cst.CSTNode) -> Any:
-        origin = self._origins.get(node)
-        if origin is None:
-            if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
-                return self._origin(node.body[0])
-            raise NotOutlinedError(f"the place of a {type(node).__name__}")
-        return origin

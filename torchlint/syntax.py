@@ -185,7 +185,12 @@ class Forest:
 
     def fell(self, rank: int) -> None:
         """Forget the tree of the file with this rank, which nobody may ask any more."""
-        vars(self.trees.pop(rank)).clear()
+        tree = self.trees.pop(rank)
+        for same in tree._by_type.values():
+            for node in same:
+                del self.order[node]
+                self.parents.pop(node, None)
+        vars(tree).clear()
 
     def rank(self, node: cst.CSTNode) -> int:
         """The rank of the file that a node belongs to."""

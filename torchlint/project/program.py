@@ -51,7 +51,6 @@ class Trees:
         self.forest = Forest(self._placed)
         self._bits = [index.ranked((file,), Facet.TEXT) for file in index.ordered]
         self._kept: dict[Path, tuple[str, SyntaxTree | None]] = {}
-        self._size = 0
 
     def _placed(self, rank: int) -> None:
         noted.files |= self._bits[rank - 1]
@@ -62,28 +61,36 @@ class Trees:
         known = self._kept.get(file)
         if known is None or known[0] != text:
             known = self._kept[file] = text, _parsed(text)
-            self._size += len(text)
             if known[1] is not None:
                 self.plant(file, known[1])
         return known[1]
+
+    def size(self, file: Path) -> int:
+        """How many characters the tree of a file is of that is kept; 0 if none is."""
+        return len(self._kept[file][0]) if file in self._kept else 0
 
     def plant(self, file: Path, tree: SyntaxTree) -> None:
         """Take a tree for that of a file."""
         if tree.forest is not self.forest:
             self.forest.plant(tree, self.index.rank(file))
 
-    def close(self) -> None:
-        """Forget all trees; one that was planted by somebody else stands alone again."""
-        for _, tree in self._kept.values():
+    def keep(self, files: Collection[Path]) -> None:
+        """Forget the trees of all other files, about which nobody may ask any more."""
+        for file in [file for file in self._kept if file not in files]:
+            _, tree = self._kept.pop(file)
             if tree is not None and tree.forest is self.forest and self.forest.trees.get(tree.rank) is tree:
                 self.forest.fell(tree.rank)
-        self._kept.clear()
+
+    def close(self) -> None:
+        """Forget all trees; one that was planted by somebody else stands alone again."""
+        self.keep(())
         for rank in list(self.forest.trees):
             self.forest.uproot(rank)
         vars(self.forest).clear()
 
     def __len__(self) -> int:
-        return self._size
+        """How many characters the trees are of."""
+        return sum(len(text) for text, _ in self._kept.values())
 
 
 def _parsed(text: str) -> SyntaxTree | None:
@@ -116,6 +123,7 @@ class Program:
         self._modules: dict[Path, Module | None] = {}
         self._by_rank: dict[int, Module] = {}
         self._files: dict[int, Path] = {}
+        self._size = 0
         self._codes: dict[int, int] = {}
         """What rests on the module of each file, as it is noted."""
         # Answers, each with the files that it rests on.
@@ -168,13 +176,15 @@ class Program:
         locate = None if source is None else source.locate
         module = model.build(tree, self.settings, locate, self, self.fixpoint, file)
         self._by_rank[rank], self._files[rank] = module, file
+        self._size += len(tree.text)
         # The nodes of a tree in full have the comments between them.
         facets = (Facet.CODE,) if isinstance(tree, Outline) else (Facet.CODE, Facet.TEXT)
         self._codes[rank] = sum(self.index.ranked((file,), facet) for facet in facets)
         return module
 
     def __len__(self) -> int:
-        return sum(len(module.tree.text) for module in self._by_rank.values())
+        """How many characters the modules are of."""
+        return self._size
 
     def close(self, *, trees: bool = True) -> None:
         """Forget everything that was worked out, and the trees unless others go on with them."""

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from torchlint.project.program import Program, Trees
     from torchlint.semantics.module import Settings
 
-_MOST_MEMORY = 330_000_000
+_MOST_MEMORY = 290_000_000
 """About how many bytes of memory models may take that are kept from one checked file to the next."""
-_OF_CHARACTER, _OF_ANSWER = 120, 400
-"""Bytes that a character of a file takes in the model, with its tree, names and flow, and those of an answer.
+_IN_TREE, _IN_MODEL, _OF_ANSWER = 40, 15, 400
+"""Bytes that a character of a file takes in its tree, and in its names and flow, and those of an answer.
 
-Both by how much the process grew in checks of yolov5 and timm.
+All by how much the process grew in checks of yolov5 and timm.
 """
 
 
@@ -48,16 +48,15 @@ class Project:
 
         present = self._program
         if present is not None and not anew and alike(present.settings, settings):
-            taken = _OF_CHARACTER * len(present) + _OF_ANSWER * len(present.fixpoint)
-            if taken < _MOST_MEMORY:
+            taken = _IN_TREE * len(present.trees) + _IN_MODEL * len(present)
+            if taken + _OF_ANSWER * len(present.fixpoint) < _MOST_MEMORY:
                 return present
         self.forget()
         from torchlint.project.program import Program, Trees
 
         # Whoever wants it anew is in the middle of a file, and has its tree.
-        if self._trees is not None and not anew and len(self._trees) * _OF_CHARACTER > _MOST_MEMORY // 2:
-            self._trees.close()
-            self._trees = None
+        if self._trees is not None and not anew:
+            self._trees.keep(self._lately(self._trees, _MOST_MEMORY // 3 // _IN_TREE))
         if present is not None and not anew:
             # What is left is little, and quickly searched for what was not taken apart.
             gc.unfreeze()
@@ -66,6 +65,17 @@ class Project:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings)
         return self._program
+
+    def _lately(self, trees: Trees, most: int) -> frozenset[Path]:
+        """The files that the last checks rested on, as far as their trees are not of too many characters."""
+        found = size = 0
+        for rests in reversed(self._rests.values()):
+            more = self.index.facet(rests, Facet.CODE) & ~found
+            size += sum(map(trees.size, self.index.at_ranks(more)))
+            if size > most:
+                break
+            found |= more
+        return self._at_ranks(found)
 
     def apart(self, settings: Settings) -> Program:
         """The files of the project as another model, with trees of its own and nothing worked out yet."""
@@ -82,7 +92,8 @@ class Project:
         try:
             yield
         finally:
-            self._rests[file] = self._rests.get(file, 0) | noted.files
+            # The last one that was checked comes last.
+            self._rests[file] = self._rests.pop(file, 0) | noted.files
             noted.files = outer
 
     @property
