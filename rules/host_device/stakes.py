@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics.frequency import frequency
-from torchlint.semantics.serving import serves
+from torchlint.semantics.places import served
+from torchlint.semantics.synchronisation import after_a_wait, before_a_wait
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -19,11 +20,18 @@ def slight(module: Module, node: cst.CSTNode) -> Impact:
 
     The one by which a decoding loop ends is left in by all but servers.
     """
-    function = module.function(node)
-    if function is not None and serves(module, function):
+    if served(module, node):
         return Impact.HIGH
     decoding = frequency(module, node) is Frequency.TOKEN and not leaves_loop(module, node)
     return Impact.HIGH if decoding else Impact.LOW
+
+
+def in_row(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the host waits just before or behind a wait, so that it gains little without this one.
+
+    Servers are rid of all waits in a row, one after the other.
+    """
+    return (after_a_wait(module, node) or before_a_wait(module, node)) and not served(module, node)
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

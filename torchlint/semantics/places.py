@@ -170,6 +170,11 @@ def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
     return Places.of(module).throttled_in(node, loop)
 
 
+def served(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node runs at a step of a server, in a function of the engine or in what one calls."""
+    return Places.of(module).served(node)
+
+
 def starts_run(module: Module, function: Function) -> bool:
     """Whether a function makes its own optimizer or loader, so that each call of it is a run of its own."""
     return Places.of(module).starts_run(function)
@@ -592,6 +597,23 @@ class Places(Part):
             if outer is not None and self._may_be_hot(outer, self._streams(place, outer)):
                 return True
         return False
+
+    def served(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is in a function of a server's step, or in one that such a function calls."""
+        function = self.module.function(node)
+        return function is not None and self._is_served(function)
+
+    @solved(False)
+    def _is_served(self, function: Function) -> bool:
+        """Whether a server runs a function at its steps."""
+        if serves(self.module, function):
+            return True
+        if runs_once(self.module, function):
+            return False
+        return any(
+            outer is not None and self._is_served(outer)
+            for outer in (self.module.function(place) for _, place in self._run_from(function, False))
+        )
 
     @remembered
     def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
