@@ -39,7 +39,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.serving import runs_once, serves
+from torchlint.semantics.serving import is_made_each_step, runs_once, serves
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind, Value
@@ -477,7 +477,7 @@ class Places(Part):
         if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
-        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+        if isinstance(function, cst.FunctionDef) and _is_cached(self.module, function):
             return None, None
         if function is not None and runs_once(self.module, function):
             return None, None
@@ -814,7 +814,7 @@ class Places(Part):
         Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
         or the read of a property; and for a generator the loop that draws from it.
         """
-        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+        if isinstance(function, cst.FunctionDef) and _is_cached(self.module, function):
             return
         callers = self.module.callers(function)
         for call in callers:
@@ -973,11 +973,15 @@ def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _iterated(node.value)
 
 
-def _is_cached(function: cst.FunctionDef) -> bool:
-    """Whether a decorator keeps the results, so that the body runs once for each set of arguments."""
-    return any(
-        last_name(d.decorator) in ("lru_cache", "cache", "cached_property") for d in function.decorators
-    )
+def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a decorator keeps the results, so that the body runs once for each set of arguments.
+
+    What an object keeps that is made anew for each step of an engine, is worked out at each of them.
+    """
+    names = {last_name(decorator.decorator) for decorator in function.decorators}
+    if not names.isdisjoint(("lru_cache", "cache")):
+        return True
+    return "cached_property" in names and not is_made_each_step(module, function)
 
 
 def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:

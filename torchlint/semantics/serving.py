@@ -108,9 +108,8 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
         return False
-    block = module.tree.parent(function)
-    holder = module.tree.parent(block) if block is not None else None
-    if isinstance(holder, cst.ClassDef):
+    holder = _holder(module, function)
+    if holder is not None:
         if denotes(holder.name.value, Role.ENGINE_STEP):
             return True
         if denotes(holder.name.value, Role.ATTENTION_BACKEND) and _takes_tensors(module, function):
@@ -120,6 +119,19 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
         if any(denotes(name, Role.ENGINE_STEP) for name in (param.name.value, *_NAMES.findall(written))):
             return True
     return False
+
+
+def is_made_each_step(module: Module, function: Function | None) -> bool:
+    """Whether a function is a method of what an engine makes anew for each step, with all that it keeps."""
+    holder = _holder(module, function) if isinstance(function, cst.FunctionDef) else None
+    return holder is not None and denotes(holder.name.value, Role.ENGINE_STEP)
+
+
+def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
+    """The class in whose body a function is defined."""
+    block = module.tree.parent(function)
+    holder = module.tree.parent(block) if block is not None else None
+    return holder if isinstance(holder, cst.ClassDef) else None
 
 
 @remembered
