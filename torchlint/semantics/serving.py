@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Methods that an engine calls at every step, and what the names of their classes, or of the bases, end with.
 _ROLES: dict[str, tuple[str, ...]] = {
-    "execute_model": ("",),
+    **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), ("",)),
     "build": ("MetadataBuilder",),
     "sample": ("Sampler", "Runner"),
     "propose": ("Proposer", "Speculator"),
@@ -35,10 +35,16 @@ _ROLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("apply", "update_state"), ("LogitsProcessor",)),
     "forward": ("",),
 }
+# Those that nothing else has a method of. What others have as well is given tensors in an engine.
+_OF_ENGINES_ONLY = frozenset(
+    {"build", "execute_model", "sample_tokens", "take_draft_token_ids", "update_state"}
+)
 # What a scheduler of noise levels is given at each step, unlike one of learning rates.
 _PREDICTIONS = frozenset({"model_output", "noise_pred"})
 # Parameters of what is computed in each pass of a model.
-_OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
+_OF_PASS = frozenset(
+    {"hidden_states", "input_embeds", "inputs_embeds", "is_multimodal", "logits", "positions", "query"}
+)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -70,7 +76,7 @@ def serves(module: Module, function: Function) -> bool:
     if not any(name.endswith(endings) for name in names):
         return False
     # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
-    return function.name.value in ("execute_model", "build") or _takes_tensors(module, function)
+    return function.name.value in _OF_ENGINES_ONLY or _takes_tensors(module, function)
 
 
 def _endings(method: str) -> tuple[str, ...] | None:
