@@ -31,7 +31,6 @@ _JOINING = frozenset(
     "gradients-reduced-by-hand",
     severity=WARNING,
     fix="none",
-    measured=False,
     on=cst.Call,
     mentions=("all_reduce|allreduce", "grad", "backward", "parameters"),
     remedy="Wrap the model in `DistributedDataParallel`, and remove the reduction",

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rules.host_device.factories import factory, takes_no_data
 from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
+from torchlint.rules.host_device.stakes import in_row, slight
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import accelerated
@@ -20,11 +22,9 @@ from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
-from torchlint.semantics.spellings import given_as
+from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import (
     after_a_guard,
-    after_a_wait,
-    before_a_wait,
     may_be_on_device,
     waiting_place,
 )
@@ -52,7 +52,7 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
         return None
     if by_async_helper(module, node):
         return None
-    if after_a_wait(module, node) or after_a_guard(module, node) or before_a_wait(module, node):
+    if in_row(module, node) or (after_a_guard(module, node) and slight(module, node) is Impact.LOW):
         return None
     return None if _stands_in(module, node) else hot
 
@@ -98,7 +98,7 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
     """
     source = copied_from_host(module, copy) if accelerated(module) else None
-    if source is None or copied_in(module, copy) is not None:
+    if source is None or last_name(copy.func) == "copy_":
         return source
     if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
         return None
@@ -107,10 +107,17 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     """What a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if anything."""
-    source = copied_in(module, copy)
-    if source is not None:
-        return source if in_host_memory(module, source) else None
+    if last_name(copy.func) == "copy_":
+        source = copied_in(module, copy) or _into_device(module, copy)
+        return source if source is not None and in_host_memory(module, source) else None
     return _moved(module, copy)
+
+
+def _into_device(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
+    """``source`` in ``target.copy_(source)``, where the target is made or computed where a model computes."""
+    if not isinstance(copy.func, cst.Attribute) or not on_accelerator(module, copy.func.value):
+        return None
+    return given_as(copy, "src", 0)
 
 
 def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
@@ -268,8 +275,10 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """
     if not may_be_on_device(module, node) or _moved_then(module, node):
         return False
-    value = module.value(node)
-    if value.device is Device.ACCELERATOR or _is_told_where(module, value):
+    value, whole = module.value(node), node
+    while isinstance(whole, cst.Subscript):
+        whole = whole.value
+    if value.device is Device.ACCELERATOR or _is_told_where(module, module.value(whole)):
         return True
     in_pass = phase(module, node) is Phase.FORWARD or is_part_of_step(module, node)
     return in_pass and not imports(module, _PICTURES)

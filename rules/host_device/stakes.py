@@ -9,7 +9,9 @@ import libcst as cst
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.serving import is_of_engine, serves
+from torchlint.semantics.places import served
+from torchlint.semantics.serving import is_of_engine
+from torchlint.semantics.synchronisation import after_a_wait, before_a_wait
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -37,11 +39,20 @@ def in_server(module: Module, node: cst.CSTNode) -> bool:
     What is given tensors of a pass of a model, and nothing else of an engine, is part of a training as well.
     """
     function = module.function(node)
-    if not isinstance(function, cst.FunctionDef) or not serves(module, function):
+    if not served(module, node):
         return False
-    return is_of_engine(module, function) or not (
-        phase(module, node) is Phase.TRAINING or module.mentions(".backward(")
-    )
+    if isinstance(function, cst.FunctionDef) and is_of_engine(module, function):
+        return True
+    return phase(module, node) is not Phase.TRAINING and not module.mentions(".backward(")
+
+
+def in_row(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the host waits just before or behind a wait, so that it gains little without this one.
+
+    In decoding and serving all waits in a row are taken out, one after the other.
+    """
+    beside = after_a_wait(module, node) or before_a_wait(module, node)
+    return beside and slight(module, node) is Impact.LOW
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

@@ -645,7 +645,8 @@ class Role(IdentityEnum):
         " running_batch_info sampling_batch_info verify_input draft_input attn_metadata attention_metadata"
         " forward_metadata sampling_metadata spec_decode_metadata scheduler_output step_context"
         " forward_context pooling_metadata pooling_cursor sampler_output sampling_input model_runner_output"
-        " spec_metadata spec_info lora_mapping lora_batch_info expert_token_metadata kv_connector_metadata"
+        " spec_metadata spec_info lora_mapping lo_ra_mapping lora_batch_info expert_token_metadata"
+        " expert_tokens_metadata connector_metadata"
     )
     """What one step of an inference engine works on: an engine makes one for each, and hands it on."""
 

@@ -1164,11 +1164,14 @@ def _of_view(base: Value, name: str) -> Memory:
 
 
 def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
-    """The memory that a new tensor is in, if that of what it is computed from is known.
+    """The memory that a new tensor is in, if that of what it is computed from is known, or is on the host.
 
     Where it is not, such as that of a batch, the operand may as well be on the device.
     """
-    return Memory.UNKNOWN if any(v.memory is Memory.UNKNOWN for v in operands) else memory
+    unknown = (v for v in operands if v.memory is Memory.UNKNOWN)
+    if any(v.kind is not Kind.TENSOR or v.part or v.device is not Device.CPU for v in unknown):
+        return Memory.UNKNOWN
+    return memory
 
 
 def _operands(values: Sequence[Value]) -> list[Value]:

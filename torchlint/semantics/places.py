@@ -39,7 +39,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.serving import runs_once, serves
+from torchlint.semantics.serving import is_made_each_step, runs_once, serves
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind, Value
@@ -168,6 +168,11 @@ def throttled(module: Module, node: cst.CSTNode) -> bool:
 def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
     """Whether a node runs in few of the iterations of this loop, one around it."""
     return Places.of(module).throttled_in(node, loop)
+
+
+def served(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node runs at a step of a server, in a function of the engine or in what one calls."""
+    return Places.of(module).served(node)
 
 
 def starts_run(module: Module, function: Function) -> bool:
@@ -492,7 +497,7 @@ class Places(Part):
         if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
-        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+        if isinstance(function, cst.FunctionDef) and _is_cached(self.module, function):
             return None, None
         if function is not None and runs_once(self.module, function):
             return None, None
@@ -612,6 +617,23 @@ class Places(Part):
             if outer is not None and self._may_be_hot(outer, self._streams(place, outer)):
                 return True
         return False
+
+    def served(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is in a function of a server's step, or in one that such a function calls."""
+        function = self.module.function(node)
+        return function is not None and self._is_served(function)
+
+    @solved(False)
+    def _is_served(self, function: Function) -> bool:
+        """Whether a server runs a function at its steps."""
+        if serves(self.module, function):
+            return True
+        if runs_once(self.module, function):
+            return False
+        return any(
+            outer is not None and self._is_served(outer)
+            for outer in (self.module.function(place) for _, place in self._run_from(function, False))
+        )
 
     @remembered
     def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
@@ -815,7 +837,7 @@ class Places(Part):
         Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
         or the read of a property; and for a generator the loop that draws from it.
         """
-        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+        if isinstance(function, cst.FunctionDef) and _is_cached(self.module, function):
             return
         callers = self.module.callers(function)
         for call in callers:
@@ -974,11 +996,15 @@ def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _iterated(node.value)
 
 
-def _is_cached(function: cst.FunctionDef) -> bool:
-    """Whether a decorator keeps the results, so that the body runs once for each set of arguments."""
-    return any(
-        last_name(d.decorator) in ("lru_cache", "cache", "cached_property") for d in function.decorators
-    )
+def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a decorator keeps the results, so that the body runs once for each set of arguments.
+
+    What an object keeps that is made anew for each step of an engine, is worked out at each of them.
+    """
+    names = {last_name(decorator.decorator) for decorator in function.decorators}
+    if not names.isdisjoint(("lru_cache", "cache")):
+        return True
+    return "cached_property" in names and not is_made_each_step(module, function)
 
 
 def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Methods that an engine calls at every step, and what the names of their classes, or of the bases, end with.
 _ROLES: dict[str, tuple[str, ...]] = {
-    "execute_model": ("",),
+    **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), ("",)),
     "build": ("MetadataBuilder",),
     "sample": ("Sampler", "Runner"),
     "propose": ("Proposer", "Speculator"),
@@ -35,10 +35,16 @@ _ROLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("apply", "update_state"), ("LogitsProcessor",)),
     "forward": ("",),
 }
+# Those that nothing else has a method of. What others have as well is given tensors in an engine.
+_OF_ENGINES_ONLY = frozenset(
+    {"build", "execute_model", "sample_tokens", "take_draft_token_ids", "update_state"}
+)
 # What a scheduler of noise levels is given at each step, unlike one of learning rates.
 _PREDICTIONS = frozenset({"model_output", "noise_pred"})
 # Parameters of what is computed in each pass of a model.
-_OF_PASS = frozenset({"hidden_states", "logits", "positions", "query"})
+_OF_PASS = frozenset(
+    {"hidden_states", "input_embeds", "inputs_embeds", "is_multimodal", "logits", "positions", "query"}
+)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -70,7 +76,7 @@ def serves(module: Module, function: Function) -> bool:
     if not any(name.endswith(endings) for name in names):
         return False
     # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
-    return function.name.value in ("execute_model", "build") or _takes_tensors(module, function)
+    return function.name.value in _OF_ENGINES_ONLY or _takes_tensors(module, function)
 
 
 def _endings(method: str) -> tuple[str, ...] | None:
@@ -108,9 +114,8 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
         return False
-    block = module.tree.parent(function)
-    holder = module.tree.parent(block) if block is not None else None
-    if isinstance(holder, cst.ClassDef):
+    holder = _holder(module, function)
+    if holder is not None:
         if denotes(holder.name.value, Role.ENGINE_STEP):
             return True
         if denotes(holder.name.value, Role.ATTENTION_BACKEND) and _takes_tensors(module, function):
@@ -120,6 +125,19 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
         if any(denotes(name, Role.ENGINE_STEP) for name in (param.name.value, *_NAMES.findall(written))):
             return True
     return False
+
+
+def is_made_each_step(module: Module, function: Function | None) -> bool:
+    """Whether a function is a method of what an engine makes anew for each step, with all that it keeps."""
+    holder = _holder(module, function) if isinstance(function, cst.FunctionDef) else None
+    return holder is not None and denotes(holder.name.value, Role.ENGINE_STEP)
+
+
+def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
+    """The class in whose body a function is defined."""
+    block = module.tree.parent(function)
+    holder = module.tree.parent(block) if block is not None else None
+    return holder if isinstance(holder, cst.ClassDef) else None
 
 
 @remembered

@@ -25,6 +25,7 @@ from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.serving import is_made_each_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
@@ -755,6 +756,8 @@ class Throttling(Part):
 
     def _outlives(self, target: cst.CSTNode) -> bool:
         """Whether a variable keeps its value from one call of the function to the next."""
+        if isinstance(target, cst.Attribute) and SelfAttributes.is_self(target.value):
+            return not is_made_each_step(self.module, self.module.function(target))
         if not isinstance(target, cst.Name):
             return isinstance(target, cst.Attribute)
         names = self.module.names

@@ -22,8 +22,6 @@ from torchlint.semantics.sources import Path, Source, Through, onward, some, tra
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     SHAPE_WAITS,
-    after_a_wait,
-    before_a_wait,
     indexed_by_number,
     mask_of,
     shape_wait,
@@ -43,7 +41,7 @@ from ..selections import (
     looped_over,
     selected_by_another,
 )
-from ..stakes import inherent, slight
+from ..stakes import in_row, inherent, slight
 
 
 @rule(
@@ -120,9 +118,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or after_a_wait(module, node) or graph_break(module, node):
-        return
-    if before_a_wait(module, node):
+    if hot is None or in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
     if isinstance(node, cst.Call):

@@ -13,13 +13,12 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_guard,
-    after_a_wait,
-    before_a_wait,
     may_be_on_device,
     waiting_place,
 )
 
 from ..remedies import as_spelt, callee, inline, tight
+from ..stakes import in_row
 from .elements import (
     READERS,
     ReadOneByOne,
@@ -156,7 +155,7 @@ def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
     if not may_be_on_device(module, value):
         return None
     hot = waiting_place(module, call)
-    if hot is None or after_a_wait(module, call) or before_a_wait(module, call):
+    if hot is None or in_row(module, call):
         return None
     read = f"`{parameter}`" if parameter else "the fill value"
     message = f"`{callee(module, call)}` synchronizes with the device to read {read} {when(module, hot)}"

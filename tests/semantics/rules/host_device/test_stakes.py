@@ -113,6 +113,27 @@ def test_waits_for_tokens_count() -> None:
     assert _stakes(GENERATION.format("if tokens[0].item() == 0:\n            break")) == [Impact.LOW]
 
 
+SERVER = """
+import torch
+
+
+class Runner:
+    def execute_model(self, scheduler_output):
+        logits = self.model(scheduler_output.tokens).cuda()
+        return self._finish(logits)
+
+    def _finish(self, logits: torch.Tensor):
+        longest = torch.zeros(logits.max().item())
+        return longest, logits.tolist()
+
+"""
+
+
+def test_waits_of_what_a_step_of_a_server_calls_count() -> None:
+    """Servers are rid of all of them, of those in a row and of those that the host needs a value of."""
+    assert _stakes(SERVER) == [Impact.HIGH, Impact.HIGH]
+
+
 def _stakes(program: str) -> list[Impact]:
     settings = LintSettings()
     module = model.build(SyntaxTree(program), settings)
