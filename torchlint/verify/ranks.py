@@ -271,7 +271,12 @@ def slowest(times: Sequence[Times]) -> Times:
     """The time of a block that several ranks ran side by side, with the lowest clock of their devices."""
     devices = [item.device for item in times if item.device is not None]
     clocks = [item.clock for item in times if item.clock is not None]
-    return Times(max(item.wall for item in times), max(devices, default=None), min(clocks, default=None))
+    return Times(
+        max(item.wall for item in times),
+        max(devices, default=None),
+        min(clocks, default=None),
+        times=tuple(map(max, *(item.times for item in times))) if len(times) > 1 else times[0].times,
+    )
 
 
 def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
