@@ -394,7 +394,8 @@ class Session:
 
         What does is no longer of different results.
         """
-        names = sorted(name for name in self._rounded - {AGAIN} if not self._sound(name))
+        alone = self.pool.subject.ranks == 1
+        names = sorted(name for name in self._rounded - {AGAIN} if alone and not self._sound(name))
         runs = [(name, seed) for seed in range(SEEDS) for name in (ORIGINAL, *names)] if names else []
         if not runs or (steps := self._training_steps(len(runs))) < judge.FEWEST_LOSSES:
             return
