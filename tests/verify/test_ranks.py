@@ -20,8 +20,9 @@ from torchlint.verify.cases import read
 from torchlint.verify.processes import Failure, Nurseries, Times
 from torchlint.verify.ranks import Group, slowest, together, variables
 from torchlint.verify.results import Agreement, Machine, load
-from torchlint.verify.subjects import Bench
+from torchlint.verify.subjects import Bench, Script
 from torchlint.verify.worker.job import Job
+from torchlint.verify.workspace import Workspace
 
 CASE = """
 import os, time
@@ -349,3 +350,60 @@ def test_an_interrupted_measurement_leaves_no_rank_behind(
     assert load(tmp_path / "case.json").interrupted
     assert not remains.running(str(scratch))
     assert not list(scratch.iterdir())
+
+
+# --- scripts ---------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys, time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+if rank == 1 and "--fail" in sys.argv:
+    raise ValueError("no data for this rank")
+model = DistributedDataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(10000):
+    if rank == 1:
+        late = time.sleep(0.02)
+    optimizer.zero_grad()
+    model(torch.ones(8, 4) * rank).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def script_of(folder: Path, scratch: Path, *arguments: str) -> Script:
+    """A script that makes its process group by itself."""
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    workspace = Workspace(folder / "train.py", scratch)
+    return Script(workspace, arguments, device="cpu", directory=folder, ranks=2)
+
+
+def test_a_script_runs_as_torchrun_starts_it_and_its_slowest_rank_decides(
+    nurseries: Nurseries, tmp_path: Path, scratch: Path
+) -> None:
+    script = script_of(tmp_path, scratch)
+    found = examined(script.job("original", "examine"), nurseries, tmp_path.parent / "trace.pt")
+    assert found["found_by"] == "optimizer steps" and found["results"]["steps"] == 8
+    row = SCRIPT[: SCRIPT.index("late =")].count("\n") + 1
+    assert row in found["lines"]["train.py"], "it ran in a single rank"
+    with started(script.job("original", "time"), nurseries) as group:
+        group.run()
+        group.ready(60)
+        times = group.block(0, 4, 60)
+    assert times is not None and times.wall >= 4 * 0.02
+    assert len(times.times) == 4 and min(times.times) >= 0.02
+
+
+def test_a_script_that_fails_in_a_rank_says_in_which(
+    nurseries: Nurseries, tmp_path: Path, scratch: Path
+) -> None:
+    with started(script_of(tmp_path, scratch, "--fail").job("original", "time"), nurseries) as group:
+        group.run()
+        with pytest.raises(Failure, match=r"^rank 1 of 2: the program failed: ValueError: no data for"):
+            group.ready(60)

@@ -31,6 +31,7 @@ def _run(
     each_place: bool,
     entry: str,
     links: tuple[str, ...],
+    nproc: int,
     apply: bool,
     syncs: bool,
     color: str,
@@ -72,7 +73,13 @@ def _run(
             try:
                 workspace = Workspace(script, folder, links=links, root=search)
                 program = Script(
-                    workspace, arguments, device=options["device"], entry=entry, module=module, search=search
+                    workspace,
+                    arguments,
+                    device=options["device"],
+                    entry=entry,
+                    module=module,
+                    search=search,
+                    ranks=nproc,
                 )
             except SourceError as error:
                 raise Failure(f"{script}: {error.reason}") from None
@@ -191,6 +198,14 @@ command = _Command(
             metavar="PATH",
             help="A path that the program only reads, to link instead of copying: a large folder of the "
             "project, or data next to it. May be repeated.",
+        ),
+        click.Option(
+            ["--nproc"],
+            type=click.IntRange(1),
+            default=1,
+            metavar="N",
+            help="Run the program in N processes, as `torchrun --nproc-per-node N` does; the slowest one "
+            "counts.",
         ),
         click.Option(
             ["--apply"],

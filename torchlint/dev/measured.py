@@ -43,7 +43,7 @@ _NOTICED = 0.02
 _METHOD = (
     "A speed-up is time before over time after, with its 95 % interval: 2 means half the time. FASTER and "
     "SLOWER mean that the whole interval is outside the noise threshold (3 % or more), SAME that it is "
-    "inside, and UNCLEAR that it is neither."
+    "not and lies within ±5 %, and UNCLEAR that it is neither."
 )
 _POOLED = (
     "Where a case was measured on several machines, its interval covers the differences between them; where "

@@ -29,13 +29,14 @@ from torchlint.verify.results import (
 THRESHOLD = 0.03
 """The relative difference below which nobody needs to act; noise can raise it."""
 WIDEST = 0.05
-"""The half-width up to which an interval says that two times are the same: a wider one leaves room for a
+"""How far from 1 an interval may reach that says that two times are the same: a wider one leaves room for a
 difference that somebody would act on, however much the machine varies."""
 UNBIASED = 0.01
 """How far from 1 the whole interval of the original against itself may lie on a machine that is fit. It is
 not 0, since enough blocks make any interval too narrow to hold 1 exactly."""
 UNSTEADY = 0.25
-"""The threshold above which a machine is unfit for all but differences that are larger still."""
+"""How far from 1 the interval of the original against itself may reach. Beyond that, a machine is unfit for
+all but differences that are larger still."""
 TOLERANCE = 1e-3
 """The default for ``--tolerance``: relative to the largest magnitude in a tensor. Single precision keeps
 about 1e-7 a step, and some steps of training amplify that."""
@@ -169,16 +170,32 @@ def noise(blocks: Sequence[Block]) -> Noise | None:
     wall = stats.interval(blocks, ORIGINAL, AGAIN)
     if wall is None:
         return None
-    reach = max(1 / wall.low, wall.high) - 1
-    threshold = max(THRESHOLD, reach)
+    reach, threshold = _reach(wall), _threshold(wall)
     fit, reason = True, ""
     if _biased(wall):
         fit = False
         reason = f"the time of the unchanged program, run twice, differs by {_percent(wall.ratio - 1)}"
-    elif threshold > UNSTEADY:
+    elif reach > UNSTEADY:
         fit = False
-        reason = f"the time of the unchanged program {_reach(reach)}"
+        known = f"is only known to ±{_percent(reach)}" if reach < 1 else "varies too much between runs"
+        reason = f"the time of the unchanged program {known}"
     return Noise(wall, threshold, fit, reason)
+
+
+def _threshold(again: Interval) -> float:
+    """The relative difference from which on a change counts, given the original against itself.
+
+    The interval of a change covers its own noise: that of the copy is not added to it. What the copy came out
+    at by chance is a floor all the same, and all that its interval covers on an unsteady machine.
+    """
+    apart = max(again.ratio, 1 / again.ratio) - 1
+    reach = _reach(again)
+    return max(THRESHOLD, reach if reach > UNSTEADY else apart)
+
+
+def _reach(interval: Interval) -> float:
+    """How far from 1 an interval reaches."""
+    return max(1 / interval.low, interval.high) - 1
 
 
 def _biased(wall: Interval) -> bool:
@@ -187,13 +204,12 @@ def _biased(wall: Interval) -> bool:
 
 
 def verdict(interval: Interval, threshold: float) -> Verdict:
-    """What an interval says, given the relative difference that counts as none."""
+    """What an interval says, given the relative difference from which on a change counts."""
     if interval.low > 1 + threshold:
         return Verdict.FASTER
     if interval.high < 1 / (1 + threshold):
         return Verdict.SLOWER
-    within = interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold
-    return Verdict.SAME if within and interval.half_width <= WIDEST else Verdict.UNCLEAR
+    return Verdict.SAME if _reach(interval) <= WIDEST else Verdict.UNCLEAR
 
 
 def comparison(
@@ -266,10 +282,6 @@ def proven(measurement: Measurement) -> set[str]:
     return codes if TOGETHER in good else set()
 
 
-def _reach(share: float) -> str:
-    return f"is only known to ±{_percent(share)}" if share < 1 else "varies too much between runs"
-
-
 def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
     """The verdict on a time, with its reason in a sentence for people."""
     if noise is None:
@@ -278,12 +290,11 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
     # What is too unsteady for a figure of its own can still be far from what was four times as slow.
     if not noise.fit and (_biased(noise.wall) or found not in (Verdict.FASTER, Verdict.SLOWER)):
         return Verdict.UNFIT, noise.reason
-    bound = _percent(noise.threshold)
     reasons = {
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",
         Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time per step",
-        Verdict.SAME: f"no difference of {bound} or more",
-        Verdict.UNCLEAR: f"the interval crosses the threshold of {bound}; measure longer"
+        Verdict.SAME: f"no difference of {_bound(wall)} or more",
+        Verdict.UNCLEAR: f"the interval crosses the threshold of {_percent(noise.threshold)}; measure longer"
         if wall.half_width <= WIDEST
         else f"the interval is wider than ±{_percent(WIDEST)}; measure longer",
     }
@@ -292,10 +303,7 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
 
 def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | None:
     """The verdict on the work of the device, with its reason; None where that tells nothing either."""
-    if again is None or _biased(again):
-        return None
-    threshold = max(THRESHOLD, 1 / again.low - 1, again.high - 1)
-    if threshold > UNSTEADY:
+    if again is None or _biased(again) or _reach(again) > UNSTEADY:
         return None
     less, more = _percent(1 - 1 / work.ratio), _percent(1 / work.ratio - 1)
     return {
@@ -303,9 +311,14 @@ def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | Non
         Verdict.SLOWER: (Verdict.MORE_WORK, f"kernels and copies take {more} more time per step"),
         Verdict.SAME: (
             Verdict.SAME_WORK,
-            f"the time of kernels and copies does not differ by {_percent(threshold)} or more",
+            f"the time of kernels and copies does not differ by {_bound(work)} or more",
         ),
-    }.get(verdict(work, threshold))
+    }.get(verdict(work, _threshold(again)))
+
+
+def _bound(interval: Interval) -> str:
+    """The least difference that an interval excludes, if anybody acts on it."""
+    return _percent(max(THRESHOLD, _reach(interval)))
 
 
 def _launches(before: Evidence, after: Evidence) -> str:

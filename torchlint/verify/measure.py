@@ -114,6 +114,8 @@ class Pool:
     def __init__(self, subject: Subject, nurseries: Nurseries | None = None) -> None:
         self.subject = subject
         self._nurseries = nurseries
+        self.fresh: frozenset[str] = frozenset()
+        """The tasks whose processes are no copies all the same."""
         self.environment: Callable[[], dict[str, str]] = dict
         """Called for each process: the variables that it gets beside the user's."""
         self._kept: dict[tuple[str, str, int], Running] = {}
@@ -173,7 +175,8 @@ class Pool:
 
     def _new(self, variant: str, task: str, replicate: int) -> Running:
         job = self.subject.job(variant, task)
-        nursery = self._nurseries.get(replicate) if self._nurseries else None
+        copied = self._nurseries is not None and task not in self.fresh
+        nursery = self._nurseries.get(replicate) if self._nurseries and copied else None
         log = Path(job.scratch) / "output.log"
         kind = Group if job.ranks > 1 else Process
         process = kind(job, log, environment=self.environment(), nursery=nursery)
@@ -350,6 +353,13 @@ class Session:
         self._say_dropped(planned.dropped)
         return [item for item in variants if item.name not in planned.dropped]
 
+    def prepare(self, variants: Sequence[Variant]) -> None:
+        """Let the processes that are timed first import torch while others are examined, if they have to."""
+        names = [ORIGINAL, AGAIN, *(variant.name for variant in variants)]
+        if "time" in self.pool.fresh and processors() >= 2 * len(names) * self.pool.subject.ranks:
+            for name in names:
+                self.pool.start(name, "time", 1)
+
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
         self.variants += (item for item in variants if item not in self.variants)
@@ -394,7 +404,8 @@ class Session:
 
         What does is no longer of different results.
         """
-        names = sorted(name for name in self._rounded - {AGAIN} if not self._sound(name))
+        alone = self.pool.subject.ranks == 1
+        names = sorted(name for name in self._rounded - {AGAIN} if alone and not self._sound(name))
         runs = [(name, seed) for seed in range(SEEDS) for name in (ORIGINAL, *names)] if names else []
         if not runs or (steps := self._training_steps(len(runs))) < judge.FEWEST_LOSSES:
             return
@@ -537,9 +548,11 @@ class Session:
         self._current = number
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
-        most = planned.rounds
-        if number < LEAST_REPLICATES:
-            most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
+        first = min(planned.rounds or FIRST_ROUNDS, FIRST_ROUNDS)
+        costs = self._costs()
+        rest = self._left() - costs.start(planned) - first * costs.round(planned)
+        last = number + 1 == LEAST_REPLICATES and rest < costs.replicate(planned)
+        most = planned.rounds if last or number >= LEAST_REPLICATES else first
         for place, group in enumerate(groups):
             self._say = partial(progress, f"timing, process {number + 1} of each variant")
             end = time.monotonic() + until / len(groups)
@@ -578,8 +591,10 @@ class Session:
         original, examined = self.examinations[ORIGINAL], self.examinations.values()
         return Costs(
             step=original.step_seconds or BLIND_STEP,
-            # The first run had to import what the others find imported.
-            startup=min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
+            # The first run had to import what its copies find imported.
+            startup=TORCH_SECONDS + (original.startup_seconds or 0.0)
+            if "time" in self.pool.fresh
+            else min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
             copy=self._copying,
@@ -832,6 +847,8 @@ WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
 """and those of a program with few steps, which are seen instead of being timed."""
 WATCHING_SECONDS = 1.5
 """What it takes to watch one process, before it is known."""
+TORCH_SECONDS = 4.0
+"""What a process that is no copy takes to import torch, before that is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
 LONGEST = 3600.0

@@ -13,8 +13,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-BLOCK_SECONDS = 0.2
-"""The least length of a block."""
+BLOCK_SECONDS = 0.1
+"""The least length of a block. Processors of a virtual machine differ in speed, and a block keeps the one
+that it is dealt when its program goes on: two short blocks tell more than a long one."""
 BLOCK_STEPS = 10
 """The fewest steps of a block, unless they take longer than ``LONG_BLOCK``."""
 LONG_BLOCK = 1.0
@@ -24,7 +25,7 @@ LONG_STEP = 0.1
 """Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
 """The fewest rounds of a process: the middle of fewer blocks is luck."""
-FIRST_ROUNDS = 8
+FIRST_ROUNDS = 12
 """The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
 best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)

@@ -63,7 +63,7 @@ class Times:
     clock: int | None
     since: int = 0
     until: int = 0
-    usual: float | None = None
+    times: tuple[float, ...] = ()
     slow: tuple[tuple[int, float], ...] = ()
 
     @staticmethod
@@ -71,8 +71,8 @@ class Times:
         """What a process says of a block."""
         slow = tuple((number, seconds) for number, seconds in message.get("slow", ()))
         since, until = message.get("since", 0), message.get("until", 0)
-        usual = message.get("usual")
-        return Times(message["wall"], message["device"], message["clock"], since, until, usual, slow)
+        times = tuple(message.get("times", ()))
+        return Times(message["wall"], message["device"], message["clock"], since, until, times, slow)
 
     def block(self, variant: str, replicate: int, turn: int, position: int, steps: int) -> Block:
         """The block that took this time."""
@@ -87,7 +87,7 @@ class Times:
             self.clock,
             since=self.since,
             until=self.until,
-            usual=self.usual,
+            times=self.times,
             slow=self.slow,
         )
 

@@ -271,14 +271,19 @@ def slowest(times: Sequence[Times]) -> Times:
     """The time of a block that several ranks ran side by side, with the lowest clock of their devices."""
     devices = [item.device for item in times if item.device is not None]
     clocks = [item.clock for item in times if item.clock is not None]
-    return Times(max(item.wall for item in times), max(devices, default=None), min(clocks, default=None))
+    return Times(
+        max(item.wall for item in times),
+        max(devices, default=None),
+        min(clocks, default=None),
+        times=tuple(map(max, *(item.times for item in times))) if len(times) > 1 else times[0].times,
+    )
 
 
 def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The examinations of all ranks as one.
 
-    The most memory that any has; the slowest step; the processors that all keep busy; and results that are
-    the same only if they are on every rank. The rest is what the first has to tell.
+    The most memory that any has; the slowest step; the processors that all keep busy; the lines that any has
+    run; and results that are the same only if they are on every rank. The rest is what the first has to tell.
     """
     first = dict(found[0])
     for name in ("step_seconds", "startup_seconds"):
@@ -290,6 +295,13 @@ def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in ("peak_allocated", "peak_reserved"):
         if name in evidence:
             evidence[name] = max(item["evidence"].get(name, 0) for item in found)
+    lines = [item["lines"] for item in found if item.get("lines") is not None]
+    if lines:
+        # What a single rank does, such as to log or to save, runs.
+        first["lines"] = {
+            file: sorted({row for item in lines for row in item.get(file, ())})
+            for file in dict.fromkeys(file for item in lines for file in item)
+        }
     return {**first, "evidence": evidence, "results": _results([item["results"] for item in found])}
 
 

@@ -149,8 +149,8 @@ class Block:
     """The number of the first step of the block, its untimed lead included; 0 where nobody counted."""
     until: int = 0
     """The number of the last."""
-    usual: float | None = None
-    """The median time of these steps on the host, which may be ahead of the device."""
+    times: tuple[float, ...] = ()
+    """How long each timed step took: between two events on the device, on the host where there are none."""
     slow: tuple[tuple[int, float], ...] = ()
     """Steps between these that took much longer than the others, and how much, in seconds of the host."""
 
@@ -278,7 +278,7 @@ class Noise:
 
     wall: Interval
     threshold: float
-    """The relative difference below which two times count as the same (0.03 is 3 %)."""
+    """The relative difference from which on two times count as different (0.03 is 3 %)."""
     fit: bool
     reason: str = ""
 

@@ -14,7 +14,9 @@ differ by their number: only pairs compare like with like (``benchmarks/estimato
 To these numbers a linear model is fitted by least squares: the log time of a process is that of its
 replicate, plus that of its variant, plus an error that is dealt to the process when it starts, and whose
 variance is the same for all variants. The copy of the original is one more process of the original's variant.
-So all variants tell together how much processes differ, with two replicates already. The interval is that of
+So all variants tell together how much processes differ, with two replicates already. Processes of more blocks
+weigh more, by what blocks have a part in that variance (the random-effects weights of R. DerSimonian and N.
+Laird, *Meta-analysis in clinical trials*, 1986). The interval is that of
 Student; it never gets narrower than the standard errors of the estimates allow (from the signed ranks: M.
 Hollander, D. A. Wolfe and E. Chicken, *Nonparametric Statistical Methods*, 3rd edition, chapter 3).
 """
@@ -26,7 +28,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log, sqrt
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from torchlint.verify.results import AGAIN, ORIGINAL, Block, Interval
 
@@ -104,16 +106,14 @@ def spread(blocks: Iterable[Block], before: str, after: str) -> float:
     fitted = _fit(tuple(blocks), before, after, "wall")
     if fitted is None:
         return inf
-    between = fitted.variance - median(fitted.errors) ** 2
-    return fitted.deviation / sqrt(between) if between > 0 else inf
+    return fitted.deviation / sqrt(fitted.between) if fitted.between > 0 else inf
 
 
 class _Fit:
     """The linear model of the module's docstring, and what it says of the variant ``after``.
 
-    ``center`` is the log ratio and ``half`` the half-width of its interval. ``variance`` is that of a
-    process, with ``freedom`` degrees of freedom; ``errors`` are the standard errors of the estimates, and
-    ``deviation`` is that of a sample.
+    ``center`` is the log ratio and ``half`` the half-width of its interval. ``between`` is the variance of
+    processes beside that of their blocks, and ``deviation`` that of a sample.
     """
 
     def __init__(self, groups: Mapping[str, Samples], after: str) -> None:
@@ -123,6 +123,7 @@ class _Fit:
         own = groups[after]
         middles = {name: {key: _middle(found) for key, found in of.items()} for name, of in groups.items()}
         numbers = sorted({key for of in middles.values() for key in of})
+        counts = {key: max(len(of[key]) for of in groups.values() if key in of) for key in numbers}
         # The copy is no different; how far it is off all the same is asked of the copy alone.
         effects = [name for name in groups if name != AGAIN or after == AGAIN]
         # The log times of a replicate relative to its original.
@@ -131,28 +132,29 @@ class _Fit:
         columns = [*numbers, *effects]
         design = np.array([[float(item in (number, name)) for item in columns] for number, name, _ in rows])
         times = np.array([time for *_, time in rows])
-        inverse = np.linalg.pinv(design.T @ design)
-        coefficients = inverse @ design.T @ times
+        freedom = len(rows) - len(columns)
+        scatter = {name: _scatter(of, middles[name]) for name, of in groups.items()}
+        # A ratio has the blocks of two processes in it.
+        within = np.array([median(scatter.values()) / 2 / counts[number] for number, *_ in rows])
+        variance, _, _ = _least_squares(design, times, np.ones(len(rows)))
+        self.between = max(0.0, variance - float(within.mean()))
+        self.deviation = median(float(np.std(found)) for found in own.values())
+        variances = self.between + within
+        weights = variances.mean() / variances if variances.min() > 0 else np.ones(len(rows))
+        variance, coefficients, inverse = _least_squares(design, times, weights)
         place = columns.index(after)
         self.center = -float(coefficients[place])
-        self.freedom = len(rows) - len(columns)
-        residual = times - design @ coefficients
-        self.variance = float(residual @ residual) / self.freedom if self.freedom else 0.0
-        self.errors = [_standard_error(found) for found in own.values()]
-        self.deviation = median(float(np.std(found)) for found in own.values())
-        student = (
-            _student(self.freedom) * sqrt(self.variance * float(inverse[place, place]))
-            if self.freedom
-            else inf
-        )
-        if after == AGAIN and self.freedom < len(own):
+        student = _student(freedom) * sqrt(variance * float(inverse[place, place])) if freedom else inf
+        if after == AGAIN and freedom < len(own):
             # Known to be no different, it has a degree of freedom more; a bias shows only without that.
             count = len(own)
             scale = sqrt(sum(middle**2 for middle in middles[AGAIN].values()) / count)
             student = min(student, _student(count) * scale / sqrt(count))
-        elif not self.freedom:
+        elif not freedom:
             student = 0.0
-        self.half = max(student, NORMAL * sqrt(sum(error**2 for error in self.errors)) / len(own))
+        weighed = {number: float(weights[numbers.index(number)]) for number in own}
+        error = sqrt(sum(weighed[number] ** 2 * scatter[after] / len(found) for number, found in own.items()))
+        self.half = max(student, NORMAL * error / sum(weighed.values()))
 
 
 def _fit(blocks: Sequence[Block], before: str, after: str, clock: Clock) -> _Fit | None:
@@ -167,6 +169,17 @@ def _fit(blocks: Sequence[Block], before: str, after: str, clock: Clock) -> _Fit
                 groups[name] = {number: others[number] for number in groups[after] if number in others}
         groups = {name: of for name, of in groups.items() if of}
     return _Fit(groups, after)
+
+
+def _least_squares(design: Any, times: Any, weights: Any) -> tuple[float, Any, Any]:
+    """The variance of an error of weight 1, the coefficients, and their covariance relative to it."""
+    import numpy as np
+
+    inverse = np.linalg.pinv(design.T @ (weights[:, None] * design))
+    coefficients = inverse @ design.T @ (weights * times)
+    freedom = design.shape[0] - design.shape[1]
+    residual = times - design @ coefficients
+    return float(weights @ residual**2) / freedom if freedom else 0.0, coefficients, inverse
 
 
 def _student(freedom: int) -> float:
@@ -186,6 +199,13 @@ def _walsh(found: Sequence[float]) -> list[float]:
 def _middle(found: Sequence[float]) -> float:
     """The Hodges-Lehmann estimate."""
     return median(_walsh(found))
+
+
+def _scatter(samples: Samples, middles: Mapping[int, float]) -> float:
+    """What a single sample would add to the variance of an estimate, from those of all processes."""
+    apart = [value - middles[number] for number, found in samples.items() for value in found]
+    free = len(apart) - len(samples)
+    return _standard_error(apart) ** 2 * len(apart) ** 2 / free if free else 0.0
 
 
 def _standard_error(found: Sequence[float]) -> float:

@@ -28,10 +28,10 @@ class Script:
     With ``module`` it is run as ``python -m MODULE ARGUMENTS``, found in the folder ``search``.
     With ``entry`` (``module:function``, or the name of a function of the script) the program is not run as
     a whole: its module is imported, and each call of the function is a step.
+    With ``ranks`` it is run as ``torchrun --nproc-per-node RANKS`` does.
     """
 
     reruns = False
-    ranks = 1
 
     def __init__(
         self,
@@ -43,7 +43,9 @@ class Script:
         module: str = "",
         search: Path | None = None,
         directory: Path | None = None,
+        ranks: int = 1,
     ) -> None:
+        self.ranks = ranks
         self._workspace, self._arguments = workspace, tuple(arguments)
         self._module = (module, search.resolve()) if module and search else None
         self._device, self._entry = device, entry
@@ -96,6 +98,7 @@ class Script:
             search=(str(search),),
             arguments=tuple(self._led(text, project) for text in self._arguments),
             function=function,
+            ranks=self.ranks,
             device=self._device,
             project=str(project),
             scratch=str(copy.scratch),

@@ -27,7 +27,7 @@ from torchlint.verify.results import (
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.FASTER: "The whole interval is above the noise threshold: the fixed program takes less time.",
     Verdict.SAME: (
-        "The whole interval is within the noise threshold, and no wider than ±5 %: the fix makes no "
+        "The whole interval is within ±5 %, and reaches below the noise threshold: the fix makes no "
         "difference to the time here."
     ),
     Verdict.SLOWER: "The whole interval is below the noise threshold: the fixed program takes more time.",
@@ -37,7 +37,7 @@ VERDICTS: Mapping[Verdict, str] = {
     ),
     Verdict.SAME_WORK: (
         "The time of a step tells nothing, but its kernels and copies take the same time on the device: the "
-        "whole interval is within the noise threshold."
+        "whole interval is within ±5 %."
     ),
     Verdict.MORE_WORK: (
         "The time of a step tells nothing, but its kernels and copies take more time on the device: the "

@@ -20,18 +20,16 @@ LEAST_SECONDS = 2e-3
 """and by how much."""
 
 
-def outstanding(marks: Sequence[float], first: int) -> tuple[float | None, list[tuple[int, float]]]:
-    """The usual time of a step, and the steps that took much longer, by their numbers, with how much longer.
+def outstanding(marks: Sequence[float], first: int) -> list[tuple[int, float]]:
+    """The steps that took much longer than the others, by their numbers, with how much longer.
 
     Args:
         marks: when the first began and when each ended, in seconds.
         first: the number of the first.
     """
     taken = [after - before for before, after in itertools.pairwise(marks)]
-    if not taken:
-        return None, []
-    usual = median(taken)
-    return round(usual, 7), [
+    usual = median(taken) if taken else 0.0
+    return [
         (first + place, round(seconds - usual, 5))
         for place, seconds in enumerate(taken)
         if seconds > OUTSTANDING * usual and seconds - usual > LEAST_SECONDS
@@ -41,9 +39,9 @@ def outstanding(marks: Sequence[float], first: int) -> tuple[float | None, list[
 class Blocks:
     """A boundary at which the program waits for orders.
 
-    Between the orders a step costs a decrement and a look at the clock: the program is synchronised only
-    around a block. ``meet``
-    waits for the other processes of the program: their blocks begin at the same time.
+    Between the orders a step costs a decrement, a look at the clock and a mark on the device: the program is
+    synchronised only around a block. ``meet`` waits for the other processes of the program: their blocks
+    begin at the same time.
     """
 
     def __init__(
@@ -64,12 +62,15 @@ class Blocks:
         # When the program went on, and when each step since then ended.
         self._marks = [time.perf_counter()]
         self._start = 0.0
-        self._mark: Any = None
+        # The same on the device, of the steps that are timed; None while none are.
+        self._ends: list[Any] | None = None
         self._work = Work()
 
     def __call__(self) -> None:
         self._left -= 1
         self._marks.append(time.perf_counter())
+        if self._ends is not None:
+            self._ends.append(self._device.mark())
         if self._left <= 0:
             self._next()
 
@@ -99,27 +100,37 @@ class Blocks:
         self._left, self._next = self._steps, self._end
         self._device.synchronize()
         self._meet()
-        self._mark = self._device.mark()
+        self._ends = [self._device.mark()]
         self._start = time.perf_counter()
 
     def _end(self) -> None:
-        mark = self._device.mark()
         self._device.synchronize()
         wall = time.perf_counter() - self._start
-        between = self._device.between(self._mark, mark)
-        usual, slow = outstanding(self._marks, self._done + 1)
+        ends, self._ends = self._ends or [None], None
         self._channel.send(
             event="block",
             steps=self._steps,
             wall=wall,
-            device=between,
+            device=self._device.between(ends[0], ends[-1]),
             clock=self._device.clock(),
+            times=self._times(ends),
             since=self._done + 1,
             until=self._done + len(self._marks) - 1,
-            usual=usual,
-            slow=slow,
+            slow=outstanding(self._marks, self._done + 1),
         )
         self._wait()
+
+    def _times(self, ends: Sequence[Any]) -> list[float]:
+        """The seconds of each step, on the clock of the device if it has one."""
+        marks = [self._start, *self._marks[-self._steps :]]
+        return [
+            round(after - before if taken is None else taken, 7)
+            for (before, after), taken in zip(
+                itertools.pairwise(marks),
+                itertools.starmap(self._device.between, itertools.pairwise(ends)),
+                strict=True,
+            )
+        ]
 
     def _watch(self) -> None:
         """Let the profiler record what the device does."""

@@ -108,7 +108,13 @@ class Examination:
         """Go on for a while, to see more lines run; of a short program the plan wants to know its length."""
         began = time.perf_counter()
         least, most = ENOUGH_SECONDS
-        while (taken := time.perf_counter() - began) < least or (self._steps < ENOUGH_STEPS and taken < most):
+
+        def wanted() -> bool:
+            taken = time.perf_counter() - began
+            return taken < least or (self._steps < ENOUGH_STEPS and taken < most)
+
+        # Every rank does the same number of steps, whichever of them is late.
+        while self._fellows.any(wanted()):
             yield True
 
     def _pace(self) -> Iterator[bool]:

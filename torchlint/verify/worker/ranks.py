@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,10 @@ from torchlint.verify.worker.job import Job
 
 if TYPE_CHECKING:
     from torchlint.verify.worker.device import Device
+
+
+TIMEOUT = timedelta(minutes=30)
+"""How long a rank waits for the others: torch's own default, so that no program is given up earlier."""
 
 
 class Alone:
@@ -27,7 +32,7 @@ class Alone:
 
 
 class Rank(Alone):
-    """One of several. The harness talks in a group of its own, on the host, that no program waits in."""
+    """One of several. The harness talks in a group of its own, on the host, that no program knows of."""
 
     def __init__(self, count: int, group: Any) -> None:
         self.count, self._group = count, group
@@ -38,15 +43,18 @@ class Rank(Alone):
 
     def any(self, flag: bool) -> bool:
         told = torch.tensor(int(flag), device="cpu")
-        torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self._group)
+        options = torch.distributed.AllreduceOptions()
+        options.reduceOp = torch.distributed.ReduceOp.MAX
+        self._group.allreduce([told], options).wait()
         return bool(told)
 
 
 def join(job: Job, device: Device) -> Alone:
-    """Make the process group that ``torchrun`` and ``init_process_group`` would have made.
+    """Let the processes of a program find each other, and make the process group of a case.
 
     They meet through a file: a port that was free a moment ago may be taken by now, and a file is gone with
-    its folder. A rank on a GPU has the one of its number, and NCCL; one on the processor has gloo.
+    its folder. A rank of a case on a GPU has the one of its number, and NCCL; one on the processor has
+    gloo. A script chooses for itself, and calls ``init_process_group`` by itself.
     """
     if job.ranks == 1:
         return Alone()
@@ -54,9 +62,11 @@ def join(job: Job, device: Device) -> Alone:
 
     # What torchrun sets for several processes comes too late for a torch that is loaded already.
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    if device.kind == "cuda":
-        torch.cuda.set_device(job.rank)
-    backend = "nccl" if device.kind == "cuda" else "gloo"
     store = dist.FileStore(job.meeting, job.ranks)
-    dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.ranks)
-    return Rank(job.ranks, dist.new_group(backend="gloo"))
+    if job.form == "case":
+        if device.kind == "cuda":
+            torch.cuda.set_device(job.rank)
+        backend = "nccl" if device.kind == "cuda" else "gloo"
+        dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.ranks)
+    own = dist.PrefixStore("torchlint", store)
+    return Rank(job.ranks, dist.ProcessGroupGloo(own, job.rank, job.ranks, TIMEOUT))
