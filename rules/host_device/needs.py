@@ -36,20 +36,9 @@ class Need(IdentityEnum):
 # What takes numbers as sizes or bounds, by its last name, and the keywords of others that do.
 _SIZED: Final = frozenset(
     {"Size", "arange", "as_strided", "empty", "expand", "eye", "full", "linspace", "logspace", "narrow"}
-    | {
-        "new_empty",
-        "new_full",
-        "new_ones",
-        "new_zeros",
-        "one_hot",
-        "ones",
-        "pad",
-        "rand",
-        "randint",
-        "randn",
-        "randperm",
-    }
-    | {"range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "view", "zeros"}
+    | {"new_empty", "new_full", "new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint"}
+    | {"randn", "randperm", "range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk"}
+    | {"view", "zeros"}
 )
 _SIZES: Final = frozenset(
     {"dim_size", "k", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
