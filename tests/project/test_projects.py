@@ -240,3 +240,15 @@ def test_a_split_program_trains_as_before_when_it_is_fixed(
     # A bias before a normalization is a step ahead of the running mean that takes it off again.
     tolerance = 5e-2 if unsafe else 1e-4
     assert after["validation_losses"] == pytest.approx(losses_before["validation_losses"], rel=tolerance)
+
+
+def test_who_uses_a_module_of_a_file_with_many_users_names_its_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls of an instance do not name its class, but what makes the instance does."""
+    monkeypatch.setattr("torchlint.project.program._MOST_USERS", 1)
+    project = copied(PROJECTS / "model_forward" / "good_switch_of_host", tmp_path)
+    assert found(project, "--select", "TL205") == []
+    patches = project / "forecast" / "patches.py"
+    patches.write_text(patches.read_text(encoding="utf-8").replace("torch.tensor(True)", "x.sum() > 0"))
+    assert [file for (file, *_), _ in found(project, "--select", "TL205")] == ["forecast/layers.py"]

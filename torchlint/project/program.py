@@ -129,7 +129,7 @@ class Program:
         # Answers, each with the files that it rests on.
         self._imported: dict[Binding, tuple[Target | None, int]] = {}
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
-        self._users: dict[tuple[Path, tuple[str, ...], bool, bool, bool], tuple[list[Module], int]] = {}
+        self._users: dict[tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, bool], tuple[list[Module], int]] = {}
         self._companions: dict[tuple[Path, Collection[str]], tuple[list[Module], int]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
         self._exposure = Exposure(self.index)
@@ -338,14 +338,15 @@ class Program:
         part: Any,
         words: tuple[str, ...],
         *,
-        instances: bool = False,
+        instances: tuple[str, ...] | None = None,
         heirs: bool = False,
         many: bool = False,
     ) -> Sequence[Module]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those with one of some words in their text: of what imports it, and of ``instances`` also of the rest
-        of its programs, which may be handed them. With ``heirs``, those that define a class with such a base.
+        Those of what imports it with one of some words in their text, if there are any, and those with one of
+        ``instances`` of the rest of its programs, which may be handed them. With ``heirs``, those that define
+        a class with such a base.
         In a library of which several files are users there are none, unless ``many`` are wanted.
         """
         key = self.file(part), words, instances, heirs, many
@@ -421,10 +422,15 @@ class Program:
         return self._direct[file]
 
     def _find_users(
-        self, file: Path, words: tuple[str, ...], instances: bool, heirs: bool, many: bool
+        self,
+        file: Path,
+        words: tuple[str, ...],
+        instances: tuple[str, ...] | None,
+        heirs: bool,
+        many: bool,
     ) -> tuple[Path, ...]:
         direct = self._direct_users(file)
-        if many and instances:
+        if many and instances is not None:
             # What makes an instance returns it to what imports it.
             direct = sorted({*direct, *chain.from_iterable(map(self._direct_users, direct))} - {file})
         found = self._speaking_of(direct, words)
@@ -438,14 +444,14 @@ class Program:
             return ()
         # Those that do not speak of what is looked for may do so in the next run.
         self._note(Facet.WORDS, *direct)
-        if not instances:
+        if instances is None:
             return tuple(sorted(found))
         # An instance is handed on to what its maker imports, and returned to what imports its maker.
         handed: Collection[Path] = self._companions_of(file)
         if not handed:
             handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
             self._note(Facet.WORDS, *handed)
-        every = {*found, *self._speaking_of(handed, words)}
+        every = {*found, *self._speaking_of(handed, instances)}
         return tuple(sorted(every if len(every) <= most else found))
 
 

@@ -152,12 +152,15 @@ class CallGraph:
         heirs = self.classes.heirs(owner)
         # Who makes and uses an instance of an heir need not know the class that it inherits from.
         families = dict.fromkeys([self.link.home(owner), *map(self.link.home, heirs)])
+        makers = tuple(sorted({owner.name.value, *(heir.name.value for heir in heirs)}))
         if name == "__init__":
-            words = tuple(sorted(heir.name.value for heir in heirs))
-            found = (self.link.users(family, words) for family in families)
+            found = (self.link.users(family, makers) for family in families)
+        elif name in ("forward", "__call__"):
+            # Calls of an instance do not name it.
+            found = (self.link.users(family, makers, instances=(), many=many) for family in families)
         else:
-            words = () if name in ("forward", "__call__") else (f".{name}(",) if many else (name,)
-            found = (self.link.users(family, words, instances=True, many=many) for family in families)
+            words = (f".{name}(",) if many else (name,)
+            found = (self.link.users(family, words, instances=words, many=many) for family in families)
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
     def decorated(self, function: cst.FunctionDef) -> tuple[Decorated, ...]:

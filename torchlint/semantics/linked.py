@@ -88,14 +88,14 @@ class Link(Protocol):
         module: Any,
         words: tuple[str, ...],
         *,
-        instances: bool = False,
+        instances: tuple[str, ...] | None = None,
         heirs: bool = False,
         many: bool = False,
     ) -> Sequence[Any]:
         """The modules that may use what a module defines, in a fixed order, without itself.
 
-        Those with one of some words in their text, if there are any: of what imports it, and of ``instances``
-        also of what that imports, to which they may be handed. With ``heirs``, those that define a class with
+        Those of what imports it with one of some words in their text, if there are any, and those with one of
+        ``instances`` of what an instance may be handed to, unless that is None. With ``heirs``, those that define a class with
         such a base. In a library of which several files are users there are none, unless ``many`` are wanted.
         """
 
