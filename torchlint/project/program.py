@@ -37,6 +37,9 @@ from torchlint.syntax import Forest, SyntaxTree
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
+_Users = tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, bool]
+"""A question for users: what `Program.users` is asked."""
+
 _MOST_USERS = 24
 """Of what more files than these may use only the calls in its own file are looked for."""
 _MOST_USERS_IN_LIBRARY = 1
@@ -129,7 +132,7 @@ class Program:
         # Answers, each with the files that it rests on.
         self._imported: dict[Binding, tuple[Target | None, int]] = {}
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
-        self._users: dict[tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, bool], tuple[list[Module], int]] = {}
+        self._users: dict[_Users, tuple[list[Module], int]] = {}
         self._companions: dict[tuple[Path, Collection[str]], tuple[list[Module], int]] = {}
         self._direct: dict[Path, Collection[Path]] = {}
         self._exposure = Exposure(self.index)

@@ -95,8 +95,9 @@ class Link(Protocol):
         """The modules that may use what a module defines, in a fixed order, without itself.
 
         Those of what imports it with one of some words in their text, if there are any, and those with one of
-        ``instances`` of what an instance may be handed to, unless that is None. With ``heirs``, those that define a class with
-        such a base. In a library of which several files are users there are none, unless ``many`` are wanted.
+        ``instances`` of what an instance may be handed to, unless that is None. With ``heirs``, those that
+        define a class with such a base. In a library of which several files are users there are none, unless
+        ``many`` are wanted.
         """
 
     def names(self, module: Any, word: str, *, instances: bool = False) -> bool:
