@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint.diagnostics import Impact
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
+from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
@@ -63,9 +64,12 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     """Whether a program that does not train copies what a model gave it, at most once a round.
 
     Results are wanted in host memory in the end, and collected on the device they take its memory. A copy of
-    each item of a batch waits far more often than that. In a forward pass an algorithm in NumPy goes on with
-    the copy, which would have to be written anew.
+    each item of a batch waits far more often than that, and a number, such as a loss or how many were right,
+    is no result to keep: the device could add it up. In a forward pass an algorithm in NumPy goes on with the
+    copy, which would have to be written anew.
     """
+    if _becomes_number(module, copy):
+        return False
     current = phase(module, copy)
     if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF and not _only_runs(module, copy, hot):
         return False
@@ -84,6 +88,22 @@ def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:
     if tensor is None or hot.reason.cause is not Cause.MODULE_CALL:
         return False
     return module.value(tensor).graph is Graph.DETACHED
+
+
+def reduced_by(module: Module, copy: cst.Call) -> str | None:
+    """``sum`` in ``correct.cpu().sum()``: how the host makes one number of what it has copied."""
+    attribute = module.tree.parent(copy)
+    call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+    if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call) or call.args:
+        return None
+    return attribute.attr.value if attribute.attr.value in ("sum", "mean") else None
+
+
+def _becomes_number(module: Module, copy: cst.Call) -> bool:
+    """``loss.cpu()``, ``correct.cpu().sum()``: whether the program goes on with a single number."""
+    tensor = host_copy(module, copy)
+    single = tensor is not None and has_no_dimension(module, tensor) is True
+    return single or reduced_by(module, copy) is not None
 
 
 # --- to save memory ---------------------------------------------------------------------------------

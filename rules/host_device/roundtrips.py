@@ -143,14 +143,30 @@ def still_on_host(module: Module, copy: cst.Call) -> bool:
 def _sent(
     module: Module, node: cst.CSTNode, path: Path, function: Function | None
 ) -> bool | list[Source] | None:
-    """Whether an expression is what this function sends to the device from host memory."""
+    """Whether an expression is what this function sends to the device from host memory.
+
+    Where that is done in a branch, ``if cuda: y = y.cuda()``, the other way leads to what is there anyway.
+    """
+    if isinstance(node, cst.Name):
+        made = [each for each in module.bindings(node) if each.kind is not BindingKind.LOOP]
+        return [Source(each, path) for each in made] or False
+    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+        return onward(node.value, path=path)
     if not isinstance(node, cst.Call):
         return None
     moved = transferred(module, node)
     if moved is not None:
-        sent = module.value(moved)
-        known = sent.kind in (Kind.BATCH, Kind.TENSOR) and sent.device is Device.CPU
-        return known and module.function(node) is function
+        return module.function(node) is function and _on_host(module, moved)
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _ALIKE:
         return onward(node.func.value, path=path)
     return False
+
+
+def _on_host(module: Module, moved: cst.BaseExpression) -> bool:
+    """Whether what is moved to the device is in host memory: as all is that a loop goes over, by its move."""
+    sent = module.value(moved)
+    if sent.device is Device.CPU:
+        return sent.kind in (Kind.BATCH, Kind.TENSOR)
+    bindings = module.bindings(moved) if isinstance(moved, cst.Name) else ()
+    taken = bool(bindings) and all(each.kind is BindingKind.LOOP for each in bindings)
+    return taken and sent.device is Device.UNKNOWN

@@ -17,6 +17,7 @@ from torchlint.rules.host_device.purpose import (
     leaves_process,
     offloads,
     reads_items,
+    reduced_by,
     scored_elsewhere,
     stake,
     waits_anyway,
@@ -216,6 +217,10 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Return {kept}, and copy all results in the caller with one `.cpu()`"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
+    reduction = reduced_by(module, call)
+    if reduction is not None:
+        step = steps_to_host(module, call, tensor)
+        return f"Remove `{step}`, accumulate `….{reduction}()` on the device, and read it after the loop"
     if _handed_over(module, call):
         return f"Collect {kept} in a list; after the loop, copy it with one `.cpu()` and pass it on"
     if shown_at_once(module, call):

@@ -17,10 +17,15 @@ from torch.utils.data import DataLoader
 class Tester:
     def evaluate(self, model, data):
         model.cuda()
-        for x, y in DataLoader(data):
+        for x, y, w in DataLoader(data):
             self.sent = x.cuda()
             x, y = x.cuda(), y.cuda()
             out = model(x)
+            {}
+
+    def go_through(self, model, pairs):
+        for x, y in pairs:
+            x, y = x.cuda(), y.cuda()
             {}
 
     def show(self):
@@ -31,6 +36,10 @@ COPIES = {
     "y.cpu()": True,
     "y.detach().cpu().numpy()": True,
     "y.squeeze(1).float().cpu()": True,
+    "y.data.cpu().numpy()": True,
+    "x.cpu()": True,
+    "if data:\n                w = w.cuda()\n            w.cpu()": True,
+    "w.cpu()": False,
     "self.show()": False,
     "out.cpu()": False,
     "out.cuda().cpu()": False,
@@ -42,10 +51,21 @@ COPIES = {
 
 @pytest.mark.parametrize("line", COPIES)
 def test_copies_of_what_the_host_has(semantic_model: Callable[[str], Module], line: str) -> None:
-    module = semantic_model(PROGRAM.format(line))
+    assert _is_there(semantic_model, line, "pass") is COPIES[line]
+
+
+def test_what_an_unknown_loop_goes_over_is_where_it_is_moved_from(
+    semantic_model: Callable[[str], Module],
+) -> None:
+    assert _is_there(semantic_model, "pass", "(model(x) == y).sum(); y.cpu().numpy()")
+
+
+def _is_there(semantic_model: Callable[[str], Module], *lines: str) -> bool:
+    module = semantic_model(PROGRAM.format(*lines))
     *_, shown = copies = [
         call
         for call in module.tree.nodes(cst.Call)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "cpu"
     ]
-    assert still_on_host(module, copies[0] if len(copies) > 1 else shown) is COPIES[line]
+    found: bool = still_on_host(module, copies[0] if len(copies) > 1 else shown)
+    return found
