@@ -217,6 +217,25 @@ case(
     """,
 )
 case(
+    "TL203",
+    "what a forward pass keeps in a bank of the object",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Ranks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bank = []
+
+        def forward(self, x):
+            basis = torch.linalg.qr(x.cuda()).Q
+            self.bank.append(basis.detach().cpu())
+            return basis @ (basis.T @ x)
+    """,
+)
+case(
     "TL903",
     "an annotation",
     True,
