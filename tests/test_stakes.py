@@ -236,6 +236,27 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a token by which a flag ends the loop around",
+    True,
+    """\
+    import torch
+
+    def decode(model, joint, frames, blank):
+        model, tokens = model.cuda(), []
+        for frame in frames:
+            going, count = True, 0
+            while going and count < 10:
+                label = int(torch.argmax(joint(model(frame.cuda()))).item())
+                if label == blank:
+                    going = False
+                else:
+                    tokens.append(label)
+                count += 1
+        return tokens
+    """,
+)
+case(
     "TL903",
     "an annotation",
     True,
