@@ -222,7 +222,7 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _ends_loop_by_flag(module: Module, branch: cst.If) -> bool:
-    """``if label == blank: going = False`` in ``while going and …``: whether a branch sets what ends a loop."""
+    """``if label == blank: going = False`` in ``while going and …``: whether a branch ends a loop."""
     loop = next(iter(module.flow.loops(branch)), None)
     if not isinstance(loop, cst.While):
         return False
