@@ -217,6 +217,46 @@ case(
     """,
 )
 case(
+    "TL203",
+    "what a forward pass keeps in a bank of the object",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Ranks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bank = []
+
+        def forward(self, x):
+            basis = torch.linalg.qr(x.cuda()).Q
+            self.bank.append(basis.detach().cpu())
+            return basis @ (basis.T @ x)
+    """,
+)
+case(
+    "TL202",
+    "a token by which a flag ends the loop around",
+    True,
+    """\
+    import torch
+
+    def decode(model, joint, frames, blank):
+        model, tokens = model.cuda(), []
+        for frame in frames:
+            going, count = True, 0
+            while going and count < 10:
+                label = int(torch.argmax(joint(model(frame.cuda()))).item())
+                if label == blank:
+                    going = False
+                else:
+                    tokens.append(label)
+                count += 1
+        return tokens
+    """,
+)
+case(
     "TL903",
     "an annotation",
     True,

@@ -201,11 +201,30 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
             return Need.DECISION
         case cst.If(body=body) if any(isinstance(part, _DECIDING) for part in module.tree.descendants(body)):
             return Need.DECISION
+        case cst.If() as branch if _ends_loop_by_flag(module, branch):
+            return Need.DECISION
         case cst.If() if _is_answer(use.node) and phase(module, use.by) is Phase.FORWARD:
             return Need.DECISION
         case cst.UnaryOperation():
             return Standing(use.by)
     return ()
+
+
+def _ends_loop_by_flag(module: Module, branch: cst.If) -> bool:
+    """``if label == blank: going = False`` in ``while going and …``: whether a branch ends a loop."""
+    loop = next(iter(module.flow.loops(branch)), None)
+    if not isinstance(loop, cst.While):
+        return False
+    lines = (line for line in branch.body.body if isinstance(line, cst.SimpleStatementLine))
+    set_here = {
+        target.target.value
+        for line in lines
+        for each in line.body
+        if isinstance(each, cst.Assign)
+        for target in each.targets
+        if isinstance(target.target, cst.Name)
+    }
+    return not set_here.isdisjoint(module.tree.names_in(loop.test))
 
 
 def _is_answer(node: cst.CSTNode) -> bool:

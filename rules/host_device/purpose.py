@@ -66,7 +66,7 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     Results are wanted in host memory in the end, and collected on the device they take its memory. A copy of
     each item of a batch waits far more often than that, and a number, such as a loss or how many were right,
     is no result to keep: the device could add it up. In a forward pass an algorithm in NumPy goes on with the
-    copy, which would have to be written anew.
+    copy, which would have to be written anew, or a bank of the object keeps it.
     """
     if _becomes_number(module, copy):
         return False
@@ -74,9 +74,18 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF and not _only_runs(module, copy, hot):
         return False
     if isinstance(hot.loop, cst.FunctionDef):
-        return current is not Phase.FORWARD or _becomes_array(module, copy)
+        return current is not Phase.FORWARD or _becomes_array(module, copy) or _is_banked(module, copy)
     inner = next(iter(module.flow.loops(copy)), None)
     return inner is hot.loop or inner is None or places.computes(module, inner)
+
+
+def _is_banked(module: Module, copy: cst.Call) -> bool:
+    """``self.bank.append(basis.cpu())``: whether a list of the object takes the copy in."""
+    argument = module.tree.parent(copy)
+    match module.tree.parent(argument) if isinstance(argument, cst.Arg) else None:
+        case cst.Call(func=cst.Attribute(value=cst.Attribute(), attr=cst.Name("append"))):
+            return True
+    return False
 
 
 def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:

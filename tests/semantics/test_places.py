@@ -13,6 +13,19 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 
 PROGRAMS = {
+    "modules that are made": """
+        import torch
+        from torch import nn
+
+        class Field(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                start = nn.Linear(size, size).cuda()(torch.ones(size).cuda())  #: torch.ones(size) => hot=no
+                self.register_buffer("start", start)
+
+        def build(sizes):
+            return {size: Field(size) for size in sizes}  #: Field(size) => hot=no
+    """,
     "models that are compared": """
         import torch
 

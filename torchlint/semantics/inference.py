@@ -342,6 +342,8 @@ class Inference:
             # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
             return UNKNOWN if any(b.path for b in bindings) else result._replace(kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
+            if isinstance(self.names.imported(node), Path):
+                return result  # ``from mine import functional as F``: a file, whatever it is asked for
             shown = self.clues.by_use(node)
             if shown.tensorlike and any(map(self._left_torch, bindings)):
                 return result

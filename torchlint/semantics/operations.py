@@ -228,7 +228,7 @@ class Operations:
             return self._bound(call, name, [], extra)
         if isinstance(func, cst.Attribute) and isinstance(last, str) and last.rstrip("_") in _NAMES:
             kind = self.module.value(func.value).kind
-            if not self._of_super(func) and (
+            if not (self._of_super(func) or self._of_file(func)) and (
                 kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN)
                 or (last in _OF_TENSORS_ONLY and kind not in _WITH_OWN_METHODS)
             ):
@@ -238,6 +238,12 @@ class Operations:
     @staticmethod
     def _of_super(func: cst.Attribute) -> bool:
         return isinstance(func.value, cst.Name) and func.value.value in ("self", "cls")
+
+    def _of_file(self, func: cst.Attribute) -> bool:
+        """``F.softmax(x)`` with ``from mine import functional as F``: a function of a file of the project."""
+        if not isinstance(func.value, cst.Name) or self.module.value(func.value).kind is not Kind.UNKNOWN:
+            return False
+        return any(binding.kind is BindingKind.IMPORT for binding in self.module.bindings(func.value))
 
     def _layer(self, call: cst.Call) -> Operation | None:
         if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:

@@ -329,8 +329,11 @@ class Places(Part):
             return _Work(Heat.HOT, True, Reason(cause))
         func: cst.BaseExpression = call.func
         called = self.module.value(func)
-        if called.kind is Kind.CLASS and self.module.value(call).kind in (Kind.OPTIMIZER, Kind.LOADER):
+        made = self.module.value(call).kind if called.kind is Kind.CLASS else None
+        if made in (Kind.OPTIMIZER, Kind.LOADER):
             return _START
+        if made is Kind.MODULE:
+            return None  # what a constructor computes is no step
         if called.kind is Kind.MODULE:
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         functions = self.module.callees(call)

@@ -62,7 +62,11 @@ def _is_mention(module: Module, use: Use) -> Verdict[bool]:
         case UseKind.INDEX | UseKind.COMPARED | UseKind.CHOICE | UseKind.TESTED:
             return True
         case UseKind.ARGUMENT:
+            if isinstance(module.tree.parent(use.call), cst.Decorator):
+                return True  # ``@implements(torch.lu)``
             return isinstance(use.call.func, cst.Name) and use.call.func.value in _ASKING
+        case UseKind.OTHER if isinstance(use.part, cst.DictElement):
+            return use.part.key is use.node  # ``{F.upsample: count_upsample}``
         case UseKind.OPERAND if isinstance(use.by, cst.BinaryOperation):
             return Standing(use.by)
         case UseKind.ELEMENT if isinstance(use.by, cst.Tuple):
