@@ -42,6 +42,14 @@ def _report(text: str) -> None:
 @click.option("--python", type=click.Path(path_type=Path), help="An interpreter that has all requirements.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=2, show_default=True, help="Test processes.")
 @click.option(
+    "--timeout",
+    type=int,
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one test; compiling one takes longer where much else runs.",
+)
+@click.option(
     "--limit", type=float, default=1800, show_default=True, metavar="SECONDS", help="For one run of a suite."
 )
 def main(
@@ -51,6 +59,7 @@ def main(
     safe_only: bool,
     python: Path | None,
     jobs: int,
+    timeout: int,
     limit: float,
 ) -> None:
     """Run packages' own tests before and after the fixes; status 1 if one is lost without a reason."""
@@ -60,7 +69,7 @@ def main(
     folder.mkdir(parents=True, exist_ok=True)
     python = python or packages.interpreter(folder)
     release = _release(python)
-    judge = Judge(python, Target.parse(release), folder / "copies", jobs, limit, _report)
+    judge = Judge(python, Target.parse(release), folder / "copies", jobs, limit, _report, timeout)
     judge.folder.mkdir(exist_ok=True)
     problems: list[str] = []
     for name in only or suites:

@@ -91,6 +91,7 @@ class Judge:
         jobs: how many processes run tests.
         limit: seconds for one run of all tests of a package.
         report: is told of each step.
+        timeout: seconds after which one test counts as failed.
     """
 
     python: Path
@@ -99,6 +100,7 @@ class Judge:
     jobs: int
     limit: float
     report: Callable[[str], None]
+    timeout: int = 120
 
     def judge(self, suite: Suite, sources: Path, *, unsafe_too: bool = True) -> Verdict:
         """Run the tests of one package before and after the safe fixes, and after the unsafe ones.
@@ -177,7 +179,9 @@ class Judge:
         return guilty
 
     def _run(self, suite: Suite, tree: Path, tests: Sequence[str] = ()) -> Outcomes:
-        return running.run(self.python, suite, tree, tests=tests, jobs=self.jobs, limit=self.limit)
+        return running.run(
+            self.python, suite, tree, tests=tests, jobs=self.jobs, limit=self.limit, timeout=self.timeout
+        )
 
 
 def _counted(outcomes: Outcomes, before: Outcomes) -> Variant:

@@ -47,7 +47,7 @@ def run(
     tests: Sequence[str] = (),
     jobs: int = 1,
     limit: float,
-    timeout: int = 120,
+    timeout: int,
 ) -> Outcomes:
     """Run the tests of a suite, or only those named, in one copy of its sources.
 

@@ -71,9 +71,10 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     Safe: the old names are thin wrappers that pass the device to the new ones. Names that the file imports
     from the old module are imported from the new one, and all their uses in the file are rewritten at once.
     The fix is unsafe where the file sets the dtype or the cache of autocast for the whole program, because
-    the old names do not read these settings, and where another file asks what is an instance of `GradScaler`.
-    There is no fix where a name is exported in `__all__`, passed on
-    without being called, or used as a base class, where arguments are hidden in `*args`, and for apex.
+    the old names do not read these settings, and where another file asks what is an instance of
+    `GradScaler`. There is no fix where a name is exported in `__all__`, used by another file by way of this
+    one, passed on without being called, or used as a base class, where arguments are hidden in `*args`, and
+    for apex.
 
     ## References
 

@@ -104,6 +104,27 @@ def test_a_file_acts_if_importing_it_does_more_than_define(text: str, acts: bool
     assert of(text).acts is acts
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('with mock.patch("a.b.Name"): pass', ("a.b.Name",)),
+        ('@patch(\n    "a.Name", None)\ndef test(): ...', ("a.Name",)),
+        ('patch(target="a.Name")', ("a.Name",)),
+        ('patch(f"{PATH}.Name")\npatch(PATH + ".Other")', ("Name", "Other")),
+        ('mock.patch.object(a.b, "Name")', ("Name",)),
+        ('patch.object(target=a, attribute="Name")', ("Name",)),
+        ('patch.multiple("a.b", First=1, Second=DEFAULT)', ("First", "Second")),
+        ('monkeypatch.setattr("a.b.Name", None)\nmocker.spy(a, "run")', ("a.b.Name", "run")),
+        ('monkeypatch.setattr(a, "Name", None)', ("Name",)),
+        ('setattr(self, "name", None)\npatch = "a.b"\nsetattr(a, name, None)', ()),
+    ],
+)
+def test_what_a_file_replaces_is_known(text: str, expected: tuple[str, ...]) -> None:
+    made = of(text)
+    assert made.patched == expected
+    assert records.restored(json.loads(json.dumps(records.stored(made)))) == made
+
+
 @pytest.mark.parametrize("test", ["__name__ == '__main__'", "'__main__' == __name__"])
 def test_a_guard_of_main_is_known(test: str) -> None:
     assert of(f"if {test}:\n    main()").guards_main

@@ -244,6 +244,8 @@ def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
     alias = binding.node
     assert isinstance(alias, cst.ImportAlias)
     new = binding.name if alias.asname is not None else last_part(row.replacement or "")
+    if (new != binding.name or row.adds or row.rewrite) and _is_handed_out(module, binding):
+        return None
     uses = module.uses(binding)
     if new != binding.name:
         scopes = [module.names.lookup(new, use) for use in uses]
@@ -262,6 +264,8 @@ def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
 
 def _without_import(module: Module, binding: Binding) -> Edits | None:
     """The edits of all uses of a module that nothing else needs, and the removal of its import."""
+    if _is_handed_out(module, binding):
+        return None
     parts: list[Edits | None] = []
     added: Edits = ()
     package = ""
@@ -353,6 +357,9 @@ def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | No
     exported = _exported(module)
     if any(binding.name in exported or not _sole(module, binding) for binding in bound):
         return None
+    takes_more = any(row.adds or row.rewrite for row in rows)
+    if takes_more and any(_is_handed_out(module, binding) for binding in bound):
+        return None
     (place,) = places
     if isinstance(statement, cst.ImportFrom) and all(name in SYMBOLS for name in names):
         return replace(module, statement.module, place) if statement.module is not None else None
@@ -380,6 +387,15 @@ def _sole(module: Module, binding: Binding) -> bool:
     """Whether nothing but an import, and a None where it fails, gives a variable its meaning."""
     return binding.scope.kind is not ScopeKind.CLASS and all(
         other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
+    )
+
+
+def _is_handed_out(module: Module, binding: Binding) -> bool:
+    """Whether another file of the project, a test among them, may use an imported name by way of this one."""
+    return (
+        module.link is not None
+        and binding.scope.kind is ScopeKind.MODULE
+        and module.link.is_used(module, binding.name)
     )
 
 

@@ -206,7 +206,7 @@ def record(source: Source) -> Record:
 def _patched(text: str) -> tuple[str, ...]:
     """The names of what a text replaces, in order; the last part alone where the rest is an expression."""
     found: set[str] = set()
-    if "patch" in text or "setattr" in text:
+    if "patch" in text or "setattr" in text or ".spy" in text:
         for owner, _, name in _REPLACEMENT.findall(text):
             if owner.partition(".")[0] not in ("self", "cls"):
                 found.add(name)
@@ -413,9 +413,11 @@ _COMMENT_OR_STRING = re.compile(
     re.DOTALL,
 )
 # ``patch("a.b.Name")`` of `unittest.mock` and pytest-mock, ``setattr("a.b.Name", …)`` of the monkeypatch of
-# pytest, ``patch.object(b, "Name")`` and ``setattr(b, "Name", …)``.
+# pytest, ``patch.object(b, "Name")``, ``setattr(b, "Name", …)`` and ``spy(b, "Name")``; ``f"{PATH}.Name"``,
+# ``PATH + ".Name"``.
 _REPLACEMENT = re.compile(
-    r"""\b(?:patch(?:\.object)?|setattr)\s*\(\s*(?:([\w.]+)\s*,\s*)?(?:target\s*=\s*)?[rf]?(["'])([\w.]+)\2"""
+    r"""\b(?:patch(?:\.object)?|setattr|spy)\s*\(\s*(?:(?:target\s*=\s*)?([\w.]+)\s*[,+]\s*)?"""
+    r"""(?:(?:target|attribute)\s*=\s*)?[rf]?(["'])(?:\{[\w.]+\})?\.?([\w.]+)\2"""
 )
 _SEVERAL = re.compile(r"""\bpatch\.multiple\s*\(\s*[\w."']+\s*,([^()]*)""")
 _KEYWORD = re.compile(r"(\w+)\s*=[^=]")

@@ -315,6 +315,6 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
 
 
 def default_dtype_changes(module: Module) -> bool:
-    """Whether a program, or a test, changes the dtype or device of tensors that are made without one."""
+    """Whether a program or a test changes the dtype, and perhaps the device, of tensors made without one."""
     words = ("set_default_dtype", "set_default_tensor_type")
     return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))

@@ -1066,8 +1066,11 @@ class Inference:
         """Whether whoever makes an object that is only promised chooses what it has under a name."""
         if base.kind is not Kind.OBJECT or base.origin is not None:
             return False
-        if self.classes.instance_class(owner) is not None:
-            return False
+        own = self.classes.instance_class(owner)
+        if own is not None:
+            # What stands beside a field is only its default.
+            constructed = self.classes.info(own).method("__init__") is not None
+            return not constructed and self.classes.parameter_behind(own, attr) is not None
         classes = (one for one in base.definitions if isinstance(one, cst.ClassDef))
         return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 

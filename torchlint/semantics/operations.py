@@ -117,6 +117,7 @@ _OF_TENSORS_ONLY = frozenset(
     {"softmax", "log_softmax", "sigmoid", "masked_fill", "matmul", "bmm", "transpose", "permute", "view"}
     | {"reshape", "contiguous", "unsqueeze", "squeeze", "type_as", "rsqrt"}
 )
+_DIMENSIONS = frozenset({Kind.NUMBER, Kind.TUPLE, Kind.LIST, Kind.NONE})
 # What has methods of its own under these names.
 _WITH_OWN_METHODS = frozenset({Kind.NAMESPACE, Kind.MODULE, Kind.OBJECT, Kind.CLASS, Kind.FUNCTION})
 # Layers that compute one operation, and which of their own arguments are its options.
@@ -282,13 +283,25 @@ class Operations:
         if len(given) < tensors:
             return None
         options = dict(keywords)
-        for option, value in zip((parameters or rest).split(), given[tensors:], strict=False):
-            if option in options:
-                return None  # a method of the same name that takes something else
+        names, further = (parameters or rest).split(), given[tensors:]
+        if receiver and len(further) > len(names):
+            return None  # a method of the same name that takes something else: ``backend.sigmoid(x)``
+        for option, value in zip(names, further, strict=False):
+            if option in options or (receiver and not self._may_be(option, value, receiver[0])):
+                return None
             options[option] = value
         if "train" in options:
             options["training"] = options.pop("train")
         return Operation(name, call, tuple(given[:tensors]), options, in_place)
+
+    def _may_be(self, option: str, value: cst.BaseExpression, receiver: cst.BaseExpression) -> bool:
+        """Whether a method takes what one of a tensor would: ``backend.softmax(x, 1)`` gives none a dim."""
+        kind = self.module.value(value).kind
+        if option == "dtype":
+            return kind in (Kind.DTYPE, Kind.NONE)
+        if not option.startswith("dim") or self.module.value(receiver).tensorlike:
+            return True
+        return kind in _DIMENSIONS
 
     # ------------------------------------------------------------------ numbers
 

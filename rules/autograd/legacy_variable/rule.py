@@ -65,11 +65,11 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     ```
 
     ## Fix safety
-    Safe: the replacement is exactly what `Variable(x)` returns. That is `x` where the file shows that it has
-    no graph and that the program cannot tell the two apart: neither is set to require a gradient, asked for a
-    gradient, resized or returned. Otherwise it is `x.detach()`, and `requires_grad=True` becomes
-    `.requires_grad_()`. The fix is unsafe where `requires_grad=` may not be a bool, and where a surrounding
-    `try` may be there for arguments that are not tensors.
+    Safe: the replacement is exactly what `Variable(x)` returns. That is `x` where the file shows that it
+    has no graph and that the program cannot tell the two apart: neither is set to require a gradient, asked
+    for a gradient, resized or returned. Otherwise, and in a custom backward pass, it is `x.detach()`, and
+    `requires_grad=True` becomes `.requires_grad_()`. The fix is unsafe where `requires_grad=` may not be a
+    bool, and where a surrounding `try` may be there for arguments that are not tensors.
 
     A statement that would only assign names to themselves, such as `x, y = Variable(x), Variable(y)`, is
     removed. The import of `Variable` is removed with its last use, unless another file may import the name
