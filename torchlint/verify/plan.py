@@ -26,8 +26,8 @@ LONG_STEP = 0.1
 LEAST_ROUNDS = 4
 """The fewest rounds of a process: the middle of fewer blocks is luck."""
 FIRST_ROUNDS = 12
-"""The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
-best kept. Also of all processes where the user says how many there are."""
+"""The rounds of the first processes of the variants, and of the second ones where several others follow: then
+it is known how long these are best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)
 """The warm-up of short and of long steps, where nobody says how much."""
 MOST_WARMUPS = 4
