@@ -225,6 +225,8 @@ class Session:
     curves: list[Curve] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     """As ``Measurement.spent``."""
+    importing: float = 0.0
+    """Seconds that a process that is no copy takes to import torch."""
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
     libraries: Sequence[tuple[str, str]] = ()
@@ -352,13 +354,6 @@ class Session:
         )
         self._say_dropped(planned.dropped)
         return [item for item in variants if item.name not in planned.dropped]
-
-    def prepare(self, variants: Sequence[Variant]) -> None:
-        """Let the processes that are timed import torch while others are examined, if they have to."""
-        names = [ORIGINAL, AGAIN, *(variant.name for variant in variants)]
-        if "time" in self.pool.fresh and processors() >= 2 * len(names) * self.pool.subject.ranks:
-            for name in names:
-                self.pool.start(name, "time", LEAST_REPLICATES)
 
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
@@ -590,7 +585,7 @@ class Session:
         return Costs(
             step=original.step_seconds or BLIND_STEP,
             # The first run had to import what its copies find imported.
-            startup=TORCH_SECONDS + (original.startup_seconds or 0.0)
+            startup=self.importing + (original.startup_seconds or 0.0)
             if "time" in self.pool.fresh
             else min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
@@ -855,8 +850,6 @@ WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
 """and those of a program with few steps, which are seen instead of being timed."""
 WATCHING_SECONDS = 1.5
 """What it takes to watch one process, before it is known."""
-TORCH_SECONDS = 4.0
-"""What a process that is no copy takes to import torch, before that is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
 LONGEST = 3600.0

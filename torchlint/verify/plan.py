@@ -159,8 +159,8 @@ def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) 
         rounds = min(rounds, plan.rounds)
     best = round(left / (start + rounds * turn)) if math.isfinite(rounds) else 1
     if plan.rounds is None and start > 0:
-        # Half of the time is for blocks, unless the program is over too soon for that.
-        best = min(best, int(left / (2 * start)))
+        # Two thirds of the time are for blocks, unless the program is over too soon for that.
+        best = min(best, int(left / (3 * start)))
     return max(min(best, REPLICATES - done), 1)
 
 
