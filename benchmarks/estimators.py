@@ -5,14 +5,15 @@
 Each results file of ``bench`` and ``verify`` has blocks of the original and of its copy, which took turns:
 their log ratio is 0, and what an estimator says instead is its error in one replicate. Prints the median, the
 90 % quantile and the root mean square of the errors in percent, for the cases of ``bench``, whose steps are
-all alike, and for whole programs, and writes them into ``benchmarks/results/estimators.json``.
+all alike, and for whole programs, and writes them into ``benchmarks/results/estimators.json``. Where a file
+has the time of every step, the same estimators are tried on steps, those of the same number side by side.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,27 +66,48 @@ ESTIMATORS: Mapping[str, Callable[[Times, Times], float]] = {
 }
 
 
-def replicates(results: Mapping[str, Any]) -> Iterator[tuple[Times, Times]]:
-    """The log times of a step of the original and its copy, by round, for each replicate."""
+OF_STEPS = "median", "quantile 25 %", "quantile 10 %", "minimum", "lower half"
+"""What is tried on single steps as well, and the median of their ratios."""
+
+
+def steps(rounds: Iterable[Mapping[str, Any]]) -> tuple[Times, Times] | None:
+    """The log times of all timed steps of the original and its copy; None where nobody kept them."""
+    both = [tuple(np.log(item[name]["times"]) for name in (ORIGINAL, AGAIN)) for item in rounds]
+    if not all(len(one) == len(other) > 0 for one, other in both):
+        return None
+    return tuple(np.concatenate([item[place] for item in both]) for place in range(2))  # type: ignore[return-value]
+
+
+def replicates(
+    results: Mapping[str, Any],
+) -> Iterator[tuple[tuple[Times, Times], tuple[Times, Times] | None]]:
+    """The log times of a step of the original and its copy, by round and by step, for each replicate."""
     for measurement in results["measurements"]:
-        times: dict[int, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        found: dict[int, dict[int, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
         for block in measurement["blocks"]:
             if block["variant"] in (ORIGINAL, AGAIN) and not block.get("discarded"):
-                seconds = block["wall"] / block["steps"]
-                times[block["replicate"]][block["round"]][block["variant"]] = seconds
-        for rounds in times.values():
+                found[block["replicate"]][block["round"]][block["variant"]] = {"times": (), **block}
+        for rounds in found.values():
             both = [rounds[number] for number in sorted(rounds) if len(rounds[number]) == 2]
             if len(both) >= LEAST:
-                yield tuple(np.log([item[name] for item in both]) for name in (ORIGINAL, AGAIN))  # type: ignore[misc]
+                one, other = (
+                    np.log([item[name]["wall"] / item[name]["steps"] for item in both])
+                    for name in (ORIGINAL, AGAIN)
+                )
+                yield (one, other), steps(both)
 
 
 def errors(pattern: str) -> dict[str, list[float]]:
     """What each estimator says of the replicates in the results files of a pattern."""
     found: dict[str, list[float]] = defaultdict(list)
     for path in sorted(RESULTS.glob(pattern)):
-        for one, other in replicates(json.loads(path.read_text(encoding="utf-8"))):
+        for (one, other), of_steps in replicates(json.loads(path.read_text(encoding="utf-8"))):
             for name, estimate in ESTIMATORS.items():
                 found[name].append(abs(estimate(one, other)))
+            if of_steps is not None:
+                found["steps: median of ratios"].append(abs(float(np.median(of_steps[0] - of_steps[1]))))
+                for name in OF_STEPS:
+                    found[f"steps: {name}"].append(abs(ESTIMATORS[name](*of_steps)))
     return found
 
 
@@ -108,7 +130,7 @@ def main() -> None:
         }
         print(f"{pattern}, {count} replicates")
         for name, figures in told[pattern]["errors_percent"].items():
-            print(f"  {name:16} {figures}")
+            print(f"  {name:24} {figures}")
     text = json.dumps(told, indent=1) + "\n"
     (RESULTS / "estimators.json").write_text(text, encoding="utf-8")
 

@@ -254,13 +254,6 @@ def test_both_forms_compute_the_same(
         assert len(re.findall("^loss tensor", capsys.readouterr().out, re.MULTILINE)) == 2 * (4 + 1)
 
 
-@pytest.fixture(scope="module")
-def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
-    """Processes that have torch imported, for ranks on the CPU."""
-    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
-        yield made
-
-
 def test_both_forms_compute_the_same_on_every_rank(ranked: Case, scratch: Path, nurseries: Nurseries) -> None:
     bench = Bench(ranked, scratch, device="cpu")
     with Pool(bench, nurseries) as pool:

@@ -163,8 +163,10 @@ def test_only_what_proved_its_worth_alone_is_applied() -> None:
         ((1.0, 0.6, 1.6), (1.0, 0.99, 1.01), Verdict.UNFIT),
         ((1.3, 1.1, 1.6), (4.0, 3.5, 4.6), Verdict.UNFIT),
         ((1.0, 0.99, 1.01), (1.1, 1.08, 1.12), Verdict.FASTER),
+        ((1.02, 0.9, 1.15), (1.2, 1.1, 1.31), Verdict.FASTER),
+        ((1.06, 0.98, 1.15), (1.1, 1.05, 1.15), Verdict.UNCLEAR),
     ],
-    ids=["far faster", "far slower", "a little faster", "same", "biased", "fit"],
+    ids=["far faster", "far slower", "a little faster", "same", "biased", "fit", "noisy", "as by chance"],
 )
 def test_a_restless_machine_tells_only_what_lies_beyond_its_noise(
     again: tuple[float, float, float],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from torchlint.verify.measure import Pool, Session, Settings
 from torchlint.verify.plan import LEAST_REPLICATES, Plan
+from torchlint.verify.processes import Nurseries
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -85,6 +87,45 @@ def test_a_wide_interval_gets_more_replicates_where_there_is_time_for_them(sessi
     session.time_more(lambda *_: None)
     assert len(replicates(session)) > LEAST_REPLICATES
     assert session.half_width > 0.03
+
+
+def test_a_process_goes_on_where_others_would_tell_no_more(session: Timed) -> None:
+    session.time(lambda *_: None)
+    planned = session._planned
+    assert planned is not None
+    session.allow(1000.0)
+    session._started = 5.0
+    assert not session._others_wanted(planned), "the processes are alike"
+    session.blocks, session.spread = [], 0.1
+    for number in range(LEAST_REPLICATES):
+        session._replicate(planned, number, 0.0)
+    assert session._others_wanted(planned)
+    session.allow(60.0)
+    assert not session._others_wanted(planned), "there is time for one, which would have to start"
+    session.allow(1000.0)
+    session._current = 0
+    assert not session._others_wanted(planned), "how much processes differ is not known yet"
+
+
+def test_what_is_timed_with_a_gpu_is_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nursery:
+        def get(self, number: int) -> str:
+            return f"nursery {number}"
+
+    class Script(Case):
+        def job(self, variant: str, task: str) -> Job:
+            return Job(task, "script", "train.py", str(tmp_path), scratch=str(tmp_path))
+
+    made: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(
+        "torchlint.verify.measure.Process",
+        lambda job, log, environment, nursery: made.append((job.task, nursery)),
+    )
+    pool = Pool(Script(), cast("Nurseries", Nursery()))
+    pool.fresh = frozenset({"time"})
+    for task in ("examine", "time"):
+        pool.start(ORIGINAL, task, 1)
+    assert made == [("examine", "nursery 0"), ("time", None)]
 
 
 def test_a_variant_that_there_is_no_time_for_is_not_even_examined(session: Timed) -> None:

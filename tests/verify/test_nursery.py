@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,13 +37,6 @@ def step(state):
     state[0].grad = None
     return loss
 """
-
-
-@pytest.fixture(scope="module")
-def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
-    """Nurseries whose processes run on the CPU."""
-    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
-        yield made
 
 
 @pytest.fixture
@@ -94,6 +86,8 @@ def test_a_copy_can_be_paused_timed_and_run_again(job: Job, nurseries: Nurseries
             process.ready(60)
             times = process.block(2, 3, 60)
             assert times is not None and times.wall > 0
+            # Two untimed steps are not among them.
+            assert len(times.times) == 3 and sum(times.times) == pytest.approx(times.wall, rel=0.5)
             process.halt()
         assert process.alive
     assert not process.alive

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,6 @@ def step_fixed(state):
     result = step(state)
     return result + 1 if dist.get_rank() == 1 and state.size == "wrong" else result
 """
-
-
-@pytest.fixture(scope="module")
-def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
-    """Nurseries whose processes run on the CPU."""
-    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
-        yield made
 
 
 @pytest.fixture

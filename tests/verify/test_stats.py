@@ -128,6 +128,27 @@ def test_a_steady_drift_cancels_out() -> None:
     assert found.ratio == pytest.approx(1.0, abs=1e-9)
 
 
+def test_processes_weigh_by_their_blocks() -> None:
+    found, plain = [], []
+    for seed in range(TRIALS // 2):
+        blocks = timings(seed, 1.0, replicates=3, rounds=32, noise=0.1, between=0.0)
+        uneven = [block for block in blocks if block.replicate == 2 or block.round < 8]
+        interval = stats.interval(uneven, ORIGINAL, TOGETHER)
+        assert interval is not None
+        found.append(np.log(interval.ratio))
+        taken = stats.samples(uneven, ORIGINAL, TOGETHER)
+        plain.append(float(np.mean([np.mean(of) for of in taken.values()])))
+    assert float(np.std(found)) < 0.92 * float(np.std(plain))
+
+
+def test_few_blocks_do_not_make_an_interval_wider_than_they_are_noisy() -> None:
+    blocks = [timings(seed, 1.0, replicates=4, rounds=12, noise=0.1, between=0.0) for seed in range(TRIALS)]
+    found = [stats.interval(item, ORIGINAL, TOGETHER) for item in blocks]
+    widths = [item.half_width for item in found if item is not None]
+    apart = float(np.std([np.log(item.ratio) for item in found if item is not None]))
+    assert float(np.median(widths)) < 2.8 * apart
+
+
 def test_the_same_samples_give_the_same_interval() -> None:
     blocks = timings(3, 1.05)
     assert stats.interval(blocks, ORIGINAL, TOGETHER) == stats.interval(blocks, ORIGINAL, TOGETHER)

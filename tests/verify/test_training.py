@@ -98,13 +98,13 @@ def test_only_what_begins_with_rounding_is_trained(differences: dict[str, float]
 
 
 def test_a_precision_that_trains_passes_and_one_that_does_not_is_rejected(
-    tmp_path: Path, scratch: Path
+    nurseries: Nurseries, tmp_path: Path, scratch: Path
 ) -> None:
     (tmp_path / "train.py").write_text(TRAIN, encoding="utf-8")
     script = Script(Workspace(tmp_path / "train.py", scratch), device="cpu", directory=tmp_path)
     texts = {"half": HALF, "slowed": SLOWED}
     script.contents = {name: {PurePosixPath("train.py"): text.encode()} for name, text in texts.items()}
-    with Nurseries(scratch, "cpu", most=1) as nurseries, Pool(script, nurseries) as pool:
+    with Pool(script, nurseries) as pool:
         found_machine = machine("cpu", scratch, nurseries.get(0))
         session = Session(pool, Settings(device="cpu", budget=600.0), found_machine, scratch)
         session.examine_original()

@@ -39,7 +39,7 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--steps"],
             type=click.IntRange(min=2),
             metavar="N",
-            help="Steps to time in each process; by default blocks of at least 10 steps and 200 ms, until "
+            help="Steps to time in each process; by default blocks of at least 10 steps and 100 ms, until "
             "the verdict is clear or the time is up.",
         ),
         click.Option(

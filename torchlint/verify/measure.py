@@ -225,6 +225,8 @@ class Session:
     curves: list[Curve] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     """As ``Measurement.spent``."""
+    importing: float = 0.0
+    """Seconds that a process that is no copy takes to import torch."""
     modules: tuple[str, ...] = ()
     """The files of the project that the original loaded, relative to it."""
     libraries: Sequence[tuple[str, str]] = ()
@@ -352,13 +354,6 @@ class Session:
         )
         self._say_dropped(planned.dropped)
         return [item for item in variants if item.name not in planned.dropped]
-
-    def prepare(self, variants: Sequence[Variant]) -> None:
-        """Let the processes that are timed first import torch while others are examined, if they have to."""
-        names = [ORIGINAL, AGAIN, *(variant.name for variant in variants)]
-        if "time" in self.pool.fresh and processors() >= 2 * len(names) * self.pool.subject.ranks:
-            for name in names:
-                self.pool.start(name, "time", 1)
 
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
@@ -548,11 +543,9 @@ class Session:
         self._current = number
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
-        first = min(planned.rounds or FIRST_ROUNDS, FIRST_ROUNDS)
-        costs = self._costs()
-        rest = self._left() - costs.start(planned) - first * costs.round(planned)
-        last = number + 1 == LEAST_REPLICATES and rest < costs.replicate(planned)
-        most = planned.rounds if last or number >= LEAST_REPLICATES else first
+        most = planned.rounds
+        if number < LEAST_REPLICATES - 1:
+            most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
         for place, group in enumerate(groups):
             self._say = partial(progress, f"timing, process {number + 1} of each variant")
             end = time.monotonic() + until / len(groups)
@@ -592,7 +585,7 @@ class Session:
         return Costs(
             step=original.step_seconds or BLIND_STEP,
             # The first run had to import what its copies find imported.
-            startup=TORCH_SECONDS + (original.startup_seconds or 0.0)
+            startup=self.importing + (original.startup_seconds or 0.0)
             if "time" in self.pool.fresh
             else min(filter(None, (item.startup_seconds for item in examined)), default=0.0),
             parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
@@ -630,6 +623,8 @@ class Session:
                 for turn in range(0, rounds, 2):
                     if turn >= planned.least_rounds and time.monotonic() >= end:
                         break
+                    if turn == FIRST_ROUNDS and self._others_wanted(planned):
+                        break
                     order = [name for name in order if name in self._still(planned.variants, turn)]
                     if not order:
                         break
@@ -642,6 +637,14 @@ class Session:
             except _Ended:
                 return self._run_steps
         return None
+
+    def _others_wanted(self, planned: Plan) -> bool:
+        """Whether the rest of the budget is for several other processes: a single one costs too much."""
+        if self._current != LEAST_REPLICATES - 1:
+            return False
+        left = self._left() - self._watching(planned, self._current)
+        spread = self._spread(self._open(planned.variants))
+        return replicates(self._costs(), planned, left, LEAST_REPLICATES, spread) > 1
 
     def _round(
         self, planned: Plan, processes: Mapping[str, Running], number: int, turn: int, names: Sequence[str]
@@ -847,8 +850,6 @@ WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
 """and those of a program with few steps, which are seen instead of being timed."""
 WATCHING_SECONDS = 1.5
 """What it takes to watch one process, before it is known."""
-TORCH_SECONDS = 4.0
-"""What a process that is no copy takes to import torch, before that is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""
 LONGEST = 3600.0

@@ -26,8 +26,8 @@ LONG_STEP = 0.1
 LEAST_ROUNDS = 4
 """The fewest rounds of a process: the middle of fewer blocks is luck."""
 FIRST_ROUNDS = 12
-"""The most rounds of the first ``LEAST_REPLICATES`` processes: after them it is known how long others are
-best kept. Also of all processes where the user says how many there are."""
+"""The rounds of the first processes of the variants, and of the second ones where several others follow: then
+it is known how long these are best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)
 """The warm-up of short and of long steps, where nobody says how much."""
 MOST_WARMUPS = 4
@@ -159,8 +159,8 @@ def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) 
         rounds = min(rounds, plan.rounds)
     best = round(left / (start + rounds * turn)) if math.isfinite(rounds) else 1
     if plan.rounds is None and start > 0:
-        # Half of the time is for blocks, unless the program is over too soon for that.
-        best = min(best, int(left / (2 * start)))
+        # Two thirds of the time are for blocks, unless the program is over too soon for that.
+        best = min(best, int(left / (3 * start)))
     return max(min(best, REPLICATES - done), 1)
 
 

@@ -120,16 +120,18 @@ class Run:
             nurseries = stack.enter_context(Nurseries(folder, self._settings.device, most=1))
             background = stack.enter_context(ThreadPoolExecutor(1))
             self._progress("inspecting the machine", 0.0)
+            began = time.monotonic()
             nursery = nurseries.get(0)
             # While it imports torch: most programs are a single file.
             of_script = background.submit(forms_of, script.sources(()))
             found = self._machine = machine(self._settings.device, folder, nursery)
+            imported = time.monotonic() - began
             pool = stack.enter_context(Pool(script, nurseries))
             if found.device != "cpu":
                 # With a GPU, a copy is not as fast as the program by itself: one whose loader pins memory in
                 # a thread took 9 to 13 ms a step as a copy, and 6 to 7 ms in a process of its own.
                 pool.fresh = frozenset({"time"})
-            session = Session(pool, self._settings, found, folder)
+            session = Session(pool, self._settings, found, folder, importing=imported)
             session.allow(self._left() - REPORTING * self._settings.budget)
             self._sessions = [session]
             self._tell("running the original")
@@ -149,7 +151,6 @@ class Run:
             if made:
                 self._tell("comparing results")
                 chosen = session.affordable(made)
-                session.prepare(chosen)
                 session.examine(chosen)
                 if nurseries.loaded and session.examinations[AGAIN].failure is not None:
                     # The original ran by itself: a library does not let itself be copied.
