@@ -409,8 +409,10 @@ def test_nothing_is_left_for_later(project_files: list[Path]) -> None:
 
 
 def test_torchlint_on_itself_is_clean() -> None:
+    """Each file by itself: `make lint` checks them as a project, which takes several times as long."""
+    checked = ["setup.py", "torchlint", "rules", "tests", "benchmarks"]
     run = subprocess.run(
-        [sys.executable, "-m", "torchlint", "check", "setup.py", "torchlint", "rules", "tests", "benchmarks"],
+        [sys.executable, "-m", "torchlint", "check", "--no-project", *checked],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -91,7 +91,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
-    if not may_keep(node) or not _may_pile_up(module, node):
+    if not may_keep(module, node) or not _may_pile_up(module, node):
         return
     for item in kept(module, node):
         if not _has_graph(module, item.stored):

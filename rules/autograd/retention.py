@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Source, steps
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # What is assigned where something is added up or collected.
 _KEEPING = (cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.DictComp)
 _DEFAULTS = "collections.defaultdict"
+_APPENDING = frozenset({"append", "appendleft", "extend", "extendleft"})
+# Methods of lists, dicts and meters.
+_KEEPING_METHODS = _APPENDING | {"insert", "update"}
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.DictComp)
 
 
@@ -31,14 +35,26 @@ class Kept:
     stored: cst.BaseExpression
 
 
-def may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
+def may_keep(module: Module, node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
     """Whether a statement or call can keep anything, going by its form: to be asked before ``kept``."""
     if isinstance(node, cst.Call):
-        return isinstance(node.func, cst.Attribute)
+        func = node.func
+        return isinstance(func, cst.Attribute) and (
+            func.attr.value in _KEEPING_METHODS or _has_other_classes(module)
+        )
     if isinstance(node, cst.AugAssign):
         return isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
     return len(node.targets) == 1 and (
         isinstance(node.value, _KEEPING) or isinstance(node.targets[0].target, cst.Subscript)
+    )
+
+
+@remembered
+def _has_other_classes(module: Module) -> bool:
+    """Whether there are classes, beside those of models, whose methods may keep what they are given."""
+    return module.link is not None or any(
+        module.classes.info(definition).kind is not Kind.MODULE
+        for definition in module.tree.nodes(cst.ClassDef)
     )
 
 
@@ -73,7 +89,7 @@ def _added(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpressi
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)) if not module.callee(node):
             if module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 arguments = [argument.value for argument in node.args if argument.star == ""]
-                if method in ("append", "appendleft", "extend", "extendleft") and len(arguments) == 1:
+                if method in _APPENDING and len(arguments) == 1:
                     yield owner, arguments[0]
                 elif method == "insert" and len(arguments) == 2:
                     yield owner, arguments[1]

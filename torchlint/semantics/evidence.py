@@ -109,10 +109,10 @@ class _Shown(Part):
 
     @cached_property
     def accelerated(self) -> bool:
-        if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
-            return True
         # That modules are defined for others is told without evaluating anything, most of the time.
         if _defined_for_others(self.tree, self.module.names, self.module.inference):
+            return True
+        if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
             return True
         return self.evidence is not Evidence.CPU
 
