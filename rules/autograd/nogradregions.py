@@ -555,8 +555,8 @@ class NoGradRegions(Part):
         """Whether the code names what trains models, or turns them into another format."""
         if Backpropagation.of(self.module).computes_gradients(self.tree.root):
             return True
-        nodes = [node for node in self.tree.nodes(cst.Name) if not self._is_keyword(node)]
-        names = {node.value for node in nodes} - self._options
+        found = self.tree.names_by_name.items()
+        names = {name for name, nodes in found if not all(map(self._is_keyword, nodes))} - self._options
         if not _TRAINING.isdisjoint(names) or any(name.endswith("Trainer") for name in names):
             return True
         return any(has(name, Role.OPTIMIZER, Role.EXPORT) for name in names)
