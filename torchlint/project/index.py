@@ -14,6 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from torchlint.project.configs import Configs
+from torchlint.project.faces import headers
 from torchlint.project.facets import Facet
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
 from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
@@ -86,6 +87,7 @@ class Index:
         """Another number once names may lead elsewhere, since a text has other imports than before."""
         self._companions: dict[Path, tuple[Path, ...]] = {}
         self._spoken: dict[str, dict[Path, bool]] = {}
+        self._headers: dict[Path, str] = {}
         self.asked: set[str] = set()
         """The words that texts were asked for, and the names that files were."""
 
@@ -132,6 +134,12 @@ class Index:
             found = known[file] = word in self.text(file)
         return found
 
+    def headers(self, file: Path) -> str:
+        """The classes in the text of a file, each as far as the colon behind its bases."""
+        if file not in self._headers:
+            self._headers[file] = "\n".join(headers(self.text(file)))
+        return self._headers[file]
+
     def overlay(self, source: Source) -> bool:
         """Take a text for that of its file, from wherever it comes; whether that is another than before."""
         same = self.text(source.path) == source.text
@@ -150,6 +158,7 @@ class Index:
 
     def _replaced(self, file: Path) -> None:
         self._texts.pop(file, None)
+        self._headers.pop(file, None)
         for known in self._spoken.values():
             known.pop(file, None)
         before = self._records.pop(file, None)

@@ -19,7 +19,6 @@ from torchlint.effort import Effort, is_too_large
 from torchlint.outline import Outline
 from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.project.exposure import Exposure
-from torchlint.project.faces import headers
 from torchlint.project.facets import Facet
 from torchlint.project.index import Index, Place
 from torchlint.project.records import STAR, DefinitionKind
@@ -439,7 +438,7 @@ class Program:
         found = self._speaking_of(direct, words)
         if heirs:
             bases = re.compile(rf"\b(?:{'|'.join(words)})\b")
-            found = [user for user in found if any(map(bases.search, headers(self.index.text(user))))]
+            found = [user for user in found if bases.search(self.index.headers(user))]
         most = _MOST_USERS if many or self.index.companions(file) else _MOST_USERS_IN_LIBRARY
         if len(found) > most:
             # As long as these are among them there are too many.
