@@ -115,7 +115,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
 
 def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
-    """Whether a tensor is in pageable memory, as arrays are unless they are seen to be views of pinned ones."""
+    """Whether a tensor is in pageable memory, as arrays are that are not seen to be views of pinned ones."""
     value = module.value(source)
     if value.memory is not Memory.UNKNOWN:
         return value.memory is Memory.PAGEABLE
