@@ -68,8 +68,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     - operations that take a size from the device: factory functions (`torch.arange(lengths.max())`),
       `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
 
-    Of several synchronizations in a row without a model call in between, only the first is reported: after
-    it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
+    Of several synchronizations in a row without a model call in between, only the first is reported, but for
+    servers: after it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
     that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
     result to a file. In compiled code, TL513 reports a graph break instead.
 
