@@ -22,6 +22,8 @@ from torchlint.semantics.sources import Path, Source, Through, onward, some, tra
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     SHAPE_WAITS,
+    after_a_wait,
+    before_a_wait,
     indexed_by_number,
     mask_of,
     shape_wait,
@@ -68,8 +70,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     - operations that take a size from the device: factory functions (`torch.arange(lengths.max())`),
       `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
 
-    Of several synchronizations in a row without a model call in between, only the first is reported, but for
-    servers: after it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
+    Of several synchronizations in a row without a model call in between, only the first is reported: after
+    it, the device has no work left to wait for. In servers, the others are reported as well, unless they only
+    read further sizes. If the next statement reads a number or copies to the host,
     that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
     result to a file. In compiled code, TL513 reports a graph break instead.
 
@@ -116,7 +119,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or in_row(module, node) or graph_break(module, node):
+    if hot is None or _stands_in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
     if isinstance(node, cst.Call):
@@ -171,6 +174,17 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         fix = _masked_fill(module, node, assigned)
         remedy = _chosen(module, node, inline(module, assigned))
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
+
+
+def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
+    """Whether a wait next to another is not told of: in servers only if it reads one more number."""
+    if in_row(module, node):
+        return True
+    if isinstance(node, cst.Subscript):
+        computes = mask_of(module, node) is not None
+    else:
+        computes = last_name(node.func) in {*_BEFOREHAND, *_SELECTING, *_DISTINCT}
+    return not computes and (after_a_wait(module, node) or before_a_wait(module, node))
 
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
