@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Field, Path, Source, Through, onward, some, traced
 from torchlint.semantics.synchronisation import names_host
-from torchlint.semantics.values import Memory
+from torchlint.semantics.values import Kind, Memory
 
 from .factories import factory
 from .sending import COMPUTED, async_helper, computed_from_kernels, goes_on, place_of_sending, sent_from_host
@@ -90,7 +90,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     if not may_repeat(module, call) or not goes_on(module, call):
         return
     source = sent_from_host(module, call)
-    if source is None or module.value(source).memory is not Memory.PAGEABLE:
+    if source is None or not _is_pageable(module, source):
         return
     large = exceeds_staging(module, source)
     if large is False:
@@ -112,6 +112,18 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     if (helper := async_helper(module)) is not None:
         fix, remedy = None, f"Copy with {helper}"
     yield Finding(call, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+
+
+def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
+    """Whether a tensor is in pageable memory, as arrays are that are not seen to be views of pinned ones."""
+    value = module.value(source)
+    if value.memory is not Memory.UNKNOWN:
+        return value.memory is Memory.PAGEABLE
+    made = value.origin
+    if not isinstance(made, cst.Call) or module.qualified(made.func) != "torch.from_numpy" or not made.args:
+        return False
+    array = made.args[0].value
+    return isinstance(array, cst.Name) and module.value(array).kind is Kind.NDARRAY
 
 
 _STAGING = "Copy to a pinned buffer first, `torch.empty(…, pin_memory=True)`"

@@ -49,10 +49,9 @@ def in_server(module: Module, node: cst.CSTNode) -> bool:
 def in_row(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the host waits just before or behind a wait, so that it gains little without this one.
 
-    In decoding and serving all waits in a row are taken out, one after the other.
+    Servers are rid of all waits in a row, one after the other.
     """
-    beside = after_a_wait(module, node) or before_a_wait(module, node)
-    return beside and slight(module, node) is Impact.LOW
+    return (after_a_wait(module, node) or before_a_wait(module, node)) and not served(module, node)
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

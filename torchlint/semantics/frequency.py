@@ -23,6 +23,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.serving import is_step
 from torchlint.semantics.spellings import last_name
 
 _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MODEL})
@@ -117,8 +118,8 @@ class Frequencies(Part):
 
     @remembered
     def _decodes(self, function: Loop | Function) -> bool:
-        """Whether a function runs a loop of decoding steps."""
-        if not isinstance(function, cst.FunctionDef):
+        """Whether a function runs a loop of decoding steps, and is no step of a server itself."""
+        if not isinstance(function, cst.FunctionDef) or is_step(self.module, function):
             return False
         return any(
             self.module.function(loop) is function and self._feeds_itself(loop)

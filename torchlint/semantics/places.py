@@ -39,7 +39,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.serving import is_made_each_step, runs_once, serves
+from torchlint.semantics.serving import is_made_each_step, is_step, runs_once, serves
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind, Value
@@ -569,7 +569,7 @@ class Places(Part):
 
         A model that is used step by step, to sample or to decode, waits for itself long enough.
         """
-        if phase(self.module, node) is not Phase.EVALUATION:
+        if phase(self.module, node) is not Phase.EVALUATION or is_step(self.module, function):
             return False
         work = self._work_of(function)
         return work.steps and not (work.trains or work.training_steps or work.batches)

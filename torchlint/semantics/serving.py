@@ -64,8 +64,11 @@ def serves(module: Module, function: Function) -> bool:
         return True
     if runs_once(module, function):
         return False
-    if works_on_step(module, function):
-        return True
+    return works_on_step(module, function) or _has_role(module, function)
+
+
+def _has_role(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is the method of a class by which an engine calls it at every step."""
     owner = module.classes.owner(function)
     endings = _endings(function.name.value)
     if owner is None or endings is None:
@@ -77,6 +80,17 @@ def serves(module: Module, function: Function) -> bool:
         return False
     # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
     return function.name.value in _OF_ENGINES_ONLY or _takes_tensors(module, function)
+
+
+def is_step(module: Module, function: Function) -> bool:
+    """Whether a function ``serves`` as more than a part of a model's pass, whatever loops there are in it.
+
+    What an engine does in a step may run a model several times, to draft tokens, say.
+    """
+    if not isinstance(function, cst.FunctionDef) or not serves(module, function):
+        return False
+    part = works_on_step(module, function) and not is_of_engine(module, function)
+    return not part or _has_role(module, function)
 
 
 def _endings(method: str) -> tuple[str, ...] | None:

@@ -42,7 +42,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_part_of_step
+from torchlint.semantics.serving import is_part_of_step, works_on_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
@@ -174,10 +174,10 @@ def _is_defined_inside(module: Module, node: cst.CSTNode) -> bool:
 
 def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
     """Whether a function on the way changes or stores a model, which is done once."""
-    around = [module.function(place) for place in way]
-    if any(isinstance(f, cst.FunctionDef) and begins(f.name.value, Role.CONVERSION) for f in around):
+    around = [f for f in map(module.function, way) if isinstance(f, cst.FunctionDef)]
+    if any(begins(f.name.value, Role.CONVERSION) and not works_on_step(module, f) for f in around):
         return True
-    if any(_sums_up_metric(module, f) for f in around if isinstance(f, cst.FunctionDef)):
+    if any(_sums_up_metric(module, f) for f in around):
         return True
     return any(_processes_dataset(module, place) for place in way)
 

@@ -22,6 +22,8 @@ from torchlint.semantics.sources import Path, Source, Through, onward, some, tra
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     SHAPE_WAITS,
+    after_a_wait,
+    before_a_wait,
     indexed_by_number,
     mask_of,
     shape_wait,
@@ -70,7 +72,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
       `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
 
     Of several synchronizations in a row without a model call in between, only the first is reported: after
-    it, the device has no work left to wait for. If the next statement reads a number or copies to the host,
+    it, the device has no work left to wait for. In servers, the others are reported as well, unless they only
+    read further sizes. If the next statement reads a number or copies to the host,
     that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
     result to a file. In compiled code, TL513 reports a graph break instead.
 
@@ -118,7 +121,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or in_row(module, node) or graph_break(module, node):
+    if hot is None or _stands_in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
     if isinstance(node, cst.Call):
@@ -181,6 +184,19 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 _SAME_PLACES = (
     "The mask never changes: compute its indices once, with `.nonzero(as_tuple=True)`, and index with them"
 )
+
+
+def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
+    """Whether a wait next to another is not told of: in servers only if it reads one more number."""
+    if in_row(module, node):
+        return True
+    if isinstance(node, cst.Subscript):
+        computes = mask_of(module, node) is not None
+    else:
+        computes = last_name(node.func) in {*_BEFOREHAND, *_SELECTING, *_DISTINCT}
+    return not computes and (after_a_wait(module, node) or before_a_wait(module, node))
+
+
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
 _DISTINCT = frozenset({"unique", "unique_consecutive"})
 _ONCE = "Compute it once if its input stays the same"
