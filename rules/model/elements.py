@@ -1,4 +1,4 @@
-"""What the elements of a tensor have to be for a fused function of torch to take them."""
+"""What has to hold for one function of torch to take the place of several."""
 
 from __future__ import annotations
 
@@ -22,4 +22,21 @@ def complex_numbers(module: Module) -> bool:
     """
     return bool(module.tree.nodes(cst.Imaginary)) or any(
         name in ("polar", "fft", "ifft", "fft2", "stft") or "complex" in name for name in identifiers(module)
+    )
+
+
+def observed(module: Module, *functions: str) -> bool:
+    """Whether the program looks at, or replaces, the single functions of torch that it calls.
+
+    Args:
+        module: the file that calls them.
+        functions: the names of the functions that would no longer be called.
+    """
+    if module.mentions("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace"):
+        return True
+    return any(
+        (each.qualified(target.target.value) or "").partition(".")[0] == "torch"
+        for each in module.companions(*(f".{name} = " for name in functions))
+        for name in functions
+        for target in each.names.attributes.get(name, ())
     )
