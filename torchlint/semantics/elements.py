@@ -12,6 +12,10 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.sources import Source, Through, onward, some, traced
 from torchlint.semantics.values import Graph, Kind
 
+_OF_DATA = frozenset(
+    {"torch.from_numpy", "torch.as_tensor", "torch.asarray", "torch.tensor", "numpy.asarray"}
+)
+
 
 def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) -> bool:
     """Whether an expression is seen to be a tensor of one of some dtypes, or an object of the program's own.
@@ -29,7 +33,7 @@ def _holds(
         return None
     value = module.value(node)
     if value.dtype is not None:
-        return value.dtype in dtypes
+        return f"torch.{value.dtype.removeprefix('torch.')}" in dtypes
     if value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED:
         return False
     if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
@@ -53,7 +57,9 @@ def _holds(
 def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | list[Source] | None:
     """What is computed by element of a tensor, and the steps of ``torch.arange(n)``."""
     qualified = module.qualified(call.func)
-    if qualified == "torch.arange":
+    if qualified in _OF_DATA:
+        return onward(call.args[0].value) if call.args else None
+    if qualified in ("torch.arange", "numpy.arange"):
         # Hardly anybody counts in fractions up to a number that is not written down.
         return None if module.argument(call, "dtype").given else "torch.int64" in dtypes
     package, _, name = (qualified or "").rpartition(".")
@@ -62,6 +68,8 @@ def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | l
     if not isinstance(call.func, cst.Attribute) or module.value(call.func).kind is Kind.MODULE:
         return None
     name = call.func.attr.value
+    if name == "integers":  # of a generator of NumPy
+        return "torch.int64" in dtypes
     if name in METHOD_DTYPES:
         return METHOD_DTYPES[name] in dtypes
     return onward(call.func.value) if tensordtypes.keeps(name) else None

@@ -255,10 +255,14 @@ def _may_be_left_out(module: Module, dim: cst.BaseExpression | None) -> bool:
     return dim is not None and some(_left_out(module, dim))
 
 
-@traced(Through.PARAMETERS)
+@traced(Through.PARAMETERS | Through.ITEMS)
 def _left_out(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    if path:
+        return None
+    if isinstance(node, cst.BaseExpression) and module.value(node).kind is Kind.NONE:
+        return True
     match node:
-        case cst.Param(default=cst.Name("None")) | cst.Name("None"):
+        case cst.Param(default=cst.Name("None")):
             return True
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return not elements
