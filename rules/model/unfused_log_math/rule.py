@@ -9,14 +9,13 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.elements import may_hold
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
-from ..elements import complex_numbers, observed, whole
+from ..elements import complex_numbers, may_hold, observed, whole
 from .logmath import Fused, fused_form, fused_together
 
 
