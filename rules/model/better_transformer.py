@@ -84,7 +84,9 @@ def _converted(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The model that a call converts."""
     match call.func:
         case cst.Attribute(value=model, attr=cst.Name("to_bettertransformer")) if not call.args:
-            defined = any(function.name.value == _METHOD for function in module.tree.nodes(cst.FunctionDef))
+            defined = module.callee(call) is not None or any(
+                function.name.value == _METHOD for function in module.tree.nodes(cst.FunctionDef)
+            )
             return None if defined else model
         case _ if module.qualified(call.func) == _FUNCTION:
             first = call.args[0] if call.args else None

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.activations import Activation, Formula, activation
+from torchlint.semantics.activations import CURVES, Activation, Formula, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.compilation import compiled, scripted
 from torchlint.semantics.constancy import same_later
@@ -17,7 +17,7 @@ from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 
-from .elements import complex_numbers, whole
+from .elements import complex_numbers, observed, whole
 from .fallbacks import known_to_author
 
 _TITLES = {
@@ -71,8 +71,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     ## Fix safety
 
     The formulas are equivalent, and the fix is safe. It is unsafe where a constant has fewer digits than
-    float32, in files with complex numbers, which the function may not take, and where one of the operations
-    is a layer, such as `self.sigmoid(x)`: hooks on it, which other files may register, are no longer called.
+    float32, in files with complex numbers, which the function may not take, where the program traces the
+    functions that it calls or replaces them, and where one of the operations is a layer, such as
+    `self.sigmoid(x)`: hooks on it, which other files may register, are no longer called.
     The fix is only offered if every release that may run the program has the function (`mish` since 1.9,
     `approximate="tanh"` since 1.12), and where the operations have no comments.
 
@@ -149,6 +150,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
     hooked = runs_layer(module, (node, *statements), code)
+    hooked = hooked or observed(module, *CURVES)
     grade = safe if found.exact and not hooked and not complex_numbers(module) else unsafe
     return grade(
         module,

@@ -196,6 +196,8 @@ KNOWN = (
     "steps.masked_fill(steps > 1, 0)",
     "plain.eq(plain)",
     "torch.isnan(plain)",
+    "torch.where(plain > 0.5, 1, 0)",
+    "torch.where(mask, image, image)",
     "abs(steps)",
     "sum(mask)",
     "sum(plain)",

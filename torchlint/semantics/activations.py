@@ -16,8 +16,8 @@ from torchlint.semantics.operations import operations_of
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-# What torch calls the functions and layers that gates are computed with, in lower case.
-_CURVES = ("sigmoid", "expit", "erf", "tanh", "relu6", "clamp", "clip", "softplus")
+CURVES = ("sigmoid", "expit", "erf", "tanh", "relu6", "clamp", "clip", "softplus")
+"""The functions and layers that gates are computed with, in lower case."""
 _ROOT_OF_TWO = math.sqrt(2)
 _ROOT_OF_TWO_OVER_PI = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
@@ -93,7 +93,7 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
     """A cheap question first: whether a curve is named in the product, or in what a factor was made by."""
-    if not any(map(module.tree.mentions_in_any_case, _CURVES)):
+    if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
     if _names_curve(module, node):
         return True
@@ -106,7 +106,7 @@ def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
 
 def _names_curve(module: Module, node: cst.BaseExpression) -> bool:
     return any(
-        isinstance(part, cst.Name) and any(curve in part.value.lower() for curve in _CURVES)
+        isinstance(part, cst.Name) and any(curve in part.value.lower() for curve in CURVES)
         for part in (node, *module.tree.descendants(node))
     )
 

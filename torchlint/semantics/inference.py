@@ -47,6 +47,7 @@ from torchlint.semantics.names import (
 )
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_place_of_model, last_name
+from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -1322,7 +1323,11 @@ class Inference:
                 if method == "add_module":
                     return self.value(node.args[1].value) if len(node.args) > 1 else MODULE
                 leaf = method == "register_parameter"
-                return Value(Kind.TENSOR, graph=Graph.ATTACHED if leaf else Graph.DETACHED, leaf=leaf)
+                graph = Graph.ATTACHED if leaf else Graph.DETACHED
+                given = self.value(node.args[1].value).dtype if len(node.args) > 1 else None
+                # What is of floating-point numbers is cast with the module: ``model.half()``.
+                dtype = given if given in NOT_FLOATING else None
+                return Value(Kind.TENSOR, graph=graph, leaf=leaf, dtype=dtype)
         return None
 
     def _part_of_pipeline(self, registration: cst.Call, attr: str) -> Value:

@@ -170,6 +170,12 @@ def of_call(name: str, operands: Sequence[Value]) -> str | None:
     tensors = [value for value in operands if value.tensorlike]
     if name in _INDICES:
         return "torch.int64"
+    if name == "where":
+        condition, chosen = operands[:1], operands[1:]
+        if not any(value.tensorlike for value in chosen):
+            return _of_numbers(chosen)
+        masked = bool(condition) and condition[0].dtype == "torch.bool"
+        return of_operation(chosen) if masked and len(chosen) == 2 else None
     if not tensors:
         return None
     first = tensors[0].dtype

@@ -20,6 +20,8 @@ from torchlint.semantics.algebra import (
 )
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.operations import Operation, operations_of
+from torchlint.semantics.sources import Path, Through, some, traced
+from torchlint.semantics.values import Kind
 
 from .maxshift import Shift, shifted
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _GUARD = 1e-4
 # How many pairs of steps that begin with one value are looked at together.
 _MOST_READS = 8
+_OF_GRADIENTS = ("register_hook", "retain_grad", "grad")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ class _Search:
         if found is None or code is None or not one_line(code):
             return Fused(formula, qualified, None, exact)
         removed, all_gone = found
+        if not all_gone and any(_is_differentiated(self.module, name) for name in names):
+            return Fused(formula, qualified, None, exact)
         movable = all(same_later(self.module, node, whole, removed) for node in read) and (
             # A step that is needed elsewhere stays, and so what it is computed of must not be computed twice.
             all_gone or all(operations_of(self.module).at_hand(node) for node in read)
@@ -147,6 +152,7 @@ class _Search:
         if softmax.layer is None:
             read += softmax.options.values()
         code = self._of_softmax(softmax)
+        exact = exact and not _may_be_left_out(self.module, softmax.options.get("dim"))
         return self._fused("log(softmax(x))", "torch.log_softmax", names, read, code, exact)
 
     def _of_softmax(self, softmax: Operation) -> str | None:
@@ -217,21 +223,22 @@ class _Search:
         if not as_assigned(self.module, through):
             return None
         dim, keep, x = total.options["dim"], total.options.get("keepdim"), powers.operands[0]
-        if isinstance(dim, cst.Name) and dim.value == "None":
+        if self.module.value(dim).kind is Kind.NONE or (isinstance(dim, cst.Tuple) and not dim.elements):
             return None
+        exact = not _may_be_left_out(self.module, dim)
         last = f", keepdim={argument(self.module, keep)}" if keep is not None else ""
         code = f"{argument(self.module, x)}, dim={argument(self.module, dim)}{last}"
         read = [x, dim] if keep is None else [x, dim, keep]
         names = through_names(self.module, inner, 1)
         by_hand = shifted(self.module, self.node, x, dim, keep)
         if by_hand is None:
-            return self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code)
+            return self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code, exact)
         if by_hand.whole is None:
             # ``logsumexp`` takes the largest term out itself; with one half left it would be done twice.
             return Fused("log(sum(exp(x)))", "torch.logsumexp", None)
         code = f"{argument(self.module, by_hand.x)}, dim={argument(self.module, dim)}{last}"
         read = [by_hand.x, *read[1:]]
-        fused = self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code, whole=by_hand.whole)
+        fused = self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code, exact, by_hand.whole)
         return self._without_shift(fused, by_hand)
 
     def _without_shift(self, fused: Fused, by_hand: Shift) -> Fused:
@@ -241,6 +248,42 @@ class _Search:
         if fused.arguments is None or found is None:
             return replace(fused, arguments=None)
         return replace(fused, removed=(*fused.removed, *found[0]))
+
+
+def _may_be_left_out(module: Module, dim: cst.BaseExpression | None) -> bool:
+    """Whether a dimension may be None or empty, which the fused function does not take."""
+    return dim is not None and some(_left_out(module, dim))
+
+
+@traced(Through.PARAMETERS | Through.ITEMS)
+def _left_out(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    if path:
+        return None
+    if isinstance(node, cst.BaseExpression) and module.value(node).kind is Kind.NONE:
+        return True
+    match node:
+        case cst.Param(default=cst.Name("None")):
+            return True
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return not elements
+    return None
+
+
+def _is_differentiated(module: Module, name: cst.Name) -> bool:
+    """Whether a step has a hook, or gradients are asked for with respect to it: it has to be computed."""
+    uses = [use for binding in module.bindings(name) for use in module.uses(binding)]
+    for use in uses:
+        around = module.tree.parent(use)
+        if isinstance(around, cst.Attribute) and around.attr.value in (
+            "register_hook",
+            "retain_grad",
+            "grad",
+        ):
+            return True
+        call = module.tree.enclosing(use, cst.Call)
+        if call is not None and module.qualified(call.func) == "torch.autograd.grad":
+            return True
+    return False
 
 
 def fused_form(module: Module, node: cst.BaseExpression) -> Fused | None:

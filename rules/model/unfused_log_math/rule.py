@@ -9,14 +9,13 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.elements import may_hold
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
-from ..elements import complex_numbers, whole
+from ..elements import complex_numbers, may_hold, observed, whole
 from .logmath import Fused, fused_form, fused_together
 
 
@@ -64,7 +63,8 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
     The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is unsafe
     where it removes a small number that is added before the logarithm, for whole numbers (`1 + x` may
-    overflow), in files with complex numbers, which not every release supports, and where a layer such as
+    overflow), in files with complex numbers, which not every release supports, where the program traces the
+    functions that it calls or replaces them, and where a layer such as
     `self.softmax(x)` no longer runs: hooks on it, which other files may register, are not called.
 
     There is no fix where the input of the function may have changed by then (after
@@ -139,6 +139,9 @@ def _overflows(module: Module, fused: Fused) -> bool:
     return fused.function != "log_softmax" and any(may_hold(module, x, refused) for x in fused.read[:1])
 
 
+_STEPS = ("log", "softmax", "sigmoid", "exp", "sum")
+
+
 def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     edits: list[tuple[Edit, ...] | None] = []
     family = fused_together(module, fused)
@@ -150,7 +153,7 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         edits += [replace(module, each.replaced, code), spelling.edits]
         edits += [remove_statement(module, statement) for statement in each.removed]
     exact = all(each.exact and not _overflows(module, each) for each in family)
-    exact = exact and not complex_numbers(module)
+    exact = exact and not complex_numbers(module) and not observed(module, *_STEPS)
     hooked = any(
         runs_layer(module, (each.replaced, *each.removed), each.arguments)
         for each in family
