@@ -97,6 +97,7 @@ def verdict(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
 
 def test_a_test_that_an_unsafe_fix_loses_is_named_with_its_rule(verdict: Verdict) -> None:
     assert (verdict.before.passed, verdict.before.failed) == (3, 1)
+    assert verdict.safe is not None and verdict.unsafe is not None
     assert verdict.safe.lost == []
     (lost,) = verdict.unsafe.lost
     assert lost.test == "test_model.py::test_names_its_parameters"
@@ -105,11 +106,13 @@ def test_a_test_that_an_unsafe_fix_loses_is_named_with_its_rule(verdict: Verdict
 
 
 def test_a_test_that_fails_when_it_is_run_again_is_not_lost(verdict: Verdict) -> None:
+    assert verdict.safe is not None and verdict.unsafe is not None
     assert verdict.safe.unstable == []  # no safe fix changes the package, so that nothing was run
     assert verdict.unsafe.unstable == ["test_model.py::test_passes_the_first_time_only"]
 
 
 def test_a_lost_test_needs_a_reason(verdict: Verdict) -> None:
+    assert verdict.unsafe is not None
     (problem,) = verdict.problems
     assert "test_names_its_parameters is lost to TL401, and nothing says why" in problem
     (lost,) = verdict.unsafe.lost
