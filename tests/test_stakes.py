@@ -1475,7 +1475,7 @@ case(
 case(
     "TL202",
     "a loss that a progress bar shows, by way of a variable",
-    True,
+    False,
     """\
     import torch
 

@@ -44,8 +44,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     stream or event, in every iteration of a hot loop.
 
     The rule ignores benchmarks, which have to synchronize before they read the time or memory statistics,
-    functions that read what they copied to the host with `non_blocking=True`, events in files that make
-    such copies, and calls that a parameter asks for which is off by default.
+    functions that read what they copied to the host with `non_blocking=True`, events that another function
+    records in a file with such copies, and calls that a parameter asks for which is off by default.
 
     ## Why is this bad?
 
@@ -100,13 +100,24 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
 
 def _awaits_event_of_copy(module: Module, call: cst.Call) -> bool:
-    """Whether an event is awaited in a file with copies to the host that somebody has to wait for.
+    """Whether an event is awaited that a function beside this one records behind copies to the host.
 
     One method starts the copy and records the event, and another one reads what was copied.
     """
     if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
         return False
-    return (module.value(call.func.value).cls or "").endswith(".Event") and bool(_copies(module))
+    if not (module.value(call.func.value).cls or "").endswith(".Event"):
+        return False
+    # What this function records itself, it awaits for copies of its own.
+    recording = module.tree.calls_by_name.get("record", ())
+    event, own = module.source(call.func.value), module.tree.within(_scope(module, call), recording)
+    if any(isinstance(each.func, cst.Attribute) and module.source(each.func.value) == event for each in own):
+        return False
+    return bool(_copies(module))
+
+
+def _scope(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    return module.function(node) or module.tree.root
 
 
 def _is_asked_for(module: Module, call: cst.Call) -> bool:
@@ -147,8 +158,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     if isinstance(hot.loop, cst.For) and has(module.source(hot.loop.iter), Role.MEASUREMENT):
         return True
     places = [place for place in (*hot.path, hot.loop, call) if phase(module, place) is Phase.TRAINING]
-    scope = around[0] if around[0] is not None else module.tree.root
-    return not places and _is_timed_from(module, call, hot, scope)
+    return not places and _is_timed_from(module, call, hot, _scope(module, call))
 
 
 def _is_timed_from(module: Module, call: cst.Call, hot: Hot, scope: cst.CSTNode) -> bool:

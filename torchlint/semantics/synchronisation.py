@@ -786,16 +786,23 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spare
         return False
     if end is None and module.flow.condition(point) is not None:
         return _is_asked(module, point) and not places.computes(module, point)
-    around = set(module.tree.ancestors(end)) if end is not None else ()
-    for part in module.tree.descendants(point):
-        if part is end:
-            return False
-        # What is around the end is evaluated behind it.
-        if part in around or not _surely_waits(module, part):
-            continue
-        if spared is None or not isinstance(part, cst.Call) or not spared(module, part):
-            return end is not None or _runs_nothing_after(module, point, part)
-    return False
+    waits = _waits_of(module, point, spared)
+    if end is None:
+        return bool(waits) and _runs_nothing_after(module, point, waits[0])
+    order, around = module.tree.order, set(module.tree.ancestors(end)) if waits else ()
+    # What is around the end is evaluated behind it.
+    return any(order[part] < order[end] and part not in around for part in waits)
+
+
+@remembered
+def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> list[cst.CSTNode]:
+    """The expressions of a point of the flow that surely wait, in order, but for those that are ``spared``."""
+    return [
+        part
+        for part in module.tree.descendants(point)
+        if _surely_waits(module, part)
+        and (spared is None or not isinstance(part, cst.Call) or not spared(module, part))
+    ]
 
 
 def _runs_nothing_after(module: Module, statement: cst.CSTNode, wait: cst.CSTNode) -> bool:
