@@ -796,7 +796,7 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spare
 
 @remembered
 def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> list[cst.CSTNode]:
-    """The expressions of a point of the flow that surely wait, in order, but for those that are ``spared``."""
+    """The expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones."""
     return [
         part
         for part in module.tree.descendants(point)
