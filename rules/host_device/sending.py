@@ -13,13 +13,12 @@ import libcst as cst
 from torchlint.rules.host_device.factories import factory, takes_no_data
 from torchlint.rules.host_device.invariance import needless_move
 from torchlint.rules.host_device.roundtrips import copied_back_from
-from torchlint.rules.host_device.stakes import in_row
+from torchlint.rules.host_device.stakes import in_row, in_server
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.places import served
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import given_as, last_name
@@ -52,7 +51,7 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
         return None
     if by_async_helper(module, node):
         return None
-    if in_row(module, node) or (after_a_guard(module, node) and not served(module, node)):
+    if in_row(module, node) or (after_a_guard(module, node) and not in_server(module, node)):
         return None
     return None if _stands_in(module, node) else hot
 

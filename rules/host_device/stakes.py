@@ -51,7 +51,7 @@ def in_row(module: Module, node: cst.BaseExpression) -> bool:
 
     Servers are rid of all waits in a row, one after the other.
     """
-    return (after_a_wait(module, node) or before_a_wait(module, node)) and not served(module, node)
+    return (after_a_wait(module, node) or before_a_wait(module, node)) and not in_server(module, node)
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

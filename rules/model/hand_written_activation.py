@@ -73,8 +73,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     The formulas are equivalent, and the fix is safe. It is unsafe where a constant has fewer digits than
     float32, in files with complex numbers, which the function may not take, where the program traces the
     functions that it calls or replaces them, and where one of the operations is a layer, such as
-    `self.sigmoid(x)`: hooks on it, which other files may register, are no longer called.
-    The fix is only offered if every release that may run the program has the function (`mish` since 1.9,
+    `self.sigmoid(x)`: hooks on it, which other files may register, are no longer called. The fix is only
+    offered if every release that may run the program has the function (`mish` since 1.9,
     `approximate="tanh"` since 1.12), and where the operations have no comments.
 
     ## References

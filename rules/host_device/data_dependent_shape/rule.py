@@ -73,9 +73,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     Of several synchronizations in a row without a model call in between, only the first is reported: after
     it, the device has no work left to wait for. In servers, the others are reported as well, unless they only
-    read further sizes. If the next statement reads a number or copies to the host,
-    that statement is reported instead (TL202, TL203, TL205). Slices are a note in loops that write every
-    result to a file. In compiled code, TL513 reports a graph break instead.
+    read further sizes. If the next statement reads a number or copies to the host, that statement is reported
+    instead (TL202, TL203, TL205). Slices are a note in loops that write every result to a file. In compiled
+    code, TL513 reports a graph break instead.
 
     ## Why is this bad?
 

@@ -274,11 +274,7 @@ def _is_differentiated(module: Module, name: cst.Name) -> bool:
     uses = [use for binding in module.bindings(name) for use in module.uses(binding)]
     for use in uses:
         around = module.tree.parent(use)
-        if isinstance(around, cst.Attribute) and around.attr.value in (
-            "register_hook",
-            "retain_grad",
-            "grad",
-        ):
+        if isinstance(around, cst.Attribute) and around.attr.value in _OF_GRADIENTS:
             return True
         call = module.tree.enclosing(use, cst.Call)
         if call is not None and module.qualified(call.func) == "torch.autograd.grad":
