@@ -6,7 +6,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -81,6 +81,9 @@ write(path.join(scratch, "user", "User", "settings.json"), {
 });
 write(path.join(workspace, "pyproject.toml"), "[tool.torchlint]\n");
 copyFileSync(path.join(root, "fixtures", "programs", "gpt.py"), path.join(workspace, "train.py"));
+cpSync(path.join(root, "fixtures", "projects", "configs", "bad_yaml"), path.join(workspace, "configured"), {
+  recursive: true,
+});
 write(path.join(workspace, "train.ipynb"), {
   cells: NOTEBOOK.map((source) => ({
     cell_type: "code",

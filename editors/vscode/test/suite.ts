@@ -143,6 +143,16 @@ const tests: Record<string, Test> = {
     await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
   },
 
+  "findings and fixes of a configuration file that a program reads": async () => {
+    const document = await open("configured/config.yaml");
+    await until("findings", () => codes(document.uri).includes("TL102"));
+    await picture("configuration");
+    await vscode.commands.executeCommand("torchlint.fixAll");
+    await until("the fix", () => document.getText().includes("pin_memory: true"));
+    await until("other findings", () => !codes(document.uri).includes("TL102"));
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+  },
+
   "a file is verified, and the report shown": async () => {
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     await open("train.py");
