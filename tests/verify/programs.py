@@ -151,8 +151,8 @@ import matplotlib.pyplot as plots
 
 plots.plot([1, 2])
 plots.show()
-for number in range(1000):
-    print("x" * 100_000 if number == 500 else number)
+for number in range(100):
+    print("x" * 100_000 if number == 50 else number)
     step()
 """,
 }

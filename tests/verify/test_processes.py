@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from torchlint.verify.processes import Failure, Process
+from torchlint.verify.processes import Failure, Nurseries, Process
 from torchlint.verify.subjects import Script
 from torchlint.verify.workspace import Workspace
 
@@ -50,16 +50,23 @@ def script(tmp_path: Path, scratch: Path) -> Callable[..., Script]:
     return make
 
 
-def examine(script: Script, trace: Path, role: str, timeout: float = 120) -> dict[str, Any]:
-    """What the examination of a script finds."""
-    job = replace(script.job("original", "examine"), trace=str(trace), role=role)
-    with Process(job, Path(job.scratch) / "output.log") as process:
-        process.run()
-        return process.examined(timeout)
+@pytest.fixture
+def examine(nurseries: Nurseries) -> Callable[..., dict[str, Any]]:
+    """Returns what the examination of a script finds."""
+
+    def run(script: Script, trace: Path, role: str, timeout: float = 120) -> dict[str, Any]:
+        job = replace(script.job("original", "examine"), trace=str(trace), role=role)
+        with Process(job, Path(job.scratch) / "output.log", nursery=nurseries.get(0)) as process:
+            process.run()
+            return process.examined(timeout)
+
+    return run
 
 
 @pytest.mark.parametrize("name", programs.FOUND)
-def test_steps_are_found_and_the_program_is_stopped(name: str, script: Any, tmp_path: Path) -> None:
+def test_steps_are_found_and_the_program_is_stopped(
+    name: str, script: Any, examine: Any, tmp_path: Path
+) -> None:
     program = script(programs.FOUND[name])
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     found = examine(program, tmp_path.parent / f"{name}.pt", "reference")
@@ -67,13 +74,13 @@ def test_steps_are_found_and_the_program_is_stopped(name: str, script: Any, tmp_
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_program_that_hangs_is_explained_by_its_line(script: Any, tmp_path: Path) -> None:
+def test_a_program_that_hangs_is_explained_by_its_line(script: Any, examine: Any, tmp_path: Path) -> None:
     program = script("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n")
     with pytest.raises(Failure, match=r"did not finish a step within 2 s; it is at main\.py:5, in wait\(\)"):
         examine(program, tmp_path.parent / "hang.pt", "reference", timeout=2)
 
 
-def test_a_program_that_fails_shows_what_it_printed(script: Any, tmp_path: Path) -> None:
+def test_a_program_that_fails_shows_what_it_printed(script: Any, examine: Any, tmp_path: Path) -> None:
     program = script("print('loading')\nopen('missing.csv')\n")
     with pytest.raises(Failure, match=r"(?s)FileNotFoundError.*The last lines of its output:"):
         examine(program, tmp_path.parent / "fails.pt", "reference")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from torchlint.render import measurements
 from torchlint.verify import report
 from torchlint.verify.measure import Pool, Session, Settings
+from torchlint.verify.processes import Nurseries
 from torchlint.verify.reach import reached
 from torchlint.verify.results import ORIGINAL, Machine, Results, Variant, Verdict
 from torchlint.verify.subjects import Script
@@ -113,21 +115,24 @@ if __name__ == "__main__":
 """
 
 
-def examined(tmp_path: Path, scratch: Path, text: str) -> Session:
-    """The examination of a program as its user has it."""
-    (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    with Pool(Script(Workspace(tmp_path / "train.py", scratch), device="cpu")) as pool:
-        session = Session(pool, Settings(device="cpu"), Machine("cpu"), scratch)
-        session.examine_original()
-    return session
+@pytest.fixture
+def examined(tmp_path: Path, scratch: Path, nurseries: Nurseries) -> Callable[[str], Session]:
+    """Returns the examination of a program as its user has it."""
+
+    def run(text: str) -> Session:
+        (tmp_path / "train.py").write_text(text, encoding="utf-8")
+        with Pool(Script(Workspace(tmp_path / "train.py", scratch), device="cpu"), nurseries) as pool:
+            session = Session(pool, Settings(device="cpu"), Machine("cpu"), scratch)
+            session.examine_original()
+        return session
+
+    return run
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_lines_that_run_are_known_in_loader_workers_too(
-    workers: int, tmp_path: Path, scratch: Path
-) -> None:
+def test_the_lines_that_run_are_known_in_loader_workers_too(workers: int, examined: Any) -> None:
     text = PROGRAM.replace("WORKERS", str(workers))
-    session = examined(tmp_path, scratch, text)
+    session = examined(text)
     assert session.examinations[ORIGINAL].steps > 30
     assert session.lines is not None
     ran = {text.splitlines()[row - 1].strip() for row in session.lines["train.py"]}
@@ -144,15 +149,13 @@ def test_the_lines_that_run_are_known_in_loader_workers_too(
     ],
     ids=["spawned", "compiled", "scripted"],
 )
-def test_nothing_is_said_where_lines_run_that_nobody_sees(
-    old: str, new: str, tmp_path: Path, scratch: Path
-) -> None:
+def test_nothing_is_said_where_lines_run_that_nobody_sees(old: str, new: str, examined: Any) -> None:
     text = PROGRAM.replace(old, new).replace("WORKERS", "0")
-    assert examined(tmp_path, scratch, text).lines is None
+    assert examined(text).lines is None
 
 
-def test_a_fix_that_was_not_reached_is_said_to_be_so_and_not_timed(tmp_path: Path, scratch: Path) -> None:
-    session = examined(tmp_path, scratch, PROGRAM.replace("WORKERS", "0"))
+def test_a_fix_that_was_not_reached_is_said_to_be_so_and_not_timed(examined: Any) -> None:
+    session = examined(PROGRAM.replace("WORKERS", "0"))
     text = PROGRAM.replace("model.eval()", "model.train(False)")
     before = {"train.py": PROGRAM}
     assert not session.reaches(before, {"train.py": text})

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from torchlint.config import Resolver
 from torchlint.registry import catalogue
 from torchlint.verify import judge, remains, variants, words
-from torchlint.verify.processes import Failure, Process
+from torchlint.verify.processes import Failure, Nurseries, Process
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, load
 from torchlint.verify.subjects import Script
 from torchlint.verify.workspace import Workspace
@@ -141,21 +142,25 @@ def test_what_cannot_be_seen_without_a_gpu_is_said(measured: Any) -> None:
     assert "only available on CUDA" in measured[1].stdout
 
 
-def run_examination(folder: Path, text: str, **job: Any) -> dict[str, Any]:
-    """Examine a script as the original."""
-    script = folder / "script.py"
-    script.write_text(text, encoding="utf-8")
-    (folder / "scratch").mkdir()
-    workspace = Workspace(script, folder / "scratch")
-    made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
-    with Process(made, folder / "log.txt") as process:
-        process.run(trace=str(folder / "trace.pt"), role="reference", **job)
-        return process.examined(job.get("timeout", 60))
+@pytest.fixture
+def examine(tmp_path: Path, nurseries: Nurseries) -> Callable[..., dict[str, Any]]:
+    """Examines a script as the original."""
+
+    def run(text: str, **job: Any) -> dict[str, Any]:
+        script = tmp_path / "script.py"
+        script.write_text(text, encoding="utf-8")
+        (tmp_path / "scratch").mkdir()
+        workspace = Workspace(script, tmp_path / "scratch")
+        made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
+        with Process(made, tmp_path / "log.txt", nursery=nurseries.get(0)) as process:
+            process.run(trace=str(tmp_path / "trace.pt"), role="reference", **job)
+            return process.examined(job.get("timeout", 60))
+
+    return run
 
 
-def test_a_program_that_only_infers_steps_by_its_module(tmp_path: Path) -> None:
-    found = run_examination(
-        tmp_path,
+def test_a_program_that_only_infers_steps_by_its_module(examine: Any) -> None:
+    found = examine(
         "import torch\nmodel = torch.nn.Linear(4, 4)\nfor _ in range(12):\n    model(torch.ones(1, 4))\n",
     )
     assert found["found_by"] == "forward passes"
@@ -164,7 +169,7 @@ def test_a_program_that_only_infers_steps_by_its_module(tmp_path: Path) -> None:
     assert found["ended"]
 
 
-def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path) -> None:
+def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path, nurseries: Nurseries) -> None:
     cells = [
         ["%matplotlib inline\n", "import torch\n", "from torch import nn"],
         ["model = nn.Linear(4, 1)\n", "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"],
@@ -195,7 +200,8 @@ def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path) -> N
     )
     script.contents[TOGETHER] = script.encoded(form.texts)
     for variant, role in ((ORIGINAL, "reference"), (TOGETHER, "compared")):
-        with Process(script.job(variant, "examine"), tmp_path / f"{variant}.txt") as process:
+        job = script.job(variant, "examine")
+        with Process(job, tmp_path / f"{variant}.txt", nursery=nurseries.get(0)) as process:
             process.run(trace=str(tmp_path / "trace.pt"), role=role)
             found = process.examined(60)
         assert found["found_by"] == "optimizer steps"
@@ -205,8 +211,8 @@ def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path) -> N
     assert json.loads(notebook.read_text(encoding="utf-8")) == written
 
 
-def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:
-    found = run_examination(tmp_path, "import torch\ndef once():\n    return torch.ones(3)\n", entry="once")
+def test_the_calls_of_an_entry_are_steps(examine: Any) -> None:
+    found = examine("import torch\ndef once():\n    return torch.ones(3)\n", entry="once")
     assert found["found_by"] == "calls of once()"
     assert found["steps"] > 8
 
@@ -221,22 +227,26 @@ def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:
         ("print('usage: script.py --data DATA')\nraise SystemExit(2)\n", "exited with 2; .* after `--`"),
     ],
 )
-def test_a_program_that_cannot_be_measured_is_explained(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_program_that_cannot_be_measured_is_explained(text: str, reason: str, examine: Any) -> None:
     with pytest.raises(Failure, match=reason):
-        run_examination(tmp_path, text)
+        examine(text)
 
 
-def test_a_hanging_program_is_shown_with_its_line(tmp_path: Path, scratch: Path) -> None:
+def test_a_hanging_program_is_shown_with_its_line(
+    tmp_path: Path, scratch: Path, nurseries: Nurseries
+) -> None:
     script = tmp_path / "script.py"
     script.write_text("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n", encoding="utf-8")
     job = Script(Workspace(script, scratch), device="cpu").job(ORIGINAL, "time")
-    with Process(job, tmp_path / "log.txt") as process:
+    with Process(job, tmp_path / "log.txt", nursery=nurseries.get(0)) as process:
         process.run()
         with pytest.raises(Failure, match=r"script\.py:5, in wait\(\)"):
             process.ready(2.0)
 
 
-def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path, scratch: Path) -> None:
+def test_a_swallowed_stop_and_forked_loaders_leave_no_process(
+    tmp_path: Path, scratch: Path, nurseries: Nurseries
+) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import torch\nfrom torch.utils.data import DataLoader\n"
@@ -247,7 +257,7 @@ def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path, sc
         encoding="utf-8",
     )
     job = Script(Workspace(script, scratch), device="cpu").job(ORIGINAL, "time")
-    with Process(job, tmp_path / "log.txt") as process:
+    with Process(job, tmp_path / "log.txt", nursery=nurseries.get(0)) as process:
         process.run(steps_by="optimizer")
         process.ready(60)
         assert process.block(0, 3, 60) is not None
