@@ -23,29 +23,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import click
 import libcst as cst
 from rich.console import Console
 from rich.table import Table
 
+from torchlint.options import LintSettings
 from torchlint.parsing import on_deep_stack
 from torchlint.semantics import clues, lexicon
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.lexicon import Role
 from torchlint.semantics.model import build
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
 
 CORPUS = Path("~/.cache/torchlint/corpus").expanduser()
 RESULTS = Path(__file__).parent / "results" / "lexicon.json"
 
-SETTINGS = SimpleNamespace(target=Target.unknown(), libraries={}, workers=4)
+SETTINGS = LintSettings(rules=())
 
 Question = Callable[[str], bool]
 
@@ -149,7 +148,7 @@ def _forget() -> None:
 def measure(tree: SyntaxTree, counts: Counts) -> None:
     """Count what the names of one file suggest, and what is so."""
     with silenced():
-        module = build(tree, cast(Settings, SETTINGS))
+        module = build(tree, SETTINGS)
         values = {(name, value.kind, value.cls): value for name, value in _values(module)}
         losses = set(_backpropagated(module))
         made = set(_made(module))

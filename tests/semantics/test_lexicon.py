@@ -229,6 +229,8 @@ ROLES = {
         "batch train_batch metadata batch_info model_input forward_pass",
     ),
     Role.ATTENTION_BACKEND: ("FlashInferAttnBackend FlashAttentionImpl", "attention backend"),
+    Role.PASS_INPUT: ("hidden_states positions logits is_multimodal", "states position output"),
+    Role.NOISE_PREDICTION: ("model_output noise_pred", "output model_input noise"),
     Role.MEDIA_ENCODING: ("get_image_features get_multimodal_embeddings", "image_feature get_image_size"),
     Role.BOTH_PASSES: ("forward_backward_no_pipelining forward_and_backward", "forward backward"),
     Role.ENGINE_START: ("load_model load_weights profile_run", "load model profile profiled_run"),

@@ -23,9 +23,9 @@ from torchlint.semantics.enums import IdentityEnum
 class Role(IdentityEnum):
     """What a name can suggest; the value lists the words, spelt as in identifiers.
 
-    Words are given in the singular. One that ends in ``*`` stands for all that begin with it, and one with
-    an underscore for several words in this order, or run together. Two words of the lexicon that are run
-    together are found as well: ``trainloader``.
+    Words are given in the singular, unless one thing has a name in the plural. One that ends in ``*`` stands
+    for all that begin with it, and one with an underscore for several words in this order, or run together.
+    Two words of the lexicon that are run together are found as well: ``trainloader``.
     """
 
     # --- what a function or a region of a program is for
@@ -652,6 +652,12 @@ class Role(IdentityEnum):
 
     ATTENTION_BACKEND = "attn_backend attention_backend attn_impl attention_impl"
     """The part of an inference engine that computes attention at each step."""
+
+    PASS_INPUT = "hidden_states input_embeds inputs_embeds multimodal logits positions query"
+    """What each pass of a model through its layers is given, or makes, in an inference engine."""
+
+    NOISE_PREDICTION = "model_output noise_pred"
+    """What a model predicts for a scheduler of noise levels."""
 
     MEDIA_ENCODING = (
         "get_image_feature get_video_feature get_audio_feature get_multimodal_feature"

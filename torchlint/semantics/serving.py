@@ -39,12 +39,6 @@ _ROLES: dict[str, tuple[str, ...]] = {
 _OF_ENGINES_ONLY = frozenset(
     {"build", "execute_model", "sample_tokens", "take_draft_token_ids", "update_state"}
 )
-# What a scheduler of noise levels is given at each step, unlike one of learning rates.
-_PREDICTIONS = frozenset({"model_output", "noise_pred"})
-# Parameters of what is computed in each pass of a model.
-_OF_PASS = frozenset(
-    {"hidden_states", "input_embeds", "inputs_embeds", "is_multimodal", "logits", "positions", "query"}
-)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -107,7 +101,7 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     if is_of_engine(module, function):
         return True
     return not _is_protocol(module, function) and any(
-        param.name.value in _OF_PASS and _is_of_tensors(module, param)
+        asks(param.name.value, Role.PASS_INPUT) and _is_of_tensors(module, param)
         for param in (*function.params.params, *function.params.kwonly_params)
     )
 
@@ -220,7 +214,11 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
     """Whether an annotation of a parameter speaks of tensors, or its name of what a model predicts."""
     params = (*function.params.params, *function.params.kwonly_params)
-    return any(param.name.value in _PREDICTIONS or _is_of_tensors(module, param) for param in params)
+    return any(
+        # Unlike one of learning rates, a scheduler of noise levels is given what a model predicts.
+        asks(param.name.value, Role.NOISE_PREDICTION) or _is_of_tensors(module, param)
+        for param in params
+    )
 
 
 def _is_of_tensors(module: Module, param: cst.Param) -> bool:
