@@ -61,7 +61,7 @@ SIZES = {
     "chain_of_attributes": 60,
     "conditions": 20,
     "conditions_of_numbers": 25,
-    "elif_chain": 80,  # from some sixty on, more is asked of each of them
+    "elif_chain": 80,  # from 65 on, its layers are wide enough for TL415 to look at them
     "elif_in_loop": 6,
     "elif_of_tensors": 10,
     "assignments_to_name": 20,
