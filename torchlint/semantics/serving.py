@@ -24,27 +24,35 @@ if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
 
-# Methods that an engine calls at every step, and what the names of their classes, or of the bases, end with.
-_ROLES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), ("",)),
-    "build": ("MetadataBuilder",),
-    "sample": ("Sampler", "Runner"),
-    "propose": ("Proposer", "Speculator"),
-    **dict.fromkeys(("step", "add_noise", "get_velocity", "scale_noise"), ("Scheduler", "SchedulerMixin")),
-    "__call__": ("LogitsProcessor", "LogitsWarper", "StoppingCriteria"),
-    **dict.fromkeys(("apply", "update_state"), ("LogitsProcessor",)),
-    "forward": ("",),
+
+class _Method(NamedTuple):
+    """A method that an engine calls at every step."""
+
+    classes: tuple[str, ...]
+    """What the names of its classes, or of their bases, end with."""
+    only: bool = False
+    """Whether nothing else has a method of this name; others are given tensors in an engine."""
+
+
+_METHODS: dict[str, _Method] = {
+    **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), _Method(("",), only=True)),
+    "build": _Method(("MetadataBuilder",), only=True),
+    "sample": _Method(("Sampler", "Runner")),
+    "propose": _Method(("Proposer", "Speculator")),
+    **dict.fromkeys(
+        ("step", "add_noise", "get_velocity", "scale_noise"), _Method(("Scheduler", "SchedulerMixin"))
+    ),
+    "__call__": _Method(("LogitsProcessor", "LogitsWarper", "StoppingCriteria")),
+    "apply": _Method(("LogitsProcessor",)),
+    "update_state": _Method(("LogitsProcessor",), only=True),
+    "forward": _Method(("",)),
 }
-# Those that nothing else has a method of. What others have as well is given tensors in an engine.
-_OF_ENGINES_ONLY = frozenset(
-    {"build", "execute_model", "sample_tokens", "take_draft_token_ids", "update_state"}
-)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
 def may_serve(module: Module, function: cst.FunctionDef) -> bool:
     """Whether ``serves`` may hold of a function, going by its names alone: a cheap question."""
-    if _endings(function.name.value) is not None or _declared(module).hot:
+    if _method(function) is not None or _declared(module).hot:
         return True
     return works_on_step(module, function)
 
@@ -64,16 +72,16 @@ def serves(module: Module, function: Function) -> bool:
 def _has_role(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a function is the method of a class by which an engine calls it at every step."""
     owner = module.classes.owner(function)
-    endings = _endings(function.name.value)
-    if owner is None or endings is None:
+    method = _method(function)
+    if owner is None or method is None:
         return False
     if _is_protocol(module, function) or module.classes.info(owner).kind is Kind.MODULE:
         return False
     names = (owner.name.value, *((last_name(base.value) or "") for base in owner.bases))
-    if not any(name.endswith(endings) for name in names):
+    if not any(name.endswith(method.classes) for name in names):
         return False
     # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
-    return function.name.value in _OF_ENGINES_ONLY or _takes_tensors(module, function)
+    return method.only or _takes_tensors(module, function)
 
 
 def is_step(module: Module, function: Function) -> bool:
@@ -87,9 +95,10 @@ def is_step(module: Module, function: Function) -> bool:
     return not part or _has_role(module, function)
 
 
-def _endings(method: str) -> tuple[str, ...] | None:
-    """What the names of classes end with a method of which runs at every step."""
-    return _ROLES.get("step" if method.startswith("step_") else method)
+def _method(function: cst.FunctionDef) -> _Method | None:
+    """The method of an engine that a function has the name of."""
+    name = function.name.value
+    return _METHODS.get("step" if name.startswith("step_") else name)
 
 
 @remembered
