@@ -240,6 +240,21 @@ def test_checkouts_that_lie_elsewhere_have_a_file_each(tmp_path: Path, checked: 
     assert checked == []
 
 
+@pytest.mark.parametrize("marker", [".git", "pyproject.toml"])
+def test_a_file_is_known_from_a_run_on_its_project_wherever_either_is_started(
+    tmp_path: Path, checked: list[str], marker: str
+) -> None:
+    inner = tmp_path / "elsewhere" / "package" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "elsewhere" / marker).touch()
+    (inner.parent / "first.py").write_text(BAD)
+    (inner / "second.py").write_text(BAD)
+    lint(str(tmp_path / "elsewhere"))
+    assert sorted(checked) == ["first.py", "second.py"]
+    lint(str(inner / "second.py"))
+    assert sorted(checked) == ["first.py", "second.py"]
+
+
 def test_the_cache_is_not_in_the_project(work: Path, tmp_path: Path) -> None:
     write(a="x = 1\n")
     lint()

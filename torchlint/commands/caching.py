@@ -12,6 +12,7 @@ from torchlint.cache import Cache, open_store
 from torchlint.commands.terminal import Terminal
 from torchlint.config import Layer, Settings, user_config
 from torchlint.files import repository
+from torchlint.project.roots import is_marked
 from torchlint.rule import Rule
 from torchlint.store import Store, StoreError, default_directory, own_key
 
@@ -54,8 +55,9 @@ class Memory:
             store = self._named_by(layer)
         if store is None or not self.code:
             return None
-        project = _around(directory, files)
-        return Cache(store, repository(project) or project, self.code)
+        around = _around(directory, files)
+        marked = next(filter(is_marked, (around, *around.parents)), around)
+        return Cache(store, repository(around) or marked, self.code)
 
     def _named_by(self, layer: Layer) -> Store | None:
         directory: Path = layer.values["cache_dir"]

@@ -81,6 +81,7 @@ class Index:
         self._modules: dict[str, Path | None] = {}
         self._from_folder: dict[Path, dict[tuple[str, int], Path | None]] = {}
         self._found_from: dict[tuple[Path, bool], dict[tuple[str, int], Path | None]] = {}
+        self._seen_from: dict[tuple[Path, bool], tuple[Path, ...]] = {}
         self._links: dict[Path, tuple[Link, ...]] = {}
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
@@ -197,7 +198,11 @@ class Index:
         if level:
             return self._at(file.parents[level - 1], name) if level <= len(file.parents) else None
         first = name.partition(".")[0]
-        for folder in self.folders.seen_from(file, alone=file in self.notebooks):
+        alone = file in self.notebooks
+        key = file.parent, alone
+        if key not in self._seen_from:
+            self._seen_from[key] = tuple(self.folders.seen_from(file, alone=alone))
+        for folder in self._seen_from[key]:
             if first in _LIBRARIES and folder / first not in file.parents:
                 continue  # ``torch/`` beside a script is no more than a name, whatever Python makes of it
             # A folder that only has the name of a library holds no file of it.
@@ -417,7 +422,8 @@ class Index:
     def _members(self) -> frozenset[str]:
         """The files of the project, and the folders with one in them, or in a folder below."""
         root = self.folders.root
-        folders = {parent for file in self.files for parent in file.parents if parent.is_relative_to(root)}
+        inner = {file.parent for file in self.files}
+        folders = {up for folder in inner for up in (folder, *folder.parents) if up.is_relative_to(root)}
         return frozenset(map(str, self.files | folders))
 
     # ------------------------------------------------------------------ names

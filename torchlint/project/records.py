@@ -156,14 +156,26 @@ class Records:
 
     def __init__(self, known: Mapping[str, Any], new: dict[str, Any]) -> None:
         self._known, self._new = known, new
+        self._met: dict[str, Record] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Records, (self._known, self._new)
 
     def of(self, source: Source) -> Record:
         """The record of a file."""
         key = sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        if key not in self._met:
+            self._met[key] = self._restored(key) or self._made(key, source)
+        return self._met[key]
+
+    def _restored(self, key: str) -> Record | None:
         for known in (self._new, self._known):
             if key in known:
                 with suppress(TypeError, ValueError):
                     return restored(known[key])
+        return None
+
+    def _made(self, key: str, source: Source) -> Record:
         found = record(source)
         self._new[key] = stored(found)
         return found

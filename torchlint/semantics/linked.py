@@ -151,6 +151,8 @@ def _handing_on(kind: type[Any]) -> Any:
     return type(f"Linked{kind.__name__}", (kind,), {**methods, "alone": kind})
 
 
+ASKS_AT_HOME = "asks at home"
+"""Among the attributes of a method that finds out itself who answers, once it has no answer."""
 _TAKES_MORE = CO_VARARGS | CO_VARKEYWORDS
 # What no question is about, as parameters are annotated.
 _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
@@ -162,7 +164,7 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
     parameters = code.co_varnames[1 : code.co_argcount]
     told = (i for i, each in enumerate(parameters) if function.__annotations__.get(each) not in _PLAIN)
     place = next(told, None)
-    if place is None:
+    if place is None or (place == 0 and ASKS_AT_HOME in vars(function)):
         return function
 
     more = function.__defaults__ or code.co_kwonlyargcount or code.co_flags & _TAKES_MORE
@@ -179,6 +181,21 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
             return function(self, argument)
 
         return asked_of
+
+    if code.co_argcount == 3 and not more:
+
+        @wraps(function)
+        def asked_of_two(self: Any, first: Any, second: Any, /) -> Any:
+            argument = second if place else first
+            way = _WAYS[argument.__class__]
+            if way is not None:
+                node = argument.node if way else argument
+                tree = self.tree
+                if tree.order.get(node, tree.first) >> RANK_SHIFT != tree.rank:
+                    return getattr(self.counterpart(self.link.home(node)), name)(first, second)
+            return function(self, first, second)
+
+        return asked_of_two
 
     @wraps(function)
     def asked(self: Any, *arguments: Any, **options: Any) -> Any:

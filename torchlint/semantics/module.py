@@ -418,6 +418,7 @@ class Part:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.tree = module.tree
+        self.fixpoint = module.fixpoint
         self.link = module.link
 
     @classmethod

@@ -634,15 +634,8 @@ class Names:
         if node.__class__ is cst.Name:
             if not self.may_be_qualified(node.value):
                 return None
-        elif node.__class__ is not cst.Attribute:
+        elif node.__class__ is not cst.Attribute or not self._may_lead_away(node):
             return None
-        elif self.link is None:
-            # Most attributes are those of `self`, and the like: of no library, whatever they are called.
-            root = node.value
-            while root.__class__ is cst.Attribute:
-                root = root.value
-            if root.__class__ is not cst.Name or not self.may_be_qualified(root.value):
-                return None
         return None if node in self._pending else self._dotted_name(node)
 
     def either_qualified(self, node: cst.BaseExpression) -> list[str | None]:
@@ -686,6 +679,21 @@ class Names:
         if assigned is None or not self.tree.is_called(node):
             return False
         return any(self.qualified(each.target) == dotted for each in assigned)
+
+    def _may_lead_away(self, node: cst.BaseExpression) -> bool:
+        """Whether an attribute may be of a library or another file, going by the name that it begins with.
+
+        Most are those of ``self``, and the like: of neither, whatever they are called.
+        """
+        root: Any = node
+        while root.__class__ is cst.Attribute:
+            root = root.value
+        return root.__class__ is cst.Name and (self.may_be_qualified(root.value) or self._loads_by_name)
+
+    @cached_property
+    def _loads_by_name(self) -> bool:
+        """Whether names may stand for files of the project that are not imported by a statement."""
+        return self.link is not None and any(map(self.tree.mentions, ("import_module", "__import__")))
 
     def may_be_qualified(self, spelling: str) -> bool:
         """Whether a name spelt so can stand for anything of a library, going by the whole file."""
@@ -747,7 +755,7 @@ class Names:
         if self.link is None:
             return None
         if isinstance(node, cst.Attribute):
-            base = self.imported(node.value)
+            base = self.imported(node.value) if self._may_lead_away(node) else None
             return self.link.member(base, node.attr.value) if isinstance(base, Path) else None
         if not isinstance(node, cst.Name):
             return None
