@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -9,8 +11,8 @@ from typing import cast
 import pytest
 
 from torchlint.verify.measure import Pool, Session, Settings
-from torchlint.verify.plan import LEAST_REPLICATES, Plan
-from torchlint.verify.processes import Nurseries
+from torchlint.verify.plan import FIRST_ROUNDS, LEAST_REPLICATES, Plan
+from torchlint.verify.processes import Nurseries, Times
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -44,11 +46,12 @@ class Timed(Session):
 
     spread = 0.0
 
-    def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
-        for turn in range(4):
-            for place, name in enumerate(planned.variants):
-                faster = 1 - self.spread * number if name == TOGETHER else 1
-                self.blocks.append(Block(name, number, turn, place, 1, 0.1 * faster, None, None))
+    def _replicate(self, planned: Plan, numbers: Sequence[int], end: float) -> int | None:
+        for number in numbers:
+            for turn in range(4):
+                for place, name in enumerate(planned.variants):
+                    faster = 1 - self.spread * number if name == TOGETHER else 1
+                    self.blocks.append(Block(name, number, turn, place, 1, 0.1 * faster, None, None))
         return None
 
 
@@ -98,7 +101,7 @@ def test_a_process_goes_on_where_others_would_tell_no_more(session: Timed) -> No
     assert not session._others_wanted(planned), "the processes are alike"
     session.blocks, session.spread = [], 0.1
     for number in range(LEAST_REPLICATES):
-        session._replicate(planned, number, 0.0)
+        session._replicate(planned, [number], 0.0)
     assert session._others_wanted(planned)
     session.allow(60.0)
     assert not session._others_wanted(planned), "there is time for one, which would have to start"
@@ -167,6 +170,107 @@ def test_where_no_verdict_was_reached_it_is_said_what_would_help(
     assert helped(0.5, 0.0) == ""
     assert "times as much to do as it has processors" in helped(0.5, 1000.0)
     assert session._help([Comparison(TOGETHER, Verdict.SAME, "", Interval(1.0, 0.9, 1.1))], None) == []
+
+
+class Clock:
+    """A clock that goes on when a program runs."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        """The time."""
+        return self.now
+
+
+class Program:
+    """A process of a program whose steps take 10 to 20 ms, and that starts in 8 s."""
+
+    def __init__(self, clock: Clock, job: Job) -> None:
+        self.clock, self.scratch, self.alive = clock, Path(job.scratch), True
+        self.begun, self.random = 0.0, random.Random(job.scratch)
+
+    def run(self, **changes: object) -> None:
+        """It starts beside the others."""
+        self.begun = self.clock.now
+
+    def ready(self, timeout: float) -> None:
+        """It has started."""
+        self.clock.now = max(self.clock.now, self.begun + 8.0)
+
+    def block(self, lead: int, steps: int, timeout: float) -> Times:
+        """A block that takes its time."""
+        wall = steps * self.random.uniform(0.01, 0.02)
+        self.clock.now += wall + lead * 0.015
+        return Times(wall, None, None)
+
+    def work(self, lead: int, steps: int, timeout: float) -> Times:
+        """The profiler takes its time."""
+        self.clock.now += 0.6
+        return Times(steps * 0.02, steps * 0.01, None)
+
+    def kill(self) -> None:
+        """Nothing is left of it."""
+        self.alive = False
+
+    close = kill
+
+
+@pytest.fixture
+def program(session: Timed, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Clock, list[Program]]:
+    """A session of a program with a GPU and the processes that it starts."""
+    clock, started = Clock(), list[Program]()
+    monkeypatch.setattr("torchlint.verify.measure.time", clock)
+    monkeypatch.setattr("torchlint.verify.measure.processors", lambda: 16)
+    monkeypatch.setattr("torchlint.verify.measure.Process", Program)
+
+    class Script(Case):
+        reruns = False
+
+        def job(self, variant: str, task: str) -> Job:
+            return Job(task, "script", "train.py", "", scratch=str(session.folder / str(len(started))))
+
+    class Counted(Pool):
+        def _new(self, variant: str, task: str, replicate: int) -> Program:  # type: ignore[override]
+            started.append(Program(clock, self.subject.job(variant, task)))
+            return started[-1]
+
+    machine = Machine("cuda", gpu_memory=80 << 30, memory=128 << 30)
+    made = Session(Counted(Script()), Settings(), machine, session.folder)
+    made.variants, made.examinations = session.variants, dict(session.examinations)
+    for name, found in made.examinations.items():
+        evidence = replace(found.evidence, peak_reserved=1 << 30)
+        made.examinations[name] = replace(found, step_seconds=0.016, startup_seconds=8.0, evidence=evidence)
+    return made, clock, started
+
+
+def test_the_first_processes_of_a_program_run_side_by_side(
+    program: tuple[Session, Clock, list[Program]],
+) -> None:
+    session, clock, started = program
+    session.allow(60.0)
+    session.time(lambda *_: None)
+    assert len(started) == LEAST_REPLICATES * len(session.variants)
+    assert 55.0 <= clock.now <= 60.0, "the budget is used up, and not exceeded"
+    rounds = {
+        number: [block.round for block in session.blocks if block.replicate == number] for number in (0, 1)
+    }
+    assert abs(len(rounds[0]) - len(rounds[1])) <= 2 * len(session.variants)
+    assert sum(block.wall for block in session.blocks) > 0.55 * 60.0
+    assert len(session.windows) == 4 * len(session.variants)
+
+
+def test_time_that_is_too_short_for_another_process_is_spent_on_those_that_are_there(
+    program: tuple[Session, Clock, list[Program]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, clock, started = program
+    # There is no room for more than one process of each variant.
+    monkeypatch.setattr("torchlint.verify.measure.processors", lambda: 4)
+    session.allow(24.0)
+    session.time(lambda *_: None)
+    assert len(started) == len(session.variants)
+    assert 20.0 <= clock.now <= 24.0
+    assert max(block.round for block in session.blocks) > FIRST_ROUNDS
 
 
 def test_what_was_never_timed_gets_no_more(session: Timed) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from torchlint.verify import words
@@ -107,6 +109,14 @@ def test_memory_is_a_reason_too_and_moved_random_numbers_are_said() -> None:
     moved = measurement({TOGETHER: F, "TL201": F, "TL402": F}, moved=(TOGETHER, "TL201"))
     told = "Apply TL402: 1.35 times as fast. TL201 runs faster, but with other random numbers."
     assert words.what_to_do(moved) == told
+
+
+def test_a_fix_that_was_not_reached_is_not_among_those_of_which_nothing_can_be_said() -> None:
+    found = measurement({TOGETHER: U, "TL101": UNREACHED})
+    both = tuple(replace(item, codes=("TL101", "TL402")) for item in found.variants if item.codes)
+    assert words.what_to_do(replace(found, variants=both)) == (
+        "Apply nothing yet. Nothing can be said yet of TL402."
+    )
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,8 @@ BUSY = 1.5
 """From how many times as much to do as it has processors on a machine counts as busy."""
 CONTEXT = 600 << 20
 """Bytes of device memory that a process takes beside what torch counts."""
+PROCESS_MEMORY = 3 << 30
+"""Bytes of the machine's memory that a program is given room for where several wait side by side."""
 
 Running = Process | Group
 """One run of a program, in one process or in several."""
@@ -538,27 +540,45 @@ class Session:
         return median([stats.spread(self.blocks, ORIGINAL, name) for name in variants] or [math.inf])
 
     def _replicate_all(self, planned: Plan, more: int, progress: Progress) -> Plan:
-        """Run one replicate with a share of the budget, in as many parts as the device's memory wants."""
-        number, until = self._replicates, self._left() / more
-        self._current = number
+        """Run one replicate with a share of the budget, in as many parts as the device's memory wants.
+
+        Where there is room, the first of them run side by side.
+        """
+        number = self._replicates
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
-        most = planned.rounds
-        if number < LEAST_REPLICATES - 1:
-            most = min(most or FIRST_ROUNDS, FIRST_ROUNDS)
+        together = LEAST_REPLICATES if not number and self._beside(planned.variants) else 1
+        until = self._left() * min(together / more, 1)
+        self._current = number + together - 1
         for place, group in enumerate(groups):
-            self._say = partial(progress, f"timing, process {number + 1} of each variant")
+            processes = "process" if together == 1 else "processes"
+            which = " and ".join(str(number + 1 + other) for other in range(together))
+            self._say = partial(progress, f"timing, {processes} {which} of each variant")
             end = time.monotonic() + until / len(groups)
-            part = replace(planned, variants=group, rounds=most)
-            ended = self._replicate(part, number * len(groups) + place, end)
-            self._replicates = number + 1
+            numbers = [(number + other) * len(groups) + place for other in range(together)]
+            ended = self._replicate(replace(planned, variants=group), numbers, end)
+            self._replicates = number + together
             if ended is not None and planned.lead:
                 # Shorter than the examination could see: from now on every step counts.
                 made = plan(planned.variants, (), self._costs(), self.settings.wishes, self._left(), ended)
                 planned = replace(made, dropped=planned.dropped)
-                if all(block.replicate != number for block in self.blocks):
+                if all(block.replicate not in numbers for block in self.blocks):
                     self._replicates = number
         return planned
+
+    def _beside(self, variants: Sequence[str]) -> bool:
+        """Whether the first replicates of a program can all be there at once.
+
+        They are started in the time that one takes, and blocks of each process are spread over all the time.
+        """
+        subject, wanted = self.pool.subject, self.settings.wishes.replicates
+        count = LEAST_REPLICATES * len(variants)
+        if subject.reruns or subject.ranks > 1 or count > processors():
+            return False
+        if wanted is not None and wanted < LEAST_REPLICATES:
+            return False
+        memory = self.machine.memory
+        return count <= self._room and (memory is None or count * PROCESS_MEMORY <= memory)
 
     @property
     def _share(self) -> float:
@@ -594,49 +614,76 @@ class Session:
             started=self._started,
         )
 
-    def _replicate(self, planned: Plan, number: int, end: float) -> int | None:
+    def _replicate(self, planned: Plan, numbers: Sequence[int], end: float) -> int | None:
         """Start all variants and run their rounds; if the program ended, the number of steps it had.
 
         There are at least as many rounds as are of use, and more until the time ``end``. A variant whose
-        verdict is settled takes no further part.
+        verdict is settled takes no further part. Replicates of several ``numbers`` take turns.
         """
-        order = _order(planned.variants, self.settings.seed, number)
+        orders = {number: _order(planned.variants, self.settings.seed, number) for number in numbers}
         end -= self._watching(planned, self._current)
         began = time.monotonic()
         with ExitStack() as stack:
             open_ = self.pool.process
             with self._spending("start"):
-                processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
-                for process in processes.values():
+                sets = {
+                    number: {name: stack.enter_context(open_(name, "time", number)) for name in order}
+                    for number, order in orders.items()
+                }
+                every = [process for processes in sets.values() for process in processes.values()]
+                for process in every:
                     stack.callback(self.pool.release, process)
                     process.run(**self._changes())
-                for process in processes.values():
+                for process in every:
                     process.ready(self._patience)
-            self._run_steps = 1
+            ready = time.monotonic()
+            warm = {}
             try:
                 with self._spending("warm-up"):
-                    self._warm_up(planned, processes)
-                self._started = (time.monotonic() - began) / len(order)
+                    for number, processes in sets.items():
+                        self._run_steps = 1
+                        self._warm_up(planned, processes)
+                        warm[number] = self._run_steps
+                alone = ready - began + (time.monotonic() - ready) / len(sets)
+                self._started = alone / len(planned.variants)
+                taken = 0.0
                 # A program that is over soon has no steps for both in one process.
                 only_watched = self._watches and self._short and self._current in WATCHED_SHORT
                 rounds = 0 if only_watched else planned.rounds or sys.maxsize
-                for turn in range(0, rounds, 2):
-                    if turn >= planned.least_rounds and time.monotonic() >= end:
+                for turn, number in ((turn, number) for turn in range(0, rounds, 2) for number in numbers):
+                    began = time.monotonic()
+                    if turn >= planned.least_rounds and self._enough(planned, turn, end, taken):
                         break
-                    if turn == FIRST_ROUNDS and self._others_wanted(planned):
+                    still = self._still(planned.variants, turn)
+                    if not still:
                         break
-                    order = [name for name in order if name in self._still(planned.variants, turn)]
-                    if not order:
-                        break
-                    for half, names in enumerate((order, order[::-1])):
-                        with self._spending("timed"):
-                            self._round(planned, processes, number, turn + half, names)
+                    self._run_steps = warm[number] + turn * (planned.lead + planned.steps)
+                    names = [name for name in orders[number] if name in still]
+                    with self._spending("timed"):
+                        for half, order in enumerate((names, names[::-1])):
+                            self._round(planned, sets[number], number, turn + half, order)
+                    taken = time.monotonic() - began
                 if only_watched or (not self._short and self._current in WATCHED):
                     with self._spending("device work"):
-                        self._watch(planned, processes, number)
+                        for number, processes in sets.items():
+                            self._watch(planned, processes, number)
             except _Ended:
                 return self._run_steps
         return None
+
+    def _enough(self, planned: Plan, turn: int, end: float, taken: float) -> bool:
+        """Whether a replicate has had its share of the time, or fewer rounds where others are to follow.
+
+        Two further rounds take about ``taken`` seconds. What is left and too short for another replicate is
+        best spent on the processes that are there.
+        """
+        left = self._left() - self._watching(planned, self._current)
+        if left < taken:
+            return True
+        first = self._current < LEAST_REPLICATES - 1 and turn >= FIRST_ROUNDS
+        over = first or (turn == FIRST_ROUNDS and self._others_wanted(planned))
+        over = over or time.monotonic() + taken > end
+        return over and (self.pool.subject.reruns or self._costs().replicate(planned) <= left)
 
     def _others_wanted(self, planned: Plan) -> bool:
         """Whether the rest of the budget is for several other processes: a single one costs too much."""
@@ -662,7 +709,8 @@ class Session:
         """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
         if not self._watches or self._short or number not in WATCHED:
             return 0.0
-        return len(planned.variants) * self._watched
+        sets = LEAST_REPLICATES if self._beside(planned.variants) else 1
+        return sets * len(planned.variants) * self._watched
 
     @property
     def _short(self) -> bool:
@@ -697,7 +745,7 @@ class Session:
 
     def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
         """The variants that take part in the next rounds, the original and its copy among them; or none."""
-        if turn < LEAST_ROUNDS or self._replicates < LEAST_REPLICATES - 1:
+        if turn < LEAST_ROUNDS or self._current < LEAST_REPLICATES - 1:
             return variants
         open_ = self._open(variants)
         return (ORIGINAL, AGAIN, *open_) if open_ else ()
@@ -733,12 +781,16 @@ class Session:
     def _groups(self, others: Sequence[str]) -> list[tuple[str, ...]]:
         """The variants that may hold the device's memory at once; each group has the original twice."""
         others = [name for name in others if name not in (ORIGINAL, AGAIN)]
-        peak = self.examinations[ORIGINAL].evidence.peak_reserved
-        room = len(others) + 2
-        if peak and self.machine.gpu_memory:
-            room = max(3, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
-        size = room - 2
+        size = int(min(max(3, self._room) - 2, max(1, len(others))))
         return [(ORIGINAL, AGAIN, *others[at : at + size]) for at in range(0, len(others), size)]
+
+    @property
+    def _room(self) -> float:
+        """How many processes the device has memory for; infinite where that is not known."""
+        peak = self.examinations[ORIGINAL].evidence.peak_reserved
+        if not peak or not self.machine.gpu_memory:
+            return math.inf
+        return MEMORY_SHARE * self.machine.gpu_memory // (peak + CONTEXT)
 
     def _open(self, variants: Sequence[str]) -> list[str]:
         """The fixed variants that are not settled; all of them, where the user said how many processes."""
@@ -767,10 +819,7 @@ class Session:
             # A GPU is dealt out to processes in slices, and a rank that waits for another uses up its own.
             return 1
         room = max(1, processors() // (2 * self.pool.subject.ranks))
-        peak = self.examinations[ORIGINAL].evidence.peak_reserved
-        if peak and self.machine.gpu_memory:
-            room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
-        return max(1, min(count, room))
+        return int(max(1, min(count, room, self._room)))
 
     def _help(self, comparisons: Sequence[Comparison], noise: Noise | None) -> list[str]:
         """What would help where a budget was not enough for a verdict, a sentence each."""

@@ -222,7 +222,12 @@ def _gain(measurement: Measurement, variant: str, form: str) -> str:
 
 def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
     """What there is to say of the fixes that are not to be applied."""
-    codes = {item.name: _listed(item.codes) for item in measurement.variants if item.name == TOGETHER}
+    unreached = {item.variant for item in measurement.comparisons if item.verdict is Verdict.UNREACHED}
+    codes = {
+        item.name: _listed([code for code in item.codes if code not in unreached] or item.codes)
+        for item in measurement.variants
+        if item.name == TOGETHER
+    }
 
     def named(*verdicts: Verdict) -> list[str]:
         return [codes.get(item.variant, item.variant) for item in rest if item.verdict in verdicts]
