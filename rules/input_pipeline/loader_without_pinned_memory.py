@@ -61,9 +61,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     Safe: the contents of the batches do not change, and without an accelerator torch only warns that it
     ignores the argument. The fix is unsafe if the project records warnings or turns them into errors, in its
     code or for its tests, and if it checks whether a loader or tensor is pinned. It is not added next to
-    `**kwargs`, which may already contain the argument. If the keyword arguments come from a configuration file, the fix
-    changes the file; it is unsafe unless only this loader uses the setting. The rule ignores datasets that
-    return tensors on the accelerator, which cannot be pinned, and programs for MPS and XLA.
+    `**kwargs`, which may already contain the argument. If the keyword arguments come from a configuration
+    file, the fix changes the file; it is unsafe unless only this loader uses the setting. The rule ignores
+    datasets that return tensors on the accelerator, which cannot be pinned, and programs for MPS and XLA.
 
     ## References
 
@@ -107,7 +107,11 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 def _fails_on_warnings(module: Module) -> bool:
     """Whether a file of the project records warnings, or it or the settings of its tests make them errors."""
     calls = ("simplefilter(", "filterwarnings(", "action=")
-    words = ("catch_warnings(record", "recwarn", *(f"{call}{quote}error" for call in calls for quote in "\"'"))
+    words = (
+        "catch_warnings(record",
+        "recwarn",
+        *(f"{call}{quote}error" for call in calls for quote in "\"'"),
+    )
     link = module.link
     return module.mentions(*words) or (
         link is not None and (link.fails_on_warnings() or link.has_anywhere(words))

@@ -183,14 +183,12 @@ def _assigned(module: Module, scope: Scope, name: str) -> Content:
     return Content.UNKNOWN if Content.UNKNOWN in found else Content.FLOATING
 
 
-def reads(
-    module: Module, call: cst.Call, written: cst.Name, held: Content, formats: bool
-) -> Reads | None:
+def reads(module: Module, call: cst.Call, written: cst.Name, held: Content, formats: bool) -> Reads | None:
     """What becomes of the total ``written`` once it is a tensor; None if the host reads it all the time.
 
     Where only a number will do, it is made one: ``float(total)``. A total of whole numbers is made one for
-    all arithmetic, too, which is then as exact as it was, and so is one that may have a dimension (``formats``
-    is False), which takes no format.
+    all arithmetic, too, which is then as exact as it was, and so is one that may have a dimension: that takes
+    no format, as ``formats`` says.
     """
     start = module.binding_of(written)
     if start is None:
