@@ -7,7 +7,11 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import add_decorator, dissolve_in, safe, spell, unsafe, wrap, wrap_with
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.values import Graph, Kind
 
 from .nogradregions import NoGradRegions, Region
 
@@ -75,11 +79,11 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     returned as Python numbers have no graph, and nothing imports a notebook.
 
     The fix is also unsafe for generator functions, for a model that is never trained (its parameters no
-    longer get a `.grad`), and where the program reads `requires_grad` or `grad_fn` of a tensor or gives a
-    `TransformerEncoder` a padding mask, whose outputs differ without autograd, and where a tensor is printed
-    with its graph. There is no fix
-    where the code to wrap contains `yield` or `await`, because the consumer would run without autograd, and
-    none for functions compiled with `torch.jit.script`.
+    longer get a `.grad`), where a model keeps a tensor with its graph for later passes, where the program
+    reads `requires_grad` or `grad_fn` of a tensor or gives a `TransformerEncoder` a padding mask, whose
+    outputs differ without autograd, and where a tensor is printed with its graph. There is no fix where the
+    code to wrap contains `yield` or `await`, because the consumer would run without autograd, and none for
+    functions compiled with `torch.jit.script`.
 
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -108,7 +112,8 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         spelling = spell(module, "torch.no_grad", function)
         if spelling is None:
             return None
-        make = unsafe if region.escapes or suspends else safe
+        noticed = suspends or _keeps_for_training(module) or module.mentions(*_LOOKS_INTO_FUNCTIONS)
+        make = unsafe if region.escapes or noticed else safe
         decorator = add_decorator(module, function, f"{spelling.text}()")
         needless = dissolve_in(module, (function.body,), lambda block: _is_off(module, block, function))
         return make(module, f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
@@ -122,7 +127,7 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         argument = ""
     if spelling is None:
         return None
-    make = unsafe if region.escapes else safe
+    make = unsafe if region.escapes or _keeps_for_training(module) else safe
     header = f"with {spelling.text}({argument}):"
     if region.training is not None:
         wrapped = wrap(module, region.statements, header)
@@ -149,6 +154,40 @@ def _suspends(module: Module, node: cst.CSTNode) -> bool:
     return any(
         isinstance(inner, (cst.Yield, cst.Await)) and module.function(inner) is module.function(node)
         for inner in module.tree.descendants(node)
+    )
+
+
+# Of a decorated function these are those of the wrapper.
+_LOOKS_INTO_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
+
+
+@remembered
+def _keeps_for_training(module: Module) -> bool:
+    """Whether a model of the program computes something with a graph only if it has not kept it before.
+
+    What it keeps in an evaluation, a pass of training may then find.
+    """
+    return any(map(_keeps_graph, (module, *module.companions("is None", "hasattr(self", " not in self."))))
+
+
+@remembered
+def _keeps_graph(module: Module) -> bool:
+    return any(
+        binding.value is not None
+        and SelfAttributes.is_self(binding.target.value)
+        and module.value(binding.value).kind is Kind.TENSOR
+        and module.value(binding.value).graph is Graph.ATTACHED
+        and any(_names_attribute(module, guard.test, name) for guard in guards(module, binding.target))
+        for name, bindings in module.names.attributes.items()
+        for binding in bindings
+    )
+
+
+def _names_attribute(module: Module, test: cst.BaseExpression, name: str) -> bool:
+    return any(
+        (isinstance(node, cst.Attribute) and node.attr.value == name)
+        or (isinstance(node, cst.SimpleString) and node.raw_value == name)
+        for node in (test, *module.tree.descendants(test))
     )
 
 

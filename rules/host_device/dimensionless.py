@@ -24,13 +24,23 @@ _RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "fla
 
 
 def is_single_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor provably has no dimension, so that it formats and adds up like a number."""
-    return every(_single(module, node))
+    """Whether a tensor provably holds one number, so that it adds up like one."""
+    return every(_single(module, node, True))
+
+
+def formats_as_number(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a tensor provably has no dimension; of one with a single element, `format` takes no format."""
+    return every(_single(module, node, False))
 
 
 @traced(Through.OPERANDS)
-def _single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether what an expression is computed of is one number, of Python or of a tensor."""
+def _single(
+    module: Module, node: cst.CSTNode, path: Path, with_dimensions: bool
+) -> bool | list[Source] | None:
+    """Whether what an expression is computed of is one number, of Python or of a tensor.
+
+    With ``with_dimensions`` it may also be a tensor of one element, such as what ``backward()`` takes.
+    """
     if path or not isinstance(node, cst.BaseExpression):
         return None
     if module.value(node).kind in (Kind.NUMBER, Kind.BOOL) or has_no_dimension(module, node):
@@ -42,7 +52,9 @@ def _single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source
             return True
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _ELEMENTWISE:
             return onward(owner)
-        case cst.Name() if _backpropagated(module, node) and not some(_shaped(module, node)):
+        case cst.Name() if (
+            with_dimensions and _backpropagated(module, node) and not some(_shaped(module, node))
+        ):
             return True
         case _:
             return None

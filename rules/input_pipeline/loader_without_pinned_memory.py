@@ -58,8 +58,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    Safe: the contents of the batches do not change, and without an accelerator the argument has no effect.
-    The fix is unsafe if the program checks whether a loader or tensor is pinned. It is not added next to
+    Safe: the contents of the batches do not change, and without an accelerator torch only warns that it
+    ignores the argument. The fix is unsafe if the project records warnings or turns them into errors, in its
+    code or for its tests, and if it checks whether a loader or tensor is pinned. It is not added next to
     `**kwargs`, which may already contain the argument. If the keyword arguments come from a configuration
     file, the fix changes the file; it is unsafe unless only this loader uses the setting. The rule ignores
     datasets that return tensors on the accelerator, which cannot be pinned, and programs for MPS and XLA.
@@ -87,17 +88,31 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.workers(call) == 0 and loaders.idle_workers(call):
         return  # It would be the training process that copies the batch once more.
-    asked_for = loaders.pinning_asked_for
+    certain = not loaders.pinning_asked_for and not _fails_on_warnings(module)
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
     small = loaders.evaluates_one_by_one(call) or loaders.in_memory(call)
     stake = Impact.LOW if small else Impact.HIGH
     if setting is not None:
-        fix = configure(setting, True, safe=not asked_for)
+        fix = configure(setting, True, safe=certain)
         remedy = f"Set `{spelt(setting, True)}`"
         yield Finding(call, message, fix=fix, remedy=remedy, at=setting, impact=stake)
         return
-    grade = unsafe if asked_for else safe
+    grade = safe if certain else unsafe
     edits = set_argument(module, call, "pin_memory", "True")
     yield Finding(call, message, fix=grade(module, "Set `pin_memory=True`", edits), impact=stake)
+
+
+def _fails_on_warnings(module: Module) -> bool:
+    """Whether a file of the project records warnings, or it or the settings of its tests make them errors."""
+    calls = ("simplefilter(", "filterwarnings(", "action=")
+    words = (
+        "catch_warnings(record",
+        "recwarn",
+        *(f"{call}{quote}error" for call in calls for quote in "\"'"),
+    )
+    link = module.link
+    return module.mentions(*words) or (
+        link is not None and (link.fails_on_warnings() or link.has_anywhere(words))
+    )

@@ -19,9 +19,10 @@ _OF_DATA = listed("torch.", "as_tensor asarray from_numpy tensor") | {"numpy.asa
 
 
 def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) -> bool:
-    """Whether an expression is seen to be a tensor of one of some dtypes, or an object of the program's own.
+    """Whether an expression may be a tensor of one of some dtypes, or an object of the program's own.
 
-    A parameter is what any of the calls passes for it. What nothing is known of counts as neither.
+    A parameter is what any of the calls passes for it. Items of a dataset may be of any dtype, labels above
+    all; what nothing else is known of counts as neither.
     """
     return some(_holds(module, node, frozenset(dtypes)))
 
@@ -30,9 +31,11 @@ def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) 
 def _holds(
     module: Module, node: cst.CSTNode, path: tuple[object, ...], dtypes: frozenset[str]
 ) -> bool | list[Source] | None:
-    if path or not isinstance(node, cst.BaseExpression):
+    if not isinstance(node, cst.BaseExpression):
         return None
     value = module.value(node)
+    if path:
+        return True if value.kind in (Kind.LOADER, Kind.DATASET) else None
     if value.dtype is not None:
         return f"torch.{value.dtype.removeprefix('torch.')}" in dtypes
     if value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED:
@@ -73,7 +76,8 @@ def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | l
         return "torch.int64" in dtypes
     if name in METHOD_DTYPES:
         return METHOD_DTYPES[name] in dtypes
-    return onward(call.func.value) if keeps(name) else None
+    # A move that names a dtype has one already.
+    return onward(call.func.value) if keeps(name) or name in ("to", "cuda", "cpu") else None
 
 
 def _of_operation(module: Module, node: cst.BinaryOperation, dtypes: frozenset[str]) -> bool | None:

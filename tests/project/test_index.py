@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.project.index import Index
-from torchlint.project.roots import root_of, source_folders
+from torchlint.project.roots import fails_on_warnings, root_of, source_folders
 
 Files = Mapping[str, str]
 
@@ -185,3 +185,28 @@ def test_the_root_is_the_nearest_folder_with_metadata(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert root_of(tmp_path / file) == tmp_path / root
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fails"),
+    [
+        (
+            "pyproject.toml",
+            '[tool.pytest.ini_options]\nfilterwarnings = ["error", "ignore::UserWarning"]',
+            True,
+        ),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nfilterwarnings = [\n  "error",  # all\n]', True),
+        ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = "-q -W error"', True),
+        ("pytest.ini", "[pytest]\nfilterwarnings =\n    ignore:.*old.*\n    error::UserWarning\n", True),
+        ("setup.cfg", "[tool:pytest]\nfilterwarnings = error\n", True),
+        ("tox.ini", "[testenv]\nsetenv = PYTHONWARNINGS=error\n", True),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nfilterwarnings = ["error::FutureWarning"]', False),
+        ("pyproject.toml", '[tool.ruff]\nerror = "none"\n', False),
+        ("pytest.ini", "[pytest]\nfilterwarnings = ignore\n", False),
+    ],
+)
+def test_warnings_are_errors_where_the_tests_are_configured_so(
+    tmp_path: Path, name: str, text: str, fails: bool
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert fails_on_warnings(tmp_path) == fails

@@ -17,7 +17,7 @@ from torchlint.project.configs import Configs
 from torchlint.project.faces import headers
 from torchlint.project.facets import Facet
 from torchlint.project.records import STAR, Definition, Import, Record, Standing, record
-from torchlint.project.roots import INIT, SourceFolders, is_test, module_at
+from torchlint.project.roots import INIT, SourceFolders, fails_on_warnings, is_test, module_at
 from torchlint.reading import read
 from torchlint.source import Source, SourceError
 
@@ -289,6 +289,11 @@ class Index:
                 own = list(takewhile(modules.__contains__, parts))
                 found.update((last, *parts[len(own) :]) if own else (last,))
         return frozenset(found)
+
+    @cached_property
+    def fails_on_warnings(self) -> bool:
+        """Whether the tests of the project are configured to turn warnings into errors."""
+        return fails_on_warnings(self.folders.root)
 
     def around(self, file: Path) -> tuple[Path, ...]:
         """The other files that may lend a file their words, in order.

@@ -229,6 +229,10 @@ class Program:
         """The names that files of the project replace, which are part of its shape: nothing is noted."""
         return self.index.patched
 
+    def fails_on_warnings(self) -> bool:
+        """Whether the tests of the project turn warnings into errors, which is part of its shape."""
+        return self.index.fails_on_warnings
+
     def is_tested(self, part: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root

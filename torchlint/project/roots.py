@@ -16,6 +16,8 @@ from typing import Any
 from torchlint.source import SourceError, exists, is_file, is_folder, read_text
 
 METADATA = "pyproject.toml"
+SETTINGS = (METADATA, "setup.cfg", "setup.py", "pytest.ini", ".pytest.ini", "tox.ini")
+"""The files at the root of a project in which its build and its tests are configured."""
 _MARKERS = (METADATA, "setup.py", "setup.cfg", ".git")
 _LARGEST = 1_000_000
 INIT = "__init__.py"
@@ -149,6 +151,18 @@ def is_built(root: Path) -> bool:
     ):
         return True
     return is_file(root / "setup.py") or "[metadata]" in _read(root / "setup.cfg")
+
+
+def fails_on_warnings(root: Path) -> bool:
+    """Whether the settings of a project's tests turn warnings into errors."""
+    return any(_WARNINGS_AS_ERRORS.search(_read(root / name)) for name in SETTINGS)
+
+
+_WARNINGS_AS_ERRORS = re.compile(
+    r"""(?:-W\s*|PYTHONWARNINGS\s*=\s*["']?)error(?![\w:])"""
+    r"""|^\s*(?:filterwarnings\s*=\s*\[?\s*)?["']?error(?:::(?:User)?Warning)?["']?\s*(?:[],#]|$)""",
+    re.MULTILINE,
+)
 
 
 def entry_points(root: Path) -> frozenset[str]:

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchlint import reading
 from torchlint.project.facets import Facet
 from torchlint.project.layout import Layout
-from torchlint.project.roots import INIT, METADATA
+from torchlint.project.roots import INIT, SETTINGS
 from torchlint.source import SourceError, is_file, read_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.faces import Face
     from torchlint.project.records import Records
 
-_METADATA = (METADATA, "setup.cfg", "setup.py")
 _LARGEST_METADATA = 1_000_000
 
 
@@ -139,7 +138,7 @@ class Contents:
 
     def _shape(self, layout: Layout) -> bytes:
         digest = sha256(_named(layout.root) + layout.kind.encode() + b"\0")
-        for name in _METADATA:
+        for name in SETTINGS:
             try:
                 digest.update(read_bytes(layout.root / name, _LARGEST_METADATA))
             except SourceError:

@@ -14,6 +14,7 @@ from torchlint.semantics.iterations import gradient_owner
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Gradients(Part):
         It asks for them before the next backward, or takes steps behind a backward that did not run, or that
         ran through another model than the last: a step moves what has a gradient of zeros by its momentum.
         """
-        return self._kept or self._read_before_backward(call, None, self._asked) or self._uneven(call)
+        kept = any(each._kept for each in (self, *map(Gradients.of, self._others)))
+        return kept or self._read_before_backward(call, None, self._asked) or self._uneven(call)
 
     @cached_property
     def _asked(self) -> list[cst.Attribute]:
@@ -89,7 +91,11 @@ class Gradients(Part):
 
     @cached_property
     def _kept(self) -> bool:
-        return any(self._is_kept(read) for read in self._asked)
+        """Whether something other than a parameter holds on to the tensor of a gradient."""
+        return any(map(self._is_kept, self._asked)) or any(
+            binding.value is not None and some(_is_part(self.module, binding.value))
+            for binding in self.module.names.attributes.get("grad", ())
+        )
 
     def _is_kept(self, read: cst.Attribute) -> bool:
         """Whether a list or an object holds on to the tensor of a gradient, which is then filled again."""
@@ -102,6 +108,10 @@ class Gradients(Part):
                 return name not in ("grad", "data")
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())]):
                 return True
+            case cst.ListComp() | cst.DictComp() | cst.Yield() | cst.Return():
+                return True
+            case cst.Element():
+                return isinstance(self.tree.parent(parent), cst.List)
             case cst.Arg():
                 call = self.tree.parent(parent)
                 return (
@@ -114,7 +124,26 @@ class Gradients(Part):
     def _uneven(self, call: cst.Call) -> bool:
         """Whether steps of the same function may reach different parameters."""
         branches, chosen = self._unlike(self.module.function(call))
-        return chosen or any(not self.tree.contains(branch, call) for branch in branches)
+        if chosen or any(not self.tree.contains(branch, call) for branch in branches):
+            return True
+        return any(self.tree.holds(loop, self._frozen) for loop in self.module.flow.loops(call))
+
+    @cached_property
+    def _frozen(self) -> list[cst.CSTNode]:
+        """What says which parameters are trained, or calls a function of the file that does."""
+        said: list[cst.CSTNode] = [
+            attribute
+            for attribute in self.tree.nodes(cst.Attribute)
+            if (attribute.attr.value == "requires_grad_" and self.tree.is_called(attribute))
+            or (
+                attribute.attr.value == "requires_grad"
+                and isinstance(self.tree.parent(attribute), cst.AssignTarget)
+            )
+        ]
+        helpers = {self.module.function(node) for node in said}
+        calls = [c for f in helpers if isinstance(f, cst.FunctionDef) for c in self.module.callers(f)]
+        calls = [call for call in calls if not self.tree.is_elsewhere(call)]
+        return sorted({*said, *calls}, key=self.tree.order.__getitem__)
 
     @remembered
     def _unlike(self, function: Function | None) -> tuple[list[cst.If], bool]:
@@ -148,6 +177,8 @@ class Gradients(Part):
         """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
         if self.module.value(call.func).kind is not Kind.MODULE or not self.module.flow.loops(call):
             return False
+        if isinstance(call.func, cst.IfExp):
+            return True
         if isinstance(call.func, cst.Subscript):
             index = call.func.slice[0].slice
             return isinstance(index, cst.Index) and self.module.value(index.value).constant is MISSING
@@ -395,3 +426,15 @@ def _is_group(iterable: cst.BaseExpression) -> bool:
             return True
         case _:
             return False
+
+
+@traced(Through.NOTHING)
+def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether what is made a gradient is a view of something else, such as a buffer for all gradients."""
+    match node:
+        case cst.Subscript(value=owner):
+            return module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("view" | "view_as" | "reshape"))):
+            return onward(owner)
+        case _:
+            return None

@@ -50,6 +50,9 @@ class Link(Protocol):
     def patched(self) -> frozenset[str]:
         """The names that files of the project replace with something else: ``mock.patch("a.b.Name")``."""
 
+    def fails_on_warnings(self) -> bool:
+        """Whether the tests of the project are configured to turn warnings into errors."""
+
     def is_tested(self, module: Any, name: str) -> bool:
         """Whether a test may use a name of the top level of a module."""
 

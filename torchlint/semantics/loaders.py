@@ -672,6 +672,9 @@ class Loaders(Part):
 
     def _collates_tensors(self, loader: cst.Call) -> bool:
         """Whether what a loader yields has plain tensors wherever it has something to move."""
+        made = self.module.value(loader).definition
+        if isinstance(made, cst.ClassDef) and self.module.classes.info(made).method("__iter__") is not None:
+            return False
         argument = self.module.argument(loader, "collate_fn")
         if self.constant(loader, "batch_size") is None:
             return False

@@ -24,7 +24,7 @@ from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
-from ..dimensionless import is_single_number
+from ..dimensionless import formats_as_number, is_single_number
 from ..remedies import has_no_graph
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed
 
@@ -68,10 +68,12 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     found: Reads | None
     if accumulator.many or not _is_local(module, accumulator):
         found = Reads(_effect(module, call, accumulator))
+        if not formats_as_number(module, tensor):
+            found = Reads(min(found.effect, Effect.NOTICED))
     else:
         assert isinstance(accumulator.written, cst.Name)
         total = summed(module, call, tensor, accumulator.written)
-        found = reads(module, call, accumulator.written, total)
+        found = reads(module, call, accumulator.written, total, formats_as_number(module, tensor))
         if found is not None:
             found = dataclasses.replace(found, effect=min(found.effect, _start(module, accumulator.written)))
         if held is Content.WHOLE:

@@ -183,11 +183,12 @@ def _assigned(module: Module, scope: Scope, name: str) -> Content:
     return Content.UNKNOWN if Content.UNKNOWN in found else Content.FLOATING
 
 
-def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> Reads | None:
+def reads(module: Module, call: cst.Call, written: cst.Name, held: Content, formats: bool) -> Reads | None:
     """What becomes of the total ``written`` once it is a tensor; None if the host reads it all the time.
 
     Where only a number will do, it is made one: ``float(total)``. A total of whole numbers is made one for
-    all arithmetic, too, which is then as exact as it was.
+    all arithmetic, too, which is then as exact as it was, and so is one that may have a dimension: that takes
+    no format, as ``formats`` says.
     """
     start = module.binding_of(written)
     if start is None:
@@ -203,11 +204,13 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> R
             return None
         if held is Content.FLOATING and _cancels(module, use):
             worst = min(worst, Effect.NOTICED)
-        if _is_read_alone(module, use) or (effect is Effect.NONE and held is not Content.WHOLE):
+        if _is_read_alone(module, use) and (formats or not _is_formatted(module, use)):
+            continue
+        if effect is Effect.NONE and held is not Content.WHOLE and formats:
             continue
         converted = _converted(module, use, held) if waiting_place(module, use) is None else None
         if converted is None:
-            worst = min(worst, effect)
+            worst = min(worst, effect if formats else Effect.NOTICED)
         else:
             edits.extend(converted)
     if uses_by_name(module, start) or _is_importable(module, start):
@@ -287,6 +290,10 @@ def _is_read_alone(module: Module, use: cst.Name) -> bool:
         return True
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
     return isinstance(call, cst.Call) and module.qualified(call.func) in _CONVERSIONS
+
+
+def _is_formatted(module: Module, use: cst.Name) -> bool:
+    return isinstance(module.tree.parent(use), cst.FormattedStringExpression)
 
 
 def _cancels(module: Module, use: cst.BaseExpression) -> bool:
