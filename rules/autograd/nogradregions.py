@@ -290,7 +290,11 @@ class NoGradRegions(Part):
 
     @remembered
     def _drops_graph(self, call: cst.Call) -> bool:
-        if not self._trains_around(call, Phase.TRAINING, Phase.UNKNOWN) or not self._runs_model(call):
+        if self._trains_around(call, Phase.EVALUATION):
+            passes = self._is_forward_pass(call)
+        else:
+            passes = self._trains_around(call, Phase.TRAINING, Phase.UNKNOWN) and self._runs_model(call)
+        if not passes:
             return False
         return drops_graph(self.module, call) and not Backpropagation.of(self.module).reaches(call)
 

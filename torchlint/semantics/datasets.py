@@ -163,15 +163,17 @@ class Datasets(Part):
         return isinstance(definition, cst.ClassDef) and self._class_rows_only(definition, tokenizing=True)
 
     def has_few_items(self, node: cst.BaseExpression) -> bool:
-        """Whether a dataset is made of texts or numbers that are written out in the file, one by one."""
+        """Whether a dataset is made of texts or numbers that are written out in the file, one by one.
+
+        They are its first argument: further ones, such as a size and the names of classes, are options.
+        """
         made = self.made(node)
-        given = [argument.value for argument in made.args] if isinstance(made, cst.Call) else [made]
-        displays = (self.made(each) for each in given if each is not None)
-        return any(
-            isinstance(display, (cst.List, cst.Tuple))
-            and bool(display.elements)
-            and all(isinstance(element.value, _LITERALS) for element in display.elements)
-            for display in displays
+        if isinstance(made, cst.Call):
+            made = self.made(made.args[0].value) if made.args else None
+        return (
+            isinstance(made, (cst.List, cst.Tuple))
+            and bool(made.elements)
+            and all(isinstance(element.value, _LITERALS) for element in made.elements)
         )
 
     @traced(Through.RETURNS)
