@@ -10,7 +10,7 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tensor
-from torchlint.semantics.flow.graph import Loop
+from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
@@ -30,6 +30,7 @@ from .retention import (
     outlives,
     overwritten,
     passed_on,
+    stands_in,
 )
 from .texts import texts_of_graphs
 
@@ -146,7 +147,7 @@ def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:
     current = phase(module, node)
     if current in (Phase.FORWARD, Phase.DATASET):
         return False
-    return current is Phase.EVALUATION or Backpropagation.of(module).happens
+    return current in (Phase.EVALUATION, Phase.TRAINING) or Backpropagation.of(module).happens
 
 
 def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
@@ -156,14 +157,16 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     gradients = Backpropagation.of(module)
     if gradients.feeds(item.place):
         return None
-    if any(passed_on(module, item.stored)):
+    given = tuple(passed_on(module, item.stored))
+    handed = _given_to_hook(module, module.function(node), given) if given else []
+    if given and not handed:
         # A function that keeps what it is given: its calls are the place to say so.
         return None
     if gradients.depends(item.stored, item.place):
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
-    if gradients.freed(item.stored):
+    if gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(item.place, cst.Attribute):
             function = module.function(node)
@@ -187,6 +190,23 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if gradients.computes_gradients(function or module.tree.root):
         return None
     return ERROR
+
+
+def _given_to_hook(
+    module: Module, function: Function | None, names: Sequence[str]
+) -> list[tuple[Module, cst.BaseExpression]]:
+    """What the calls pass for some parameters of a method, if it runs as a hook in all of them."""
+    if not isinstance(function, cst.FunctionDef):
+        return []
+    callers = [(module.home(call), call) for call in module.callers(function)]
+    if not all(stands_in(home, call, function) for home, call in callers):
+        return []
+    arguments = (
+        (home, module.inference.callgraph.bound_to(call, function).get(name).node)
+        for home, call in callers
+        for name in names
+    )
+    return [(home, node) for home, node in arguments if node is not None]
 
 
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:

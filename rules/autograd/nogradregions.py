@@ -147,7 +147,7 @@ class NoGradRegions(Part):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
-        if self._wants_gradients(function) or self.is_frozen(call.func) or self._is_differentiated(call):
+        if self._wants_gradients(function) or self._runs_frozen(call) or self._is_differentiated(call):
             return None
         region = self._region(call, function)
         if region is None:
@@ -330,9 +330,7 @@ class NoGradRegions(Part):
         function = module.function(call)
         if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
             return False
-        return not (
-            self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func)
-        )
+        return not (self._is_switched_on(call) or self._wants_gradients(function) or self._runs_frozen(call))
 
     def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
         """Whether a statement computes nothing with a graph beside a pass that needs none."""
@@ -363,7 +361,7 @@ class NoGradRegions(Part):
         function = self.module.function(call)
         if isinstance(function, cst.Lambda) or grad(self.module, call) is not Grad.ON:
             return None
-        if self._is_switched_on(call) or self._wants_gradients(function) or self.is_frozen(call.func):
+        if self._is_switched_on(call) or self._wants_gradients(function) or self._runs_frozen(call):
             return None
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.SimpleStatementLine):
@@ -404,6 +402,7 @@ class NoGradRegions(Part):
             return False
         scope = self.module.names.lookup(root.value, root)
         outside = scope is not None and scope is self.module.names.module_scope
+        outside = outside or self.module.classes.instance_class(root) is not None
         return outside and Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
     def _is_of_test(self, function: cst.CSTNode | None) -> bool:
@@ -455,7 +454,7 @@ class NoGradRegions(Part):
             current = Phase.EVALUATION
         if current in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
             current = Phase.EVALUATION
-        if current is Phase.UNKNOWN and self._serves(call):
+        if current in (Phase.UNKNOWN, Phase.SETUP) and self._serves(call):
             current = Phase.EVALUATION
         if current not in (Phase.EVALUATION, Phase.TRAINING) or grad(module, call) is not Grad.ON:
             return False
@@ -592,8 +591,24 @@ class NoGradRegions(Part):
         return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
 
     def _model_run(self, call: cst.Call) -> cst.BaseExpression:
-        forward = isinstance(call.func, cst.Attribute) and call.func.attr.value == "forward"
-        return call.func.value if forward and isinstance(call.func, cst.Attribute) else call.func
+        """The model of ``model(x)``, ``model.forward(x)`` and ``model.encode(x)``."""
+        match call.func:
+            case cst.Attribute(value=model, attr=cst.Name(name)) if name == "forward" or self._computes(call):
+                return model
+            case _:
+                return call.func
+
+    def _computes(self, call: cst.Call) -> bool:
+        """Whether a call is of a method of a model of the project that computes with its parameters."""
+        method = self.module.callee(call)
+        owner = self.module.classes.owner(method) if isinstance(method, cst.FunctionDef) else None
+        if owner is None or self.module.classes.info(owner).kind is not Kind.MODULE:
+            return False
+        assert isinstance(call.func, cst.Attribute)
+        if self.module.classes.instance_class(call.func.value) is not None:
+            return False
+        result = self.module.value(call)
+        return result.tensorlike and result.graph is Graph.ATTACHED
 
     def _runs_model(self, call: cst.Call) -> bool:
         """Whether a call runs a model that has parameters, and not only to try it out."""
@@ -659,7 +674,7 @@ class NoGradRegions(Part):
             and module.function(inner) is function
             and grad(module, inner) is Grad.ON
             and self._is_forward_pass(inner)
-            and not self.is_frozen(inner.func)
+            and not self._runs_frozen(inner)
             for inner in self.tree.descendants(function.body)
         )
 
@@ -820,6 +835,9 @@ class NoGradRegions(Part):
         return frozenset(
             b.name for b in bindings if (b.imported or "").partition(".")[0] in OTHER_FRAMEWORKS - {"cv2"}
         )
+
+    def _runs_frozen(self, call: cst.Call) -> bool:
+        return self.is_frozen(self._model_run(call))
 
     def is_frozen(self, model: cst.BaseExpression) -> bool:
         """Whether a model has no parameters, or gradients are turned off for all, in the file by its name."""

@@ -105,7 +105,8 @@ def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpres
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
             callees = [each for each in module.callees(node) if isinstance(each, cst.FunctionDef)]
             if callees:
-                values = (value for callee in callees for value in _kept_arguments(module, node, callee))
+                meant = (callee for callee in callees if not stands_in(module, node, callee))
+                values = (value for callee in meant for value in _kept_arguments(module, node, callee))
                 yield from ((owner, value) for value in dict.fromkeys(values))
             elif method == "update" and module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 given = [argument.value for argument in node.args if argument.star == ""]
@@ -290,6 +291,12 @@ def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> 
         node = bound.get(name).node
         if node is not None:
             yield node
+
+
+def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:
+    """Whether a call runs a method as one of several, in the place of another or by its name: a hook."""
+    meant = [one.definition for one in module.value(call.func).each]
+    return method not in meant and any(isinstance(each, cst.FunctionDef) for each in meant)
 
 
 def _of_instance(module: Module, place: cst.BaseExpression, method: cst.FunctionDef) -> bool:

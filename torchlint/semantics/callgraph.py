@@ -21,13 +21,16 @@ from torchlint.semantics.values import BOTTOM, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
 
+# Through so many functions the arguments of a call are followed that are handed on.
+_DEEPEST = 4
+
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
 
 class CallGraph:
     """The calls and functions of one file."""
 
-    answers_for_all = frozenset({"callee", "callees", "candidates", "is_settled", "dispatches"})
+    answers_for_all = frozenset({"callee", "callees", "candidates", "is_settled", "dispatches", "naming"})
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.tree = evaluator.tree
@@ -35,6 +38,7 @@ class CallGraph:
         self.classes = evaluator.classes
         self.fixpoint = evaluator.fixpoint
         self._value = evaluator.value
+        self._attribute = evaluator.attribute
         self.link = evaluator.names.link
 
     @staticmethod
@@ -112,7 +116,52 @@ class CallGraph:
             for call in pool.of((function, *overridden), graph)
             if function in graph.callees(call) or (overridden and graph.dispatches(call, overridden))
         ]
+        if isinstance(function, cst.FunctionDef) and self.classes.owner(function) is not None:
+            named = {call: way for graph in graphs for call, way in graph.naming(function).items()}
+            # What runs the method there runs others for other calls.
+            found = [call for call in found if call not in named.values()] + list(named)
         return sorted(found, key=self.tree.order.__getitem__)
+
+    def naming(self, method: cst.FunctionDef) -> dict[cst.Call, cst.Call]:
+        """The calls in this file that run a method by its name, ``self.call("on_step", loss)``, and how."""
+        named = self._calls_by_text.get(method.name.value, ())
+        return {call: way for call in named if (way := self._way_to(call, method)) is not None}
+
+    @cached_property
+    def _calls_by_text(self) -> dict[str, list[cst.Call]]:
+        """The calls of this file that are given a literal text, by the text."""
+        found: dict[str, list[cst.Call]] = {}
+        for text in self.tree.nodes(cst.SimpleString):
+            assert isinstance(text, cst.SimpleString)
+            argument = self.tree.parent(text)
+            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if isinstance(call, cst.Call):
+                found.setdefault(str(text.evaluated_value), []).append(call)
+        return found
+
+    def _way_to(self, call: cst.Call, method: Function) -> cst.Call | None:
+        """The call in the function that a call runs which runs a method by the name that it is given."""
+        naming = [argument for argument in call.args if _is_name_of(argument.value, method)]
+        runner = self.callee(call) if naming else None
+        if not isinstance(runner, cst.FunctionDef) or not isinstance(method, cst.FunctionDef):
+            return None
+        name = self.bound_to(call, runner).parameter(naming[0])
+        return self.running(runner, name, method) if name is not None else None
+
+    def running(self, runner: cst.FunctionDef, name: str, method: cst.FunctionDef) -> cst.Call | None:
+        """The call in a function of what ``getattr(x, name)`` gives it, if that may be a method."""
+        for call in self.tree.within(runner, self.tree.nodes(cst.Call)):
+            given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
+            match call.func if given is None else given.value:
+                case cst.Call(func=cst.Name("getattr"), args=[owner, asked, *_]) if (
+                    self._parameter_of(runner, asked.value) == name
+                ):
+                    chosen = self._attribute(self._value(owner.value), method.name.value)
+                    if any(method in self._standing_in(self._run_by(one)) for one in chosen.each):
+                        return call
+                case _:
+                    pass
+        return None
 
     @remembered
     def dispatched(self, function: cst.FunctionDef) -> tuple[cst.Call, ...]:
@@ -346,7 +395,52 @@ class CallGraph:
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
         """The arguments of a call bound to the parameters of a function of this file."""
         callee = self._value(call.func)
+        if callee.definition is not function and (run := self._way_to(call, function)) is not None:
+            runner = self.callee(call)
+            assert isinstance(runner, cst.FunctionDef)
+            return self.run_with(run, function, self.bound_to(call, runner).unpacked)
         return self._bound(call, function, callee.presets if callee.definition is function else ())
+
+    def run_with(self, call: cst.Call, function: Function, held: calls.Unpacked | None) -> calls.BoundCall:
+        """A call bound to a function, where the stars that it hands on, if any, hold this."""
+        unpacked = held if self._hands_on_stars(call) is not None else None
+        return calls.bind(call, self._signature(function), unpacked=unpacked)
+
+    def passed(self, call: cst.Call, function: Function, name: str) -> tuple[calls.Argument, ...]:
+        """What a call passes for a parameter, also by ``*args, **kwargs`` of the function around it."""
+        argument = self.bound_to(call, function).get(name)
+        if not argument.unknown:
+            return (argument,)
+        return tuple(bound.get(name) for bound in self.laid_out(call, function))
+
+    def laid_out(self, call: cst.Call, function: Function, depth: int = 0) -> list[calls.BoundCall]:
+        """A call bound to a function, once for each way to fill the stars that it hands on."""
+        held = self.handed_on(call, depth)
+        if not held or self._value(call.func).presets:
+            return [self.bound_to(call, function)]
+        return [self.run_with(call, function, each) for each in held]
+
+    def handed_on(self, call: cst.Call, depth: int = 0) -> list[calls.Unpacked | None]:
+        """What ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function around it.
+
+        None where that is not known; nothing if there are none, or it unpacks something else as well.
+        """
+        around = self._hands_on_stars(call)
+        if depth > _DEEPEST or around is None:
+            return []
+        callers = (caller for caller in self.callers(around) if not self.tree.contains(around, caller))
+        return [bound.unpacked for caller in callers for bound in self.laid_out(caller, around, depth + 1)]
+
+    @remembered
+    def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function around a call that unpacks nothing but the ``*args`` and ``**kwargs`` of that."""
+        around = self.names.scope(call).node
+        unpacked = [argument.value for argument in call.args if argument.star]
+        if not unpacked or not isinstance(around, cst.FunctionDef):
+            return None
+        declared = (around.params.star_arg, around.params.star_kwarg)
+        stars = {star.name.value for star in declared if isinstance(star, cst.Param)}
+        return around if all(self._parameter_of(around, each) in stars for each in unpacked) else None
 
     @remembered
     def _bound(self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...]) -> calls.BoundCall:
@@ -412,6 +506,13 @@ class CallGraph:
 
     def _binds_self(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
+
+
+def _is_name_of(node: cst.BaseExpression, function: Function) -> bool:
+    """Whether a literal text is the name of a function."""
+    if not isinstance(node, cst.SimpleString) or not isinstance(function, cst.FunctionDef):
+        return False
+    return bool(node.evaluated_value == function.name.value)
 
 
 def is_abstract(function: cst.FunctionDef) -> bool:

@@ -132,7 +132,7 @@ _UNKNOWN = Argument(Presence.UNKNOWN)
 _ABSENT = Argument(Presence.ABSENT)
 
 Classify = Callable[[cst.BaseExpression], "str | None"]
-Resolve = Callable[[cst.BaseExpression], cst.BaseExpression]
+Resolve = Callable[[cst.BaseExpression], "cst.BaseExpression | Unpacked"]
 
 
 def literal_kind(node: cst.BaseExpression) -> str | None:
@@ -153,6 +153,14 @@ def literal_kind(node: cst.BaseExpression) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Unpacked:
+    """What ``*args`` and ``**kwargs`` of a function hold in one call of it."""
+
+    positional: tuple[cst.BaseExpression, ...]
+    keywords: Mapping[str, cst.BaseExpression]
+
+
+@dataclass(frozen=True, slots=True)
 class BoundCall:
     """A call with its arguments laid against the signatures that admit it."""
 
@@ -169,6 +177,11 @@ class BoundCall:
         """The name of the parameter that ``argument`` fills; None if it is unknown."""
         names = {binding.names.get(argument) for binding in self._bindings}
         return names.pop() if len(names) == 1 else None
+
+    @property
+    def unpacked(self) -> Unpacked | None:
+        """What goes into ``*args`` and ``**kwargs`` of the callee; None if not all of it is known."""
+        return self._bindings[0].unpacked if len(self._bindings) == 1 else None
 
     @property
     def given(self) -> Mapping[str, Argument]:
@@ -215,15 +228,18 @@ class _Passed:
             else:
                 self.positional.append(given)
 
-    def _add_sequence(self, value: cst.BaseExpression) -> None:
+    def _add_sequence(self, value: cst.BaseExpression | Unpacked) -> None:
+        if isinstance(value, Unpacked):
+            self.positional += [_Given(node, None, None) for node in value.positional]
+            return
         elements = value.elements if isinstance(value, (cst.List, cst.Tuple)) else None
         if elements is None or self.star or not all(isinstance(e, cst.Element) for e in elements):
             self.star = True
         else:
             self.positional += [_Given(element.value, None, None) for element in elements]
 
-    def _add_mapping(self, value: cst.BaseExpression) -> None:
-        pairs = _literal_pairs(value)
+    def _add_mapping(self, value: cst.BaseExpression | Unpacked) -> None:
+        pairs = value.keywords if isinstance(value, Unpacked) else _literal_pairs(value)
         if pairs is None:
             self.double_star = True
             return
@@ -287,6 +303,18 @@ class _Binding:
         takes_any = any(p.kind is ParameterKind.VAR_KEYWORD for p in self._parameters.values())
         return _UNKNOWN if takes_any and "**" in self._maybe else _ABSENT
 
+    @property
+    def unpacked(self) -> Unpacked | None:
+        """What goes into the parameters with stars; None if not all of it is known."""
+        stars = [p for p in self._parameters.values() if p.kind is ParameterKind.VAR_POSITIONAL]
+        if "**" in self._maybe or any(star.name in self._maybe for star in stars):
+            return None
+        positional = tuple(
+            node for star in stars if star.name in self.given for node in self.given[star.name].nodes
+        )
+        others = {name: each for name, each in self.given.items() if name not in self._parameters}
+        return Unpacked(positional, {name: each.nodes[0] for name, each in others.items()})
+
     def _fill_positions(
         self, passed: _Passed, slots: list[Parameter], parameters: Sequence[Parameter]
     ) -> None:
@@ -348,16 +376,21 @@ def bind(
     presets: Sequence[cst.Call] = (),
     classify: Classify = literal_kind,
     resolve: Resolve | None = None,
+    unpacked: Unpacked | None = None,
 ) -> BoundCall:
     """Lay the arguments of ``call`` against ``signature``.
 
     ``presets`` are the ``functools.partial(f, ...)`` calls around the callable, innermost first: their
     arguments come before the call's own. ``classify`` says what an expression is, in the words of
     ``Parameter.accepts``, so that overloads which take the same number of arguments can be told apart;
-    ``resolve`` gives the literal behind a variable that is unpacked with a star, if it has one. Where
-    no overload fits, each is bound as far as it goes: the table may be older than the program.
+    ``resolve`` gives the literal behind a variable that is unpacked with a star, if it has one, and
+    ``unpacked`` is what all stars of the call hold, where that is known. Where no overload fits, each is
+    bound as far as it goes: the table may be older than the program.
     """
-    passed = _Passed() if resolve is None else _Passed(resolve=resolve)
+    if unpacked is not None:
+        passed = _Passed(resolve=lambda _: unpacked)
+    else:
+        passed = _Passed() if resolve is None else _Passed(resolve=resolve)
     for preset in presets:
         passed.add(preset.args[1:], 1)
     passed.add(call.args, 0)
@@ -366,6 +399,12 @@ def bind(
     bindings = [_Binding(passed, overload, classify) for overload in (signature, *signature.overloads)]
     fitting = tuple(binding for binding in bindings if binding.fits)
     return BoundCall(call, signature, fitting or tuple(bindings))
+
+
+def either(ways: Sequence[BoundCall]) -> BoundCall:
+    """A call that is bound in several ways, as one of which only that is known in which they agree."""
+    first, *_ = ways
+    return BoundCall(first.call, first.signature, tuple(each for way in ways for each in way._bindings))
 
 
 def signature_of_function(function: cst.FunctionDef | cst.Lambda, *, bound: bool = False) -> Signature:

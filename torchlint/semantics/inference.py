@@ -89,6 +89,7 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
 # The join of more values than these is worked out once for all places that ask for it.
 _FEW = 8
 
+_FIELD = "dataclasses.field"
 _TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
@@ -895,8 +896,7 @@ class Inference:
             return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
-        for call in sites:
-            argument = self.callgraph.bound_to(call, function).get(name)
+        for argument in [each for call in sites for each in self.callgraph.passed(call, function, name)]:
             if argument.node is not None:
                 found.append(self.value(argument.node))
             elif argument.unknown:
@@ -1208,7 +1208,7 @@ class Inference:
             return own
         assert isinstance(definition, cst.ClassDef)
         parameter = self.classes.parameter_behind(definition, attr)
-        if parameter is None or own is BOTTOM or self.value(call.func).definition is not definition:
+        if parameter is None or own is BOTTOM or self._called(call).definition is not definition:
             return own
         if self._is_set_outside(attr, call):
             return own._replace(constant=MISSING, literal=False)
@@ -1536,6 +1536,8 @@ class Inference:
             return self._cast(node.args[0].value, self.value(node.args[1].value))
         if self._is_async_helper(func):
             return TENSOR.on(Device.ACCELERATOR)
+        if dotted == _FIELD:
+            return self._default_of_field(node)
         if dotted is not None:
             return self.library.call(node, dotted)
         if isinstance(func, cst.Attribute) and (owner := self._class_of_super(func.value)) is not None:
@@ -1548,6 +1550,23 @@ class Inference:
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _default_of_field(self, node: cst.Call) -> Value:
+        """What ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a dataclass."""
+        default = _keyword(node, "default")
+        if default is not None:
+            return self.value(default)
+        made_by = self._called(node)
+        if made_by is BOTTOM:
+            return made_by
+        return self.call_of(made_by, node) if made_by.definition is not None else UNKNOWN
+
+    def _called(self, node: cst.Call) -> Value:
+        """What a call runs, as ``field(default_factory=…)`` does to what it is given."""
+        if self.names.qualified(node.func) != _FIELD:
+            return self.value(node.func)
+        factory = _keyword(node, "default_factory")
+        return UNKNOWN if factory is None else self.value(factory)
 
     def _is_async_helper(self, func: cst.BaseExpression) -> bool:
         """Whether the configuration says that a function copies what it is given to the device."""
@@ -1975,6 +1994,11 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
+
+
+def _keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
+    """What a call passes by a name."""
+    return next((a.value for a in node.args if a.keyword is not None and a.keyword.value == name), None)
 
 
 def _is_made(value: cst.BaseExpression | None) -> bool:

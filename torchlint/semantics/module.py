@@ -269,7 +269,20 @@ class Module:
     def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
         """The arguments of a call laid against the signature of what it calls, or of an override of that."""
         signature, presets = self._signature(call, override)
-        return calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
+        around = self.function(call) if any(argument.star for argument in call.args) else None
+        graph = self.inference.callgraph
+        if isinstance(around, cst.FunctionDef) and self._shows_calls(around):
+            held = graph.handed_on(call)
+            if held and None not in held:
+                return calls.either(
+                    [calls.bind(call, signature, presets=presets, unpacked=each) for each in held]
+                )
+        return calls.bind(call, signature, presets=presets, resolve=graph.literal)
+
+    def _shows_calls(self, function: cst.FunctionDef) -> bool:
+        """Whether the files of the project show who calls a function."""
+        known_as = self.classes.owner(function) or function
+        return self.link is not None and self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
         """What a call passes for the parameter ``name`` of what it calls, or of an override of that."""

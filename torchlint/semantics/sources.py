@@ -323,11 +323,11 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
     for call in module.callers(function):
         if len(path) > 1 and module.function(call) is function:
             continue  # It goes deeper and deeper into what the other calls pass.
-        argument = module.inference.callgraph.bound_to(call, function).get(binding.name)
-        node = param.default if argument.absent else argument.node
-        if node is None:
-            return None
-        found.append(Source(node, path))
+        for argument in module.inference.callgraph.passed(call, function, binding.name):
+            node = param.default if argument.absent else argument.node
+            if node is None:
+                return None
+            found.append(Source(node, path))
     return list(dict.fromkeys(found)) or None
 
 
