@@ -45,6 +45,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_part_of_step, works_on_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
 if TYPE_CHECKING:
@@ -417,7 +418,7 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
         root.value
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
         if isinstance(call.func, cst.Attribute)
-        and call.func.attr.value in ("to", "cuda")
+        and call.func.attr.value in TRANSFERS
         and not to_host(module, call)
         and (root := _root(call.func.value)) is not None
         and _batch_of(module, root) is loop
@@ -473,7 +474,7 @@ def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
             return onward(left)
         case cst.Name(value=name):
             bindings = () if says_host(name) else module.bindings(node)
-            read = [b.value for b in bindings if isinstance(b.value, cst.Attribute) and not b.path]
+            read = [b.value for b in bindings if b.value is not None and not b.path]
             return len(read) == len(bindings) > 0 and onward(*read)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
             return denotes(owner, Role.ENGINE_STEP) and not says_host(name)
