@@ -306,8 +306,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         source = _device_source(module, func.value)
         if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
             return func.value
-        if source is None and accelerated(module) and every(_read_of_step(module, func.value)):
-            return func.value
+        if source is None and accelerated(module):
+            read = _unlinked(func.value)
+            return read if every(_read_of_step(module, read)) else None
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
@@ -336,14 +337,27 @@ def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
     while not on_device(module, node):
-        match node:
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
-                node = receiver
-            case cst.Attribute(value=receiver, attr=cst.Name(value="data")):
-                node = receiver
-            case _:
-                return None
+        copied = _linked(node)
+        if copied is None:
+            return None
+        node = copied
     return node
+
+
+def _unlinked(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What an expression is copied from, on the way to a conversion."""
+    while (copied := _linked(node)) is not None:
+        node = copied
+    return node
+
+
+def _linked(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    match node:
+        case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
+            return receiver
+        case cst.Attribute(value=receiver, attr=cst.Name(value="data")):
+            return receiver
+    return None
 
 
 # --- copies -----------------------------------------------------------------------------------------
