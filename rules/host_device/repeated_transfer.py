@@ -13,6 +13,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import waiting_place
+from torchlint.semantics.transfers import TRANSFER_CALLS
 from torchlint.semantics.values import Kind
 
 from .invariance import Repeated, hoisted, needless_move
@@ -27,7 +28,7 @@ from .roundtrips import MOVES, copied_back_from
     fix="safe",
     on=cst.Call,
     named={cst.Call: MOVES},
-    mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
+    mentions=("torch|lightning|accelerate", f"{TRANSFER_CALLS}|device"),
     remedy="Move it once before the loop",
     synchronizes=True,
 )

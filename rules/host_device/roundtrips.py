@@ -15,7 +15,7 @@ from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import host_copy, waiting_place
-from torchlint.semantics.transfers import MOVING_METHODS, move_to_accelerator, transferred
+from torchlint.semantics.transfers import MOVING_METHODS, TRANSFERS, move_to_accelerator, transferred
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MAKERS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"}
     | set(LEGACY_CONSTRUCTORS)
 )
-MOVES = last_words(_MAKERS) | {"to", "cuda"}
+MOVES = last_words(_MAKERS) | TRANSFERS
 """What the calls are named that may bring something to the device."""
 
 

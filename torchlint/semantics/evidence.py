@@ -6,6 +6,7 @@ import enum
 
 import libcst as cst
 
+from torchlint.semantics.api.results import MOVES_TO_ACCELERATOR
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import imports_test_library, stays_on_host
 from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
@@ -40,6 +41,16 @@ _FRAMEWORKS = (
     "torch.xpu",
     "torch.mps",
     "torch.accelerator",
+    # What runs on accelerators only.
+    "flash_attn",
+    "habana_frameworks",
+    "sglang",
+    "torch_mlu",
+    "torch_musa",
+    "torch_npu",
+    "torch_xla",
+    "triton",
+    "vllm",
 )
 # One of these stands in the text of every file that shows an accelerator.
 _PLACING = (
@@ -138,7 +149,7 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
         func = call.func
         if isinstance(func, cst.Attribute):
             name = func.attr.value
-            if name in ("cuda", "xpu", "npu", "hpu") and len(call.args) <= 2:
+            if name in MOVES_TO_ACCELERATOR and len(call.args) <= 2:
                 return True
             if name in ("to", "to_device", "move_to_device") and call.args:
                 argument = call.args[0]

@@ -715,7 +715,7 @@ class Library:
                 return self.method_call(TENSOR.on(base.device), attr, node)
             if attr in ("cuda", "to") and base.kind is Kind.OBJECT and runs_elsewhere(base.cls or ""):
                 return base  # sent to a device, it is what it was
-            if attr in ("cuda", "xpu"):
+            if attr in results.MOVES_TO_ACCELERATOR:
                 return UNKNOWN._replace(device=Device.ACCELERATOR)
             if attr == "to" and node.args:
                 return UNKNOWN._replace(device=self.device_argument(node))

@@ -52,7 +52,9 @@ from torchlint.semantics.wholeprogram import imported_by_nobody
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
 # Loaders of other libraries that hand their keywords on to the one above.
-_LOADERS = frozenset({LOADER, "torch_geometric.loader.DataLoader"})
+_LOADERS = frozenset(
+    {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
+)
 
 # Calls that hand on the items of what they are given, by the name of the function.
 _TRANSPARENT = frozenset({"iter", "tqdm", "trange", "list", "tuple", "cycle", "islice", "track", "reversed"})

@@ -30,6 +30,7 @@ from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.semantics.linked import Link, Target
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import is_none
 from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -352,7 +353,7 @@ class Names:
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
         value = binding.value
-        if _gives_dotted(binding) and not _is_none(value):
+        if _gives_dotted(binding) and not is_none(value):
             self._dotted.add((binding.scope, binding.name))
         if binding.imported is not None:
             self._dotted_spellings.add(binding.name)
@@ -706,7 +707,7 @@ class Names:
                 return None
             # ``except ImportError: thing = None`` leaves the import as the only meaning.
             bindings = self.bindings(name)
-            answers = {self.bound_name(binding) for binding in bindings if not _is_none(binding.value)}
+            answers = {self.bound_name(binding) for binding in bindings if not is_none(binding.value)}
             return answers.pop() if len(answers) == 1 else None
         if self.link is not None and self.star_modules:
             starred = self._starred(name.value)
@@ -785,7 +786,7 @@ class Names:
             return None
         if isinstance(found, str):
             return canonical(found)
-        answers = {self.bound_name(binding) for binding in found if not _is_none(binding.value)}
+        answers = {self.bound_name(binding) for binding in found if not is_none(binding.value)}
         return answers.pop() if len(answers) == 1 else None
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
@@ -953,10 +954,6 @@ def _dotted(node: cst.CSTNode) -> str:
         return f"{_dotted(node.value)}.{node.attr.value}"
     assert isinstance(node, cst.Name)
     return node.value
-
-
-def _is_none(value: cst.BaseExpression | None) -> bool:
-    return isinstance(value, cst.Name) and value.value == "None"
 
 
 # Modules whose members are public under a shorter name.

@@ -33,6 +33,7 @@ from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import in_charge, remembered
+from torchlint.semantics.spellings import is_none
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -497,7 +498,9 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
             return [Source(given[0].value, (path[1], Item.EACH, *path[2:]))]
         return None
     if name == "builtins.next" and given:
-        return [Source(given[0].value, (Item.EACH, *path)), *onward(*(a.value for a in given[1:]), path=path)]
+        # Where it gives None, there is nothing left to give.
+        others = (a.value for a in given[1:] if not is_none(a.value))
+        return [Source(given[0].value, (Item.EACH, *path)), *onward(*others, path=path)]
     if not path or path[0] in (Item.REST, Item.ENTERED):
         return None
     if name in _DICTS:

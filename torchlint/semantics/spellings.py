@@ -24,6 +24,11 @@ def last_name(node: cst.CSTNode) -> str | None:
             return None
 
 
+def is_none(node: cst.CSTNode | None) -> bool:
+    """Whether a node is spelt ``None``."""
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
 def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
     """What a call spells out for a parameter, by keyword or by place (None: by keyword only)."""
     for index, arg in enumerate(call.args):

@@ -45,6 +45,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_part_of_step, works_on_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
 if TYPE_CHECKING:
@@ -305,8 +306,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         source = _device_source(module, func.value)
         if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
             return func.value
-        if source is None and accelerated(module) and every(_read_of_step(module, func.value)):
-            return func.value
+        if source is None and accelerated(module):
+            read = _unlinked(func.value)
+            return read if every(_read_of_step(module, read)) else None
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
@@ -335,14 +337,27 @@ def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
     while not on_device(module, node):
-        match node:
-            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
-                node = receiver
-            case cst.Attribute(value=receiver, attr=cst.Name(value="data")):
-                node = receiver
-            case _:
-                return None
+        copied = _linked(node)
+        if copied is None:
+            return None
+        node = copied
     return node
+
+
+def _unlinked(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What an expression is copied from, on the way to a conversion."""
+    while (copied := _linked(node)) is not None:
+        node = copied
+    return node
+
+
+def _linked(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    match node:
+        case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
+            return receiver
+        case cst.Attribute(value=receiver, attr=cst.Name(value="data")):
+            return receiver
+    return None
 
 
 # --- copies -----------------------------------------------------------------------------------------
@@ -417,7 +432,7 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
         root.value
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
         if isinstance(call.func, cst.Attribute)
-        and call.func.attr.value in ("to", "cuda")
+        and call.func.attr.value in TRANSFERS
         and not to_host(module, call)
         and (root := _root(call.func.value)) is not None
         and _batch_of(module, root) is loop
@@ -473,7 +488,7 @@ def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
             return onward(left)
         case cst.Name(value=name):
             bindings = () if says_host(name) else module.bindings(node)
-            read = [b.value for b in bindings if isinstance(b.value, cst.Attribute) and not b.path]
+            read = [b.value for b in bindings if b.value is not None and not b.path]
             return len(read) == len(bindings) > 0 and onward(*read)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
             return denotes(owner, Role.ENGINE_STEP) and not says_host(name)

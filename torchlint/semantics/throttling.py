@@ -27,7 +27,7 @@ from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import is_made_each_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import alike
 
@@ -282,7 +282,7 @@ class Throttling(Part):
         for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
             last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
             if (
-                (picked and not isinstance(other, cst.SimpleString) and not _is_none(other))
+                (picked and not isinstance(other, cst.SimpleString) and not is_none(other))
                 or (below is True and _is_few(other))
                 or (below is False and last)
             ) and self._counts(one):
@@ -482,7 +482,7 @@ class Throttling(Part):
         match decision.test:
             case cst.Comparison(
                 left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]
-            ) if not _is_none(right):  # what is set to None has been used up
+            ) if not is_none(right):  # what is set to None has been used up
                 assigned = self._assigned(self.tree.parents[branch]).get(dotted_text(left) or "", [])
             case _:
                 return False
@@ -751,7 +751,7 @@ class Throttling(Part):
                             left=cst.Name(), comparisons=[cst.ComparisonTarget(cst.IsNot(), none)]
                         ),
                     ):
-                        return dotted_text(asked) if _is_none(none) else None
+                        return dotted_text(asked) if is_none(none) else None
         return None
 
     def _outlives(self, target: cst.CSTNode) -> bool:
@@ -1071,7 +1071,7 @@ def _missing_part(guard: Guard) -> str | None:
             match operator, left:
                 case ((cst.In() | cst.NotIn()), _):
                     return dotted_text(right) if differs is guard.holds else None
-                case ((cst.Is() | cst.IsNot()), _) if _is_none(right):
+                case ((cst.Is() | cst.IsNot()), _) if is_none(right):
                     return dotted_text(left)
                 case (
                     (cst.Equal() | cst.NotEqual()),
@@ -1120,10 +1120,6 @@ def _is_zero(node: cst.CSTNode) -> bool:
             return not node.elements
         case _:
             return False
-
-
-def _is_none(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _constant(node: cst.CSTNode) -> bool | None:

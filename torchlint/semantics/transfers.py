@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, MOVES_TO_ACCELERATOR
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.values import Device, Kind
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
 
 
-MOVING_METHODS = frozenset({"cuda", "to", "type", "type_as"})
+TRANSFERS = MOVES_TO_ACCELERATOR | {"to"}
+"""Methods of tensors and modules that take them to a device."""
+TRANSFER_CALLS = "|".join(sorted(f".{name}(" for name in TRANSFERS))
+"""What one of these stands in where they are called, as the ``mentions`` of a rule."""
+MOVING_METHODS = TRANSFERS | {"type", "type_as"}
+"""Methods of tensors that may take them to an accelerator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,10 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
     if any(arg.star for arg in call.args):
         return None
     match call.func.attr.value:
-        case "cuda":
-            return _cuda_move(module, call)
         case "to":
             return _to_move(module, call)
+        case name if name in MOVES_TO_ACCELERATOR:
+            return _named_move(module, call, name)
         case "type":
             return _type_move(module, call)
         case "type_as" if len(call.args) == 1:
@@ -71,7 +76,7 @@ def moved_at_once(module: Module, call: cst.Call) -> Move | None:
 def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The object, tensor or not, that a call moves to an accelerator by its method ``to`` or ``cuda``."""
     func = call.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
+    if not isinstance(func, cst.Attribute) or func.attr.value not in TRANSFERS:
         return None
     if module.qualified(func) is not None:
         return None
@@ -146,7 +151,8 @@ def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
     )
 
 
-def _cuda_move(module: Module, call: cst.Call) -> Move | None:
+def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
+    """``x.cuda(…)``, and its like for other kinds of devices."""
     device: cst.BaseExpression | None = None
     fixable = True
     for position, arg in enumerate(call.args):
@@ -158,13 +164,13 @@ def _cuda_move(module: Module, call: cst.Call) -> Move | None:
         elif keyword != "non_blocking":
             fixable = False
     if device is None:
-        return Move(call, '"cuda"', fixable=fixable)
+        return Move(call, f'"{kind}"', fixable=fixable)
     value = module.value(device)
     source = module.tree.source(device)
     if value.constant is None:
-        return Move(call, '"cuda"', fixable=fixable)
+        return Move(call, f'"{kind}"', fixable=fixable)
     if isinstance(value.constant, int) and isinstance(device, cst.Integer):
-        return Move(call, f'"cuda:{value.constant}"', fixable=fixable)
+        return Move(call, f'"{kind}:{value.constant}"', fixable=fixable)
     if value.kind in (Kind.DEVICE, Kind.STRING) or _named_device(device):
         # ``.cuda(None)`` is the current device, ``device=None`` is the host.
         return Move(call, source, device, certain=not _none_by_default(module, device), fixable=fixable)
@@ -172,7 +178,7 @@ def _cuda_move(module: Module, call: cst.Call) -> Move | None:
     maker = module.names.spelling("torch.device", call)
     if maker is None:
         return Move(call, source, device, fixable=False)
-    return Move(call, f'{maker}("cuda", {source})', device, certain=certain, fixable=fixable)
+    return Move(call, f'{maker}("{kind}", {source})', device, certain=certain, fixable=fixable)
 
 
 def _none_by_default(module: Module, node: cst.BaseExpression) -> bool:

@@ -303,8 +303,15 @@ METHOD_DEVICES: Mapping[str, Literal["cpu", "accelerator"]] = {
     "ipu": "accelerator",
     "mtia": "accelerator",
     "xpu": "accelerator",
+    # Those that extensions of torch add under the names of their devices.
+    "mlu": "accelerator",
+    "musa": "accelerator",
+    "npu": "accelerator",
 }
 """Methods of tensors and modules that name the device of their result."""
+
+MOVES_TO_ACCELERATOR: Final = frozenset(name for name, place in METHOD_DEVICES.items() if place != "cpu")
+"""The ones that name an accelerator: ``x.cuda()``, ``x.npu()``."""
 
 METHOD_DTYPES: Mapping[str, str] = {
     **dict.fromkeys(

@@ -20,6 +20,12 @@ from torchlint.semantics.calls import Signature, parse_signature
 
 Overloads = str | tuple[str, ...]
 
+_LOADER = (
+    "dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, "
+    "collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, "
+    "multiprocessing_context=None, generator=None, *, prefetch_factor=None, "
+    "persistent_workers=False, pin_memory_device='', in_order=True"
+)
 _PYTHON: dict[str, dict[str, Overloads]] = {
     "torch.nn.": {
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d": "output_size",
@@ -413,12 +419,7 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
         "StepLR": "optimizer, step_size, gamma=0.1, last_epoch=-1",
     },
     "torch.utils.data.": {
-        "DataLoader": (
-            "dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, "
-            "collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, "
-            "multiprocessing_context=None, generator=None, *, prefetch_factor=None, "
-            "persistent_workers=False, pin_memory_device='', in_order=True"
-        ),
+        "DataLoader": _LOADER,
         "Subset": "dataset, indices",
         "ConcatDataset ChainDataset": "datasets",
         "TensorDataset": "*tensors",
@@ -697,6 +698,9 @@ _FRAMEWORKS: dict[str, dict[str, Overloads]] = {
             " max_epochs=None, accumulate_grad_batches=1, gradient_clip_val=None, benchmark=None,"
             " deterministic=None, inference_mode=True, detect_anomaly=False, profiler=None, **others"
         ),
+    },
+    "torchdata.stateful_dataloader.": {
+        "StatefulDataLoader": f"{_LOADER}, snapshot_every_n_steps=1",
     },
     "torch_geometric.loader.": {
         "DataLoader": "dataset, batch_size=1, shuffle=False, follow_batch=None, exclude_keys=None, **kwargs",
