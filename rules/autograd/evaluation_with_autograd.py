@@ -15,6 +15,8 @@ from torchlint.semantics.values import Graph, Kind
 
 from .nogradregions import NoGradRegions, Region
 
+_SUSPENDED = "Wrap only the forward pass in `with torch.no_grad():`, and yield or await outside the block"
+
 
 @rule(
     "TL301",
@@ -23,7 +25,7 @@ from .nogradregions import NoGradRegions, Region
     fix="safe",
     on=cst.Call,
     mentions=("torch|accelerate|import:transformers",),
-    remedy="Wrap only the forward pass in `with torch.no_grad():`, and yield or await outside the block",
+    remedy="Wrap the forward pass in `with torch.no_grad():`",
 )
 def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -100,7 +102,13 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
         call,
         f"{what}, but autograd records its graph and saves its activations",
         fix=_without_autograd(module, region),
+        remedy=_SUSPENDED if any(_suspends(module, part) for part in _code(region)) else None,
     )
+
+
+def _code(region: Region) -> tuple[cst.CSTNode, ...]:
+    """The code to run without autograd."""
+    return region.statements if region.function is None else (region.function.body,)
 
 
 def _without_autograd(module: Module, region: Region) -> Fix | None:

@@ -90,13 +90,14 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     if loaders.debugging(call):
         return
     code = f"{argument}={workers}" if setting is None else spelt(setting, workers)
+    kept = _kept_elsewhere(module, call, argument) if setting is None else ""
     yield Finding(
         call,
         f"{message}, stalling the device; try `{code}`",
-        fix=_fix(module, call, argument, workers, setting),
-        remedy=_remedy(module, call, code),
+        fix=None if kept else _fix(module, call, argument, workers, setting),
+        remedy=_remedy(module, call, code, kept),
         at=setting,
-        impact=Impact.LOW if loaders.only_tokenizes(call) else Impact.HIGH,
+        impact=Impact.LOW if loaders.only_tokenizes(call) or loaders.only_collected(call) else Impact.HIGH,
     )
 
 
@@ -106,8 +107,14 @@ def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None
     return setting if setting is not None and setting.value in (0, MISSING) else None
 
 
-def _remedy(module: Module, call: cst.Call, code: str) -> str:
-    remedy = f"Set `{code}`"
+def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
+    """The object that holds the number of workers, which the call only hands on; empty if there is none."""
+    node = module.argument(call, argument).node
+    return module.source(node) if isinstance(node, cst.Attribute) else ""
+
+
+def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:
+    remedy = f"Set `{code}` where `{kept}` gets its value" if kept else f"Set `{code}`"
     if not Loaders.of(module).spawnable(call):
         remedy += (
             '; where workers are spawned, also run the program under `if __name__ == "__main__":` '

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.semantics import comments, places
 from torchlint.semantics.comments import Topic
 from torchlint.semantics.identifiers import identifiers, imports
-from torchlint.semantics.lexicon import Role, begins, has
+from torchlint.semantics.lexicon import Role, begins, has, names_model
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -112,7 +112,7 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
         return None
     if any(_frees_model(module, place) for place in (call, *hot.path)):
         return None
-    if _changes_models(module, hot.loop) or _measures(module, call, hot):
+    if _measures(module, call, hot):
         return None
     return None if _places_layers(module, hot.loop) else hot
 
@@ -126,35 +126,28 @@ def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
 
 
 def _frees_model(module: Module, place: cst.CSTNode) -> bool:
-    """Whether a statement above in the same block deletes a model: ``del model, optimizer``."""
-    block = module.tree.parent(module.tree.statement(place))
-    if not isinstance(block, (cst.IndentedBlock, cst.Module)):
-        return False
-    order = module.tree.order
-    deleted = (
-        name
-        for line in block.body
-        if isinstance(line, cst.SimpleStatementLine)
-        for part in line.body
-        if isinstance(part, cst.Del) and order[part] < order[place]
-        for name in module.tree.descendants(part.target)
+    """Whether a model is let go on every way to a place, in the same round of the loops around it.
+
+    ``del model, optimizer``, ``node.delete_model()``
+    """
+    tree = module.tree
+    loops = module.flow.loops(place)
+    around = loops[0] if loops else module.function(place) or tree.root
+    gone: list[cst.CSTNode] = [part for part in tree.nodes(cst.Del) if _names_module(module, part.target)]
+    gone += [
+        call
+        for call in tree.nodes(cst.Call)
+        if begins(last_name(call.func), Role.DISCARDING) and has(last_name(call.func), Role.MODEL)
+    ]
+    return any(module.flow.certainly_before(each, place) for each in tree.within(around, gone))
+
+
+def _names_module(module: Module, target: cst.BaseExpression) -> bool:
+    """Whether one of the names that are deleted is that of a model."""
+    return any(
+        isinstance(part, cst.Name) and (module.value(part).kind is Kind.MODULE or names_model(part.value))
+        for part in (target, *module.tree.descendants(target))
     )
-    return any(isinstance(name, cst.Name) and module.value(name).kind is Kind.MODULE for name in deleted)
-
-
-def _changes_models(module: Module, loop: cst.CSTNode) -> bool:
-    """Whether each iteration makes a model of its own and frees it: then the cache of the last is no use."""
-    if not isinstance(loop, (cst.For, cst.While)):
-        return False
-    for node in module.tree.descendants(loop.body):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            bindings = module.bindings(node.func)
-            if bindings and all(
-                isinstance(binding.value, cst.Call) and module.tree.contains(loop.body, binding.node)
-                for binding in bindings
-            ):
-                return True
-    return False
 
 
 def _places_layers(module: Module, loop: cst.CSTNode) -> bool:

@@ -19,10 +19,20 @@ BLOCKS = dedent("""\
     def block():
         return nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
     """)
-MADE = dedent("""\
+LIBRARY = dedent("""\
     from blocks import block
 
     model = block()
+    """)
+TRAINED = LIBRARY + dedent("""\
+    for images in batches:
+        model(images).mean().backward()
+    """)
+RESUMED = TRAINED + dedent("""\
+    model.load_state_dict(torch.load("last.pt", weights_only=True))
+    """)
+STORED = LIBRARY + dedent("""\
+    model.load_state_dict(torch.load("last.pt", weights_only=True))
     """)
 FILLED = dedent("""\
     from torch.hub import load_state_dict_from_url
@@ -47,7 +57,17 @@ FILLS_ITSELF = dedent("""\
     """)
 
 
-@pytest.mark.parametrize(("user", "expected"), [(MADE, "medium"), (FILLED, "low"), (FILLS_ITSELF, "low")])
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        (TRAINED, "medium"),
+        (RESUMED, "medium"),
+        (LIBRARY, "low"),
+        (STORED, "low"),
+        (FILLED, "low"),
+        (FILLS_ITSELF, "low"),
+    ],
+)
 def test_published_weights_have_the_biases_of_the_model(
     user: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

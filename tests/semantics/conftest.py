@@ -236,6 +236,11 @@ def _goes(module: Module, node: cst.CSTNode) -> str:
     return Loaders.of(module).destination(node).value
 
 
+def _collected(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    return _flag(Loaders.of(module).only_collected(node))
+
+
 def _batch_of(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
     sources = Loaders.of(module).batch_sources(node)
@@ -437,6 +442,7 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "passes": _passes,
     "workers": _workers,
     "goes": _goes,
+    "collected": _collected,
     "batch_of": _batch_of,
     "hot": _hot,
     "via": _via,

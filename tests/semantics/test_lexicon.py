@@ -95,6 +95,7 @@ ROLES = {
     Role.FETCHING: ("fetch get_item read_lines", "forget ready widget"),
     Role.COLLATION: ("collate_fn Collator worker_init_fn", "collateral"),
     Role.CLEARING: ("zero_grad clear reset_parameters", "cleared preset"),
+    Role.DISCARDING: ("delete_model release unload", "deleted freeze"),
     Role.MODEL: ("model self.net network", "remodel netto internet"),
     Role.POLICY: ("policy actor critic", "factor critical"),
     Role.NETWORK: ("unet backbone", "net"),

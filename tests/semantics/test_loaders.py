@@ -27,6 +27,22 @@ PROGRAMS = {
                 model(batch["x"].cuda())
 
 
+        def kept(dataset):
+            loader = DataLoader(dataset)  #: DataLoader(dataset) => collected=yes
+            return [x.to(device) for x in loader]
+
+
+        def kept_each_epoch(dataset, epochs):
+            loader = DataLoader(dataset)  #: DataLoader(dataset) => collected=no
+            for epoch in epochs:
+                yield [x.to(device) for x in loader]
+
+
+        def of_texts(dataset, model, tokenizer):
+            for batch in DataLoader(dataset):  #: DataLoader(dataset) => goes=host collected=no
+                model(**tokenizer(batch).to(device))
+
+
         def on_host(dataset):
             total = 0
             for x, _ in DataLoader(dataset):  #: DataLoader(dataset) => goes=host

@@ -42,6 +42,23 @@ PROGRAMS = {
                 for model in models:
                     batch = model.cuda()(batch)  #: model.cuda()(batch) => hot=model
     """,
+    "models that a round makes": """
+        import torch
+        from models import build, load
+
+        def perplexity(model, texts):
+            return sum(model(text) for text in texts)
+
+        def report(paths, texts):
+            for path in paths:
+                model, tokens = load(path)
+                print(path, perplexity(model, texts), model(tokens))  #: print(path, perplexity(model, texts), model(tokens)) => hot=no
+
+        def adapt(model, batches):
+            for batch in batches:
+                model = build(model)
+                print(model(batch))  #: print(model(batch)) => hot=batch
+    """,
     "loops of every kind": """
         def f(items, n):
             for item in sorted(items):  #: sorted(items) => loops=none; item => loops=item

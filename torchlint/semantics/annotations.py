@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -62,6 +63,30 @@ class Annotations:
         if not isinstance(holder, (cst.Param, cst.AnnAssign)) or holder.annotation is None:
             return None
         return self.promised(holder.annotation.annotation)
+
+    def others(self, binding: Binding, excluded: Value) -> Value | None:
+        """What the annotation of a parameter promises of it where it is none of one of its types.
+
+        That is a tensor for ``images: Tensor | DataLoader`` that is no loader; None if no type is excluded.
+        """
+        if not isinstance(binding.node, cst.Param) or binding.node.annotation is None:
+            return None
+        types = list(self._types(binding.node.annotation.annotation))
+        left = [each for each in types if each.kind is not excluded.kind]
+        return join(left) if left and len(left) < len(types) and excluded.known else None
+
+    def _types(self, node: cst.BaseExpression) -> Iterator[Value]:
+        """The types of which an annotation promises one."""
+        match node:
+            case cst.BinaryOperation(operator=cst.BitOr()):
+                yield from self._types(node.left)
+                yield from self._types(node.right)
+            case cst.Subscript() if (self.names.qualified(node.value) or "").endswith(("Union", "Optional")):
+                for element in node.slice:
+                    if isinstance(element.slice, cst.Index):
+                        yield from self._types(element.slice.value)
+            case _:
+                yield self.promised(node)
 
     def promised(self, node: cst.BaseExpression) -> Value:
         """What a type annotation promises; strings, ``Optional`` and ``X | None`` are seen through."""

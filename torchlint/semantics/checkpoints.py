@@ -43,6 +43,8 @@ PUBLISHED = (
 """Words one of which is in the text of a file that loads weights that somebody else has trained."""
 _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
+# Words one of which is in the text of a file that trains.
+_TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
 _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 
 
@@ -84,6 +86,26 @@ def loads_published_weights(module: Module) -> bool:
             case cst.Attribute(value=cst.Name("self"), attr=cst.Name("load_state_dict")):
                 return True
     return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
+
+
+@remembered
+def meets_stored_weights(module: Module) -> bool:
+    """Whether weights that the program has not just trained itself meet the models of a file.
+
+    Somebody else has trained them, a file that trains nothing loads them, or nothing trains at all, as in a
+    library whose users have checkpoints.
+    """
+    files = (module, *module.companions(*PUBLISHED))
+    if any(map(loads_published_weights, files)):
+        return True
+    loading = (module, *module.companions(*_LOADING))
+    if any(_loads_without_training(each) for each in loading):
+        return True
+    return not module.mentions(*_TRAINING)
+
+
+def _loads_without_training(module: Module) -> bool:
+    return any(map(module.tree.mentions, _LOADING)) and not any(map(module.tree.mentions, _TRAINING))
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.lexicon import Role, ends, has
+from torchlint.semantics.lexicon import Role, ends, has, names_tokenizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced
 from torchlint.semantics.spellings import last_name
@@ -230,7 +230,7 @@ class Datasets(Part):
         callee = self.module.callee(call)
         if isinstance(callee, cst.FunctionDef):
             return callee in seen or self._picks(callee, seen, tokenizing)
-        if tokenizing and (last_name(call.func) or "").endswith("tokenizer"):
+        if tokenizing and names_tokenizer(last_name(call.func)):
             return True
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHEAP_METHODS
 

@@ -328,7 +328,7 @@ class Inference:
             return result
         if result.kind is Kind.UNKNOWN and self._is_proven_tensor(node):
             result = self._tensor_among(bindings)
-        if result.tensorlike or result.kind is Kind.UNKNOWN:
+        if result.tensorlike or result.kind in (Kind.UNKNOWN, Kind.LOADER):
             narrowed = self.proven(node, result)
             if narrowed is not None:
                 if result.tensorlike and narrowed.kind in _COLLECTIONS and narrowed.item is None:
@@ -497,7 +497,19 @@ class Inference:
                 return shown
             if shown.kind is Kind.TENSOR and holds is (value.kind is Kind.BATCH):
                 return value._replace(kind=Kind.TENSOR) if holds else UNKNOWN
+            others = (
+                self._other_types(node, shown)
+                if not holds and value.kind in (Kind.UNKNOWN, shown.kind)
+                else None
+            )
+            if others is not None:
+                return others
         return None
+
+    def _other_types(self, node: cst.Name, excluded: Value) -> Value | None:
+        """What its annotation promises of a parameter that is known to be none of one of its types."""
+        bindings = self.names.bindings(node)
+        return self.annotations.others(bindings[0], excluded) if len(bindings) == 1 else None
 
     def _is_proven_tensor(self, node: cst.Name) -> bool:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))

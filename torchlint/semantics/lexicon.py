@@ -129,6 +129,9 @@ class Role(IdentityEnum):
     CLEARING = "zero clear reset"
     """Sets something back to nothing."""
 
+    DISCARDING = "delete destroy dispose free release remove unload"
+    """Lets go of something as a whole."""
+
     # --- what a value is
 
     MODEL = "model net network"
@@ -783,6 +786,11 @@ def names_model(name: str | None) -> bool:
     if name is None or name[:1].isupper() or begins(name, *_DOINGS) or has(name, Role.SIZE):
         return False
     return name == "module" or denotes(name, Role.MODEL, Role.POLICY, Role.NETWORK)
+
+
+def names_tokenizer(name: str | None) -> bool:
+    """Return whether a variable of this name makes tokens of texts."""
+    return name is not None and name.lower().endswith("tokenizer")
 
 
 def names_criterion(name: str | None) -> bool:

@@ -25,7 +25,7 @@ from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
-from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion
+from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters
 from torchlint.semantics.origins import leads_outside
@@ -810,6 +810,20 @@ class Loaders(Part):
             for loop in each.module.flow.loops(node)
         )
 
+    def only_collected(self, call: cst.Call) -> bool:
+        """Whether a loader is gone through once, to keep all its batches: ``[x.cuda() for x in loader]``."""
+        collected = [
+            each._collects(loop)
+            for each in self._users
+            for loop in each._loops
+            if call in each.sources(loop.iter).calls
+        ]
+        return bool(collected) and all(collected)
+
+    def _collects(self, loop: cst.For | cst.CompFor) -> bool:
+        made = self.tree.parent(loop)
+        return isinstance(made, cst.ListComp) and not self.module.flow.loops(made)
+
     def feeds_accelerator(self, call: cst.Call) -> bool:
         """Whether batches are sent to an accelerator, by what the file does or else by its evidence."""
         if not accelerated(self.module):
@@ -879,6 +893,8 @@ class Loaders(Part):
             return False
         call = self.tree.parent(parent)
         assert isinstance(call, cst.Call)
+        if _takes_texts(call, parent):
+            return False
         dotted = self.module.qualified(call.func)
         if dotted is not None:
             if dotted.startswith(("builtins.", "torch.", "torchvision.utils.")):
@@ -1109,6 +1125,12 @@ def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
             return True
         case _:
             return ONWARD
+
+
+def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
+    """``processor(text=batch)``, ``tokenizer(batch)``: whether tensors are made of an argument, a text."""
+    keyword = argument.keyword.value if argument.keyword is not None else None
+    return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
 
 def _waits(module: Module, call: cst.Call) -> bool | None:

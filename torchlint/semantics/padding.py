@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.identifiers import identifiers, named, speaks_of
-from torchlint.semantics.lexicon import Role, ends, has
+from torchlint.semantics.lexicon import Role, ends, has, names_tokenizer
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -103,7 +103,7 @@ def _tokenizes(module: Module, call: cst.Call) -> bool:
     if any(_pads_to(module, arg, True) or _pads_to(module, arg, "longest") for arg in call.args):
         return True
     owner = call.func.value if isinstance(call.func, cst.Attribute) else None
-    tokenizer = owner is not None and "tokenizer" in (last_name(owner) or "").lower()
+    tokenizer = owner is not None and names_tokenizer(last_name(owner))
     return (
         tokenizer and last_name(call.func) == "pad" and not any(_keyword(a) == "padding" for a in call.args)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -220,7 +220,7 @@ class Places(Part):
         work = self._work_of(loop)
         if work.starts or self._runs_epochs(loop) or _is_written_out(loop):
             return Heat.COLD
-        if not work.trains and self._compares_models(loop):
+        if not work.trains and self.changes_models(loop):
             return Heat.COLD
         if self.over_loader(loop) and not (work.batches and self._over_several(loop)):
             return Heat.HOT if work.steps else work.heat
@@ -236,23 +236,50 @@ class Places(Part):
         names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
         return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
 
-    def _compares_models(self, loop: Loop) -> bool:
-        """``for model in models: report(model)``: whether each round hands another model to what runs it."""
-        if not isinstance(loop, cst.For) or self.loops(loop):
+    @remembered
+    def changes_models(self, loop: Loop) -> bool:
+        """Whether each round of a loop has a model of its own for what runs one.
+
+        That is one of several (``for model in models: report(model)``), or one that the round makes
+        (``model = load(path)``).
+        """
+        if not isinstance(loop, (cst.For, cst.While)) or self.over_loader(loop):
             return False
-        models = {
-            part.value
-            for part in (loop.target, *self.tree.descendants(loop.target))
-            if isinstance(part, cst.Name) and names_model(part.value)
-        }
-        if not models:
-            return False
+        models = set(self._models_of_round(loop))
         handed = [
-            any(isinstance(arg.value, cst.Name) and arg.value.value in models for arg in call.args)
+            any(isinstance(each, cst.Name) and each.value in models for each in (call.func, *given))
             for call in self._held.get(loop, ([], []))[0]
-            if (done := self._work_of_call(call)) is not None and done.heat is Heat.HOT
+            if (done := self._work_of_call(call)) is not None and (done.heat is Heat.HOT or done.steps)
+            for given in [[argument.value for argument in call.args]]
         ]
-        return bool(handed) and all(handed)
+        return bool(models) and bool(handed) and all(handed)
+
+    def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
+        """The names of models that are others in each round of a loop."""
+        if isinstance(loop, cst.For) and not self.loops(loop):
+            for part in (loop.target, *self.tree.descendants(loop.target)):
+                if isinstance(part, cst.Name) and names_model(part.value):
+                    yield part.value
+        for assignment in self.tree.within(loop.body, self.tree.nodes(cst.Assign)):
+            made = assignment.value
+            if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
+                continue
+            for target in assignment.targets:
+                for part in (target.target, *self.tree.descendants(target.target)):
+                    if isinstance(part, cst.Name) and self._is_made_anew(part, made, loop):
+                        yield part.value
+
+    def _is_made_anew(self, name: cst.Name, made: cst.Call, loop: Loop) -> bool:
+        """Whether a name that a round of a loop binds stands for a model that nothing before it has made."""
+        if not (names_model(name.value) or self.module.value(name).kind is Kind.MODULE):
+            return False
+        if any(
+            isinstance(inner, cst.Name) and inner.value == name.value for inner in self.tree.descendants(made)
+        ):
+            return False
+        if isinstance(made.func, cst.Attribute) and self.module.value(made.func.value).kind is Kind.MODULE:
+            return False
+        return all(self.tree.contains(loop, each.node) for each in self.names.bindings(name))
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
@@ -338,14 +365,7 @@ class Places(Part):
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         functions = self.module.callees(call)
         if functions:
-            done = _Work()
-            for function in functions:
-                if not self._yields(function):
-                    work = self._work_of(function)
-                    done.add(work)
-                    done.add_inner(work)
-                    done.starts = done.starts or work.starts
-            return done if done.heat is not Heat.COLD or done.steps else None
+            return self._work_of_functions(functions)
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
             if runs_given_model(self.module, call) or hands_over_model(self.module, call):
                 return _Work(Heat.HOT, False, Reason(Cause.GIVEN_MODEL, func.value))
@@ -358,6 +378,24 @@ class Places(Part):
                 administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
                 return None if administers else _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
         return None
+
+    def _work_of_functions(self, functions: Sequence[Function]) -> _Work | None:
+        """The device work of a call that may be one of several functions; None for none.
+
+        Where most of them take steps in loops of their own, each is a program by itself, and no step.
+        """
+        done, stepping, working = _Work(), 0, 0
+        for function in functions:
+            if not self._yields(function):
+                work = self._work_of(function)
+                done.add(work)
+                done.add_inner(work)
+                done.starts = done.starts or work.starts
+                working += work.steps or work.heat is Heat.HOT
+                stepping += work.steps
+        if working > 1 and 2 * stepping > working and not done.trains:
+            done.heat = Heat.COLD
+        return done if done.heat is not Heat.COLD or done.steps else None
 
     def _whole_of(self, part: cst.BaseExpression) -> Value | None:
         """The object that something is an attribute of: ``model`` for ``model.encoder``."""

@@ -8,11 +8,13 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.sources import Path, Through, every, traced
 from torchlint.semantics.spellings import last_words
+from torchlint.semantics.values import Device
 
 from .growth import CONCATENATIONS, Growth, collected, grown
 
@@ -34,8 +36,9 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
     list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
 
-    Findings are of low impact in loops over parts that a constructor counts, such as heads, and in `while`
-    loops that fill a tensor up to a size.
+    Findings are of low impact in loops over parts that a constructor counts, such as heads, in `while` loops
+    that fill a tensor up to a size, and in loops without a model or other work for the device, if the pieces
+    are in host memory or the code is not known to run at every step.
 
     ## Why is this bad?
 
@@ -87,11 +90,16 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 def _at_stake(module: Module, growth: Growth) -> Impact:
     """How much there is to gain: little beside a decoding step, which adds one element to a sequence.
 
-    Nor is there much where the loop counts what the program is configured with, its heads or levels, or
-    where it only fills a tensor up to a size.
+    Nor is there much where the loop counts what the program is configured with, its heads or levels, where
+    it only fills a tensor up to a size, or where it has no other work for the device.
     """
     few = all(_fills_up(module, growth, loop) or _counts_parts(module, loop) for loop in growth.loops)
-    return Impact.LOW if few or frequency(module, growth.call) is Frequency.TOKEN else Impact.HIGH
+    often = frequency(module, growth.call)
+    if few or often is Frequency.TOKEN:
+        return Impact.LOW
+    idle = all(places.heat(module, loop) is places.Heat.COLD for loop in growth.loops)
+    on_host = module.value(growth.call).device is Device.CPU
+    return Impact.LOW if idle and (on_host or often is not Frequency.STEP) else Impact.HIGH
 
 
 def _fills_up(module: Module, growth: Growth, loop: StatementLoop) -> bool:

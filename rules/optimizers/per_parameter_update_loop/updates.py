@@ -98,7 +98,7 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
-    if not over_parameters(module, loop.iter):
+    if not over_parameters(module, loop.iter) or _over_arrays(module, loop):
         return None
     owner = module.tree.enclosing(loop, cst.ClassDef)
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
@@ -111,6 +111,12 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
         if change in changes:
             return UpdateLoop(loop, change, tuple(effects))
     return None
+
+
+def _over_arrays(module: Module, loop: cst.For) -> bool:
+    """Whether a loop goes over arrays of NumPy, or over a list of some beside others."""
+    parts = (loop.target, *module.tree.descendants(loop.target))
+    return any(isinstance(part, cst.Name) and module.value(part).kind is Kind.NDARRAY for part in parts)
 
 
 def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:

@@ -101,19 +101,22 @@ def test_layers_without_parameters_have_none() -> None:
             """timm.create_model transformers.AutoModel.from_pretrained transformers.BertForMaskedLM
             diffusers.UNet2DConditionModel.from_pretrained transformers.AutoModelForCausalLM.from_config""",
             """transformers.AutoTokenizer.from_pretrained transformers.Formatter timm.list_models
-            transformers.models.bert.BertModel""",
+            transformers.models.bert.BertModel transformers.FlaxBertForMaskedLM.from_pretrained""",
         ),
         (
             families.is_pretrained_class,
             """transformers.AutoModel transformers.AutoModelForCausalLM transformers.GPT2LMHeadModel
             transformers.BertForMaskedLM""",
-            "transformers.AutoTokenizer transformers.Formatter diffusers.UNet2DConditionModel",
+            """transformers.AutoTokenizer transformers.Formatter diffusers.UNet2DConditionModel
+            transformers.TFBertForMaskedLM""",
         ),
         (
             families.runs_elsewhere,
             """ultralytics.YOLO ultralytics.YOLOWorld onnxruntime.InferenceSession keras.models.load_model
-            tensorflow.keras.models.load_model xgboost.XGBClassifier vllm.LLM""",
-            "ultralytics.utils.ops xgboost.sklearn.XGBModel tensorflow.constant torch.nn.Linear",
+            tensorflow.keras.models.load_model xgboost.XGBClassifier vllm.LLM
+            transformers.TFBertModel.from_pretrained transformers.FlaxBertForMaskedLM.from_pretrained""",
+            """ultralytics.utils.ops xgboost.sklearn.XGBModel tensorflow.constant torch.nn.Linear
+            transformers.BertModel.from_pretrained transformers.TFBertModel""",
         ),
     ],
 )

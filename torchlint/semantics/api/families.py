@@ -213,6 +213,7 @@ _OTHER_RUNTIMES = listed("ultralytics.", "RTDETR SAM FastSAM NAS") | {
     "transformers.pipeline",
 }
 _PACKAGES_OF_OTHER_RUNTIMES = frozenset({"openvino", "xgboost", "lightgbm"})
+_PACKAGES_OF_MANY_RUNTIMES = frozenset({"diffusers", "transformers"})
 _CLASSES_OF_OTHER_RUNTIMES = ("CoreML", "Flax", "Keras", "ONNX", "Onnx", "OpenVINO", "TRT", "TensorRT")
 _SHORT_FOR_OTHER_RUNTIMES = ("ORT", "OV", "TF")
 
@@ -277,7 +278,7 @@ def makes_model(dotted: str) -> bool:
         return True
     package, _, made = dotted.partition(".")
     made = made.removesuffix(".from_pretrained").removesuffix(".from_config")
-    if package not in ("transformers", "diffusers") or "." in made:
+    if package not in _PACKAGES_OF_MANY_RUNTIMES or "." in made or is_of_other_runtime(made):
         return False
     return made.endswith(("Model", "VAE")) or any(part in made for part in ("Head", "UNet")) or _is_for(made)
 
@@ -291,7 +292,7 @@ def _is_for(name: str) -> bool:
 def is_pretrained_class(dotted: str) -> bool:
     """Return whether a class of Transformers has the parameters of ``PreTrainedModel.from_pretrained``."""
     package, _, name = dotted.partition(".")
-    if package != "transformers" or "." in name:
+    if package != "transformers" or "." in name or is_of_other_runtime(name):
         return False
     return name.startswith("AutoModel") or name.endswith(("Model", "LMHeadModel")) or _is_for(name)
 
@@ -316,4 +317,7 @@ def runs_elsewhere(dotted: str) -> bool:
     if dotted.removeprefix("tensorflow.").startswith("keras."):
         last = name.rpartition(".")[2]
         return last[:1].isupper() or last == "load_model"
+    made, _, method = name.partition(".")
+    if package in _PACKAGES_OF_MANY_RUNTIMES and method.startswith("from_"):
+        return is_of_other_runtime(made)
     return dotted in _OTHER_RUNTIMES
