@@ -52,7 +52,8 @@ PROGRAMS = {
         def report(paths, texts):
             for path in paths:
                 model, tokens = load(path)
-                print(path, perplexity(model, texts), model(tokens))  #: print(path, perplexity(model, texts), model(tokens)) => hot=no
+                found = perplexity(model, texts), model(tokens)  #: model(tokens) => hot=no
+                print(path, found)  #: print(path, found) => hot=no
 
         def adapt(model, batches):
             for batch in batches:
