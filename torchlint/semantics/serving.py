@@ -102,7 +102,7 @@ def _endings(method: str) -> tuple[str, ...] | None:
 def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
 
-    Whoever calls it, by whatever interface, does so at a step; so does torch, with what it has as an operator.
+    Whoever calls it, by whatever interface, does so at a step, and torch runs what it has as an operator.
     """
     if is_of_engine(module, function) or function.name.value in operations(module):
         return True
