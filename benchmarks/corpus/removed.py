@@ -23,7 +23,7 @@ KINDS = ("branch", "copy", "data", "item", "mask", "number", "pageable", "read",
 mask, one number, a ``non_blocking`` copy from pageable memory, ``.cpu()`` or ``.tolist()``, a shape that
 depends on data, a stored number, an explicit synchronization."""
 RULES = "TL103,TL2,TL513"
-"""What speaks of waits: blocking copies of batches, what is between host and device, breaks of compiled graphs."""
+"""What speaks of waits: blocking copies of batches, the rules of host and device, broken compiled graphs."""
 COLUMNS = ("package", "version", "later", "path", "first", "last", "kind", "found", "cause")
 
 
