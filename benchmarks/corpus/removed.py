@@ -22,6 +22,8 @@ KINDS = ("branch", "copy", "data", "item", "mask", "number", "pageable", "read",
 """What waits: a decision by a tensor, a blocking copy to the device, a list or array, ``.item()``, a boolean
 mask, one number, a ``non_blocking`` copy from pageable memory, ``.cpu()`` or ``.tolist()``, a shape that
 depends on data, a stored number, an explicit synchronization."""
+RULES = "TL103,TL2,TL513"
+"""What speaks of waits: blocking copies of batches, the rules of host and device, broken compiled graphs."""
 COLUMNS = ("package", "version", "later", "path", "first", "last", "kind", "found", "cause")
 
 
@@ -89,7 +91,7 @@ def score(places: Sequence[Removed], folder: Path) -> Iterator[tuple[Package, li
             continue
         here = [e for e in places if (e.package, e.version) == (release.name, release.version)]
         paths = [root / path for path in dict.fromkeys(each.path for each in here)]
-        items = diagnostics(root, ["--select", "TL2", "--impact", "low", "--jobs", "1"], paths=paths)
+        items = diagnostics(root, ["--select", RULES, "--impact", "low", "--jobs", "1"], paths=paths)
         rows: dict[Path, list[tuple[int, str]]] = {}
         for item in items:
             rows.setdefault(Path(item["filename"]), []).append((item["location"]["row"], item["code"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,6 +14,7 @@ from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import is_target
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
@@ -25,6 +27,7 @@ from .remedies import counter_of, now_and_then
 from .stakes import leaves_loop, slight
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
@@ -114,10 +117,28 @@ def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``if torch.isnan(loss): continue``: whether the rest of the round is left out, which cannot wait."""
+    """``if torch.isnan(loss): continue``: whether the rest of the round is left out, which cannot wait.
+
+    Nor can the choice of what the round goes on with: ``if t > limit: model = first``.
+    """
     branch = module.flow.condition(tensor)
-    return isinstance(branch, cst.If) and any(
-        isinstance(part, cst.Continue) for part in module.tree.descendants(branch.body)
+    if not isinstance(branch, cst.If):
+        return False
+    order, parts = module.tree.order, list(module.tree.descendants(branch))
+    if any(isinstance(part, cst.Continue) for part in parts):
+        return True
+    targets = (part.target for part in parts if isinstance(part, cst.AssignTarget))
+    chosen = {target.value for target in targets if isinstance(target, cst.Name)}
+    end = max(order[part] for part in parts)
+    return any(order[read] > end for read in _reads(module, chosen, module.function(branch)))
+
+
+def _reads(module: Module, names: set[str], function: Function) -> Iterator[cst.Name]:
+    """Where variables of these names are read in a function."""
+    return (
+        name
+        for name in module.tree.nodes(cst.Name)
+        if name.value in names and module.function(name) is function and not is_target(module, name)
     )
 
 
@@ -174,12 +195,21 @@ def _computes(module: Module, statement: cst.CSTNode) -> bool:
         case cst.Pass() | cst.Expr(value=cst.SimpleString()):
             return True
         case cst.Assign(targets=targets, value=value):
-            return not any(_is_state(each.target) for each in targets) and _is_value(module, value)
+            held = any(_is_state(each.target) or _is_called(module, each.target) for each in targets)
+            return not held and _is_value(module, value)
         case cst.AugAssign(target=target, value=value):
             return not _is_state(target) and _is_value(module, value)
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
             return name.endswith("_") and module.value(owner).tensorlike
     return False
+
+
+def _is_called(module: Module, target: cst.BaseExpression) -> bool:
+    """Whether a function or model is assigned to a variable, as its calls show."""
+    return isinstance(target, cst.Name) and any(
+        isinstance(call := module.tree.parent(read), cst.Call) and call.func is read
+        for read in _reads(module, {target.value}, module.function(target))
+    )
 
 
 def _is_state(target: cst.BaseExpression) -> bool:

@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Field, Path, Source, Through, onward, some, traced
 from torchlint.semantics.synchronisation import names_host
-from torchlint.semantics.transfers import TRANSFER_CALLS, TRANSFERS
+from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Kind, Memory
 
 from .factories import factory
@@ -31,7 +31,7 @@ from .stakes import slight
     fix="unsafe",
     on=cst.Call,
     named={cst.Call: TRANSFERS | {"copy_"}},
-    mentions=("torch", "non_blocking", f"{TRANSFER_CALLS}|.copy_("),
+    mentions=("torch", "non_blocking", ".to(|.cuda(|.hpu(|.ipu(|.mlu(|.mtia(|.musa(|.npu(|.xpu(|.copy_("),
     remedy="Copy from pinned memory",
     synchronizes=True,
 )

@@ -13,7 +13,6 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import waiting_place
-from torchlint.semantics.transfers import TRANSFER_CALLS
 from torchlint.semantics.values import Kind
 
 from .invariance import Repeated, hoisted, needless_move
@@ -28,7 +27,7 @@ from .roundtrips import MOVES, copied_back_from
     fix="safe",
     on=cst.Call,
     named={cst.Call: MOVES},
-    mentions=("torch|lightning|accelerate", f"{TRANSFER_CALLS}|device"),
+    mentions=("torch|lightning|accelerate", ".to(|.cuda(|.hpu(|.ipu(|.mlu(|.mtia(|.musa(|.npu(|.xpu(|device"),
     remedy="Move it once before the loop",
     synchronizes=True,
 )

@@ -15,7 +15,6 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.transfers import (
     MOVING_METHODS,
-    TRANSFER_CALLS,
     Move,
     known_before,
     move_to_accelerator,
@@ -40,7 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch", f"{TRANSFER_CALLS}|.type"),
+    mentions=("torch", ".to(|.cuda(|.hpu(|.ipu(|.mlu(|.mtia(|.musa(|.npu(|.xpu(|.type"),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),
     synchronizes=True,

@@ -17,7 +17,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_of_engine
+from torchlint.semantics.serving import is_of_engine, operations
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -122,6 +122,8 @@ class _Shown(Part):
     def accelerated(self) -> bool:
         # That modules are defined for others is told without evaluating anything, most of the time.
         if _defined_for_others(self.tree, self.module.names, self.module.inference):
+            return True
+        if operations(self.module):
             return True
         if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
             return True

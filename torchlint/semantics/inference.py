@@ -76,6 +76,7 @@ from torchlint.semantics.values import (
     join,
     join_devices,
     solid,
+    unknown_of,
 )
 from torchlint.syntax import SyntaxTree
 
@@ -288,9 +289,8 @@ class Inference:
             return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype="torch.bool")
         if any(v.kind in (Kind.UNKNOWN, Kind.BATCH) for v in operands):
             # The side that the file does not show may be a tensor, unless the other is a plain word.
-            return (
-                BOOL if any(v.kind in (Kind.STRING, Kind.SHAPE, Kind.DEVICE) for v in operands) else UNKNOWN
-            )
+            plain = any(v.kind in (Kind.STRING, Kind.SHAPE, Kind.DEVICE) for v in operands)
+            return BOOL if plain else unknown_of(operands)
         return BOOL
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
@@ -1009,6 +1009,8 @@ class Inference:
 
     def _attribute(self, node: cst.Attribute) -> Value:
         result = self._attribute_alone(node)
+        if result.kind is Kind.UNKNOWN and result.device is Device.UNKNOWN and says_host(node.attr.value):
+            return result.on(Device.CPU)
         if not result.tensorlike or result.device is Device.CPU:
             return result
         if says_host(node.attr.value) or (
@@ -1287,6 +1289,7 @@ class Inference:
         """What the assignments to an attribute, one of which does more than add to it, make of it."""
         found: list[Value] = []
         added: list[Value] = []
+        promised: list[Value] = []
         for assigned in bindings:
             if assigned.value is None:
                 continue
@@ -1302,8 +1305,13 @@ class Inference:
                 if isinstance(holder, cst.AnnAssign):
                     # None stands for what is filled in later.
                     declared = self.annotations.promised(holder.annotation.annotation)
-                    value = declared if declared.known else value
+                    if declared.known:
+                        promised.append(declared)
+                        continue
             found.append(value)
+        # What is filled in says more than what is announced, if that is all there is.
+        filled = join(found)
+        found += [value for value in promised if filled is BOTTOM or filled.kind is not value.kind]
         if found and added:
             # Any method may come first: what all of them leave is the sum.
             found.append(reduce(self.library.operate, added, join(found)))
@@ -1456,7 +1464,7 @@ class Inference:
             word = last_name(node)
             if not shown.known and word is not None and names_device(word):
                 return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
-            return shown
+            return shown.on(base.device) if shown.device is Device.UNKNOWN else shown
         if base.kind is Kind.CLASS:
             return base
         if base.kind is Kind.OBJECT and base.origin is not None:

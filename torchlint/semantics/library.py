@@ -49,6 +49,7 @@ from torchlint.semantics.values import (
     join_devices,
     join_graphs,
     solid,
+    unknown_of,
 )
 
 # Calls that hand on what they are given, an iterable as an iterable of the same items.
@@ -427,8 +428,13 @@ class Library:
         if dotted.startswith(("torch.", "torch.nn.functional.")):
             made = self._with_dtype(made, name, _operands(values), node)
         hostly = made.kind is Kind.TENSOR and not self._default_device_changed
-        if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
-            made = made.on(Device.CPU)  # from numbers alone
+        if (
+            hostly
+            and values
+            and not tensors
+            and all(v.host or v.kind is Kind.TUPLE or v.device is Device.CPU for v in values)
+        ):
+            made = made.on(Device.CPU)  # from numbers alone, or what is there
         if made.kind is not Kind.TENSOR or made.device is not Device.CPU:
             return made
         if values and (name in _VIEWS or name in _RESHAPING):
@@ -738,8 +744,8 @@ class Library:
                 return STRING
             if attr in ("parameters", "named_parameters"):
                 return self._parameters(MODULE, attr)
-            if attr == "item" and not node.args:
-                return NUMBER
+            if base.kind is Kind.UNKNOWN and attr in results.TENSOR_METHODS:
+                return unknown_of((base,))
         spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
         if isinstance(spelt, str) and names_criterion(spelt):
             if begins(spelt, *MAKER_NAME):
@@ -794,7 +800,7 @@ class Library:
             return Value(kind, item=join(items) if items else None)
         if Kind.SHAPE in kinds:
             return SHAPE
-        return UNKNOWN
+        return unknown_of((left, right))
 
     def tensor(self, *operands: Value, node: cst.CSTNode | None = None) -> Value:
         """A tensor computed from these operands."""
@@ -806,7 +812,8 @@ class Library:
             if node is None or not self.evaluator.grad_off(node):
                 graph = Graph.UNKNOWN
         # A number or an unknown operand does not move the result; a tensor of an unknown place might.
-        made = Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
+        devices = [v.device for v in tensors] or [unknown_of(operands).device]
+        made = Value(Kind.TENSOR, device=join_devices(devices), graph=graph)
         return made.kept_in(_new_beside(tensors, Memory.PAGEABLE))
 
     def receiver(self, base: Value) -> str:

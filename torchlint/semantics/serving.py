@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchlint.semantics.lexicon import Role, asks, denotes, has
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -105,14 +105,57 @@ def _method(function: cst.FunctionDef) -> _Method | None:
 def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
 
-    Whoever calls it, by whatever interface, does so at a step.
+    Whoever calls it, by whatever interface, does so at a step, and torch runs what it has as an operator.
     """
-    if is_of_engine(module, function):
+    if is_of_engine(module, function) or function.name.value in operations(module):
         return True
     return not _is_protocol(module, function) and any(
         asks(param.name.value, Role.PASS_INPUT) and _is_of_tensors(module, param)
         for param in (*function.params.params, *function.params.kwonly_params)
     )
+
+
+@remembered
+def operations(module: Module) -> frozenset[str]:
+    """The functions of a file that torch has as operators, or in the place of its own: models run them."""
+    if not any(map(module.tree.mentions, _OF_OPERATIONS)):
+        return frozenset()
+    made = {
+        function.name.value
+        for function in module.tree.nodes(cst.FunctionDef)
+        if any(_registers(module, decorator.decorator) for decorator in function.decorators)
+    }
+    given = (_given_as_operation(call) for call in module.tree.nodes(cst.Call))
+    put = (_put_into_torch(module, node) for node in module.tree.nodes(cst.Assign))
+    return frozenset(made | {node.value for node in (*given, *put) if isinstance(node, cst.Name)})
+
+
+_OF_OPERATIONS = ("torch.library", "Library(", "direct_register_custom_op", "functional")
+
+
+def _registers(module: Module, decorator: cst.BaseExpression) -> bool:
+    """``@torch.library.custom_op(…)``."""
+    name = module.qualified(decorator.func if isinstance(decorator, cst.Call) else decorator)
+    return name in ("torch.library.custom_op", "torch.library.triton_op")
+
+
+def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
+    """``library.impl(name, function, "CUDA")``, ``direct_register_custom_op(name, function)``."""
+    match last_name(call.func), call.args:
+        case "direct_register_custom_op", _:
+            return given_as(call, "op_func", 1)
+        case "impl", [_, cst.Arg(value=function), cst.Arg(value=cst.SimpleString() as key)]:
+            return None if key.raw_value in ("Meta", "CPU") else function
+    return None
+
+
+def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression | None:
+    """``F.linear = function``."""
+    match assigned.targets:
+        case [cst.AssignTarget(target=cst.Attribute() as target)]:
+            name = module.qualified(target) or ""
+            return assigned.value if name.startswith("torch.nn.functional.") else None
+    return None
 
 
 def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:

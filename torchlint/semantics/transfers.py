@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 TRANSFERS = MOVES_TO_ACCELERATOR | {"to"}
 """Methods of tensors and modules that take them to a device."""
-TRANSFER_CALLS = "|".join(sorted(f".{name}(" for name in TRANSFERS))
-"""What one of these stands in where they are called, as the ``mentions`` of a rule."""
 MOVING_METHODS = TRANSFERS | {"type", "type_as"}
 """Methods of tensors that may take them to an accelerator."""
 

@@ -276,6 +276,15 @@ def join_devices(devices: Iterable[Device]) -> Device:
     return Device.UNKNOWN
 
 
+def unknown_of(operands: Iterable[Value]) -> Value:
+    """What is not known, computed from these: on the host if all of them are, whatever they are."""
+    found = list(operands)
+    unknown = [v for v in found if v.kind is Kind.UNKNOWN]
+    others = (v.kind in (Kind.NUMBER, Kind.BOOL) for v in found if v.kind is not Kind.UNKNOWN)
+    on_host = bool(unknown) and all(v.device is Device.CPU for v in unknown) and all(others)
+    return UNKNOWN.on(Device.CPU) if on_host else UNKNOWN
+
+
 def join_graphs(graphs: Iterable[Graph]) -> Graph:
     """Whether a tensor computed from these carries a graph."""
     found = set(graphs)

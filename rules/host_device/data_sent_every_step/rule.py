@@ -15,7 +15,7 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import every
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.transfers import MOVING_METHODS, TRANSFER_CALLS
+from torchlint.semantics.transfers import MOVING_METHODS
 from torchlint.semantics.values import Memory
 
 from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
@@ -42,7 +42,10 @@ from ..stores import stored_number
     fix="safe",
     on=(cst.Call, cst.Subscript),
     named={cst.Call: SENDERS | MOVING_METHODS | {"copy_"}},
-    mentions=("torch", f"tensor(|Tensor|asarray(|{TRANSFER_CALLS}|.type|.copy_(|["),
+    mentions=(
+        "torch",
+        "tensor(|Tensor|asarray(|.to(|.cuda(|.hpu(|.ipu(|.mlu(|.mtia(|.musa(|.npu(|.xpu(|.type|.copy_(|[",
+    ),
     remedy="Keep the data on the device, or copy it from pinned memory with `non_blocking=True`",
     follows=("TL201", "TL202", "TL208", "TL209", "TL210", "TL212", "TL213", "TL215"),
     synchronizes=True,

@@ -9,6 +9,7 @@ it is no loop that one call could stand for.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
@@ -133,7 +134,14 @@ def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
     shares = {
         module.source(factor).replace(" ", "").replace("1.0-", "1-") for pair in factors for factor in pair
     }
-    return any(f"1-{share}" in shares or f"(1-{share})" in shares for share in shares)
+    if any(f"1-{share}" in shares or f"(1-{share})" in shares for share in shares):
+        return True
+    numbers = [[module.value(factor).constant for factor in pair] for pair in factors]
+    return any(
+        isinstance(one, float) and isinstance(other, float) and math.isclose(one + other, 1)
+        for one in numbers[0]
+        for other in numbers[1]
+    )
 
 
 def _replaces(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
