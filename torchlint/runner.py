@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -216,7 +216,7 @@ def run(
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
     layouts: dict[Path, Layout] = {}
-    records = partial(_records, known)
+    records = lru_cache(1)(partial(_records, known))
     # Read before anything is checked: what changes from now on is another text to the next run.
     contents = Contents(records, mode.contents, dict if known is None else known.faces)
     work = _items(paths, settings, mode, known, layout_for, layouts, contents)

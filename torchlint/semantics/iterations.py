@@ -8,8 +8,9 @@ for the order of things, and for what is missing.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -97,6 +98,21 @@ class Event:
     def outermost(self) -> cst.CSTNode:
         """The node in the code of the loop itself from which the program gets to the event."""
         return self.path[0] if self.path else self.node
+
+
+class _Step(NamedTuple):
+    """A node that does something in every iteration that gets there, or that leads elsewhere.
+
+    ``foreign`` says that it is a call of functions that the file does not show; ``bodies`` are the functions
+    of interest that it runs, ``given`` those that it is given.
+    """
+
+    node: cst.CSTNode
+    act: Act | None
+    subject: cst.BaseExpression | None = None
+    foreign: bool = False
+    bodies: Sequence[Function] = ()
+    given: Sequence[Function] = ()
 
 
 @dataclass(slots=True)
@@ -260,38 +276,52 @@ class Iterations(Part):
     def _walk(
         self, iteration: Iteration, node: cst.CSTNode, path: Path, around: tuple[cst.CSTNode, ...]
     ) -> None:
+        for step in self._steps(node):
+            if step.act is not None:
+                self._add(iteration, step.act, step.node, step.subject, path, around)
+            if isinstance(step.node, cst.Call):
+                self._go_through(iteration, step.node, step, path, around)
+
+    @remembered
+    def _steps(self, node: cst.CSTNode) -> list[_Step]:
+        """What below a node does anything in an iteration, or leads elsewhere, in source order."""
+        steps: list[_Step] = []
         for inner in self.tree.descendants(node):
             match inner:
                 case cst.Call():
-                    self._go_through(iteration, inner, path, around)
+                    act, subject = self._act(inner) or (None, None)
+                    step = _Step(inner, act, subject, *self._run_by(inner))
+                    if act is not None or step.foreign or step.bodies or step.given:
+                        steps.append(step)
                 case cst.Attribute(attr=cst.Name("grad")) if self._is_written(inner):
-                    self._add(iteration, Act.CLEAR, inner, None, path, around)
+                    steps.append(_Step(inner, Act.CLEAR))
                 case cst.Attribute(attr=cst.Name("training")) if self._is_target(inner):
-                    self._add(iteration, Act.TRAIN, inner, inner.value, path, around)
+                    steps.append(_Step(inner, Act.TRAIN, inner.value))
+        return steps
 
-    def _go_through(
-        self, iteration: Iteration, call: cst.Call, path: Path, around: tuple[cst.CSTNode, ...]
-    ) -> None:
-        act = self._act(call)
-        if act is not None:
-            self._add(iteration, act[0], call, act[1], path, around)
+    def _run_by(self, call: cst.Call) -> tuple[bool, list[Function], list[Function]]:
+        """Whether what a call runs is unknown, and the functions of interest that it runs, or is given."""
         callees = self.module.callees(call)
         bodies: list[Function] = [*callees, *self._entered(call)] if callees else []
-        if not callees:
-            iteration.foreign.append((call, path))
+        given: list[Function] = []
         # Calls that look at the function they are given do not run it.
-        keeps = has(last_name(call.func), Role.SAVING, Role.LOGGING) or self._looks(call)
-        for argument in call.args:
+        if call.args and not (has(last_name(call.func), Role.SAVING, Role.LOGGING) or self._looks(call)):
             # ``optimizer.step(closure)``
-            given = None if keeps else self._given_function(argument.value)
-            if given is not None and not self.tree.contains(iteration.loop, given):
-                bodies.append(given)
-        for function in bodies:
-            if not self._is_of_interest(function):
-                continue
+            found = (self._given_function(argument.value) for argument in call.args)
+            given = [function for function in found if function is not None]
+        interesting = self._is_of_interest
+        return not callees, [*filter(interesting, bodies)], [*filter(interesting, given)]
+
+    def _go_through(
+        self, iteration: Iteration, call: cst.Call, step: _Step, path: Path, around: tuple[cst.CSTNode, ...]
+    ) -> None:
+        if step.foreign:
+            iteration.foreign.append((call, path))
+        given = (function for function in step.given if not self.tree.contains(iteration.loop, function))
+        for function in (*step.bodies, *given):
             if self._visits >= MANY:
                 iteration.complete = False
-            elif all(function not in self.module.callees(step) for step in path):
+            elif all(function not in self.module.callees(earlier) for earlier in path):
                 self._visits += 1
                 iteration.functions.add(function)
                 loops = (*self._loops_within(iteration, call, path), *around)
