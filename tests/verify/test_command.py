@@ -22,6 +22,9 @@ from torchlint.verify.results import (
     Measurement,
     Results,
     Sameness,
+    SyncReport,
+    SyncRow,
+    SyncStatus,
     Variant,
     Verdict,
 )
@@ -252,6 +255,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
             ["train.py", "--apply", "--syncs"],
             "`--apply` cannot be combined with `--syncs`, which measures no fixes",
         ),
+        (["train.py", "--report-unpredicted", "a.md"], "`--report-unpredicted` requires `--syncs`"),
         (["missing.py"], "missing.py"),
         (["."], "is a directory"),
         (["train.py", "--select", "TL999"], "TL999"),
@@ -296,6 +300,37 @@ def test_the_report_of_an_interrupted_run_is_written(train: Path, found: Any) ->
 
     assert load(Path("a.json")).interrupted
     assert "<html" in Path("a.html").read_text(encoding="utf-8")
+
+
+def test_waits_that_were_not_predicted_are_written_with_the_lines_around_them(
+    train: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(*rows: SyncRow) -> Result:
+        syncs = SyncReport(5, rows)
+        results = Results(
+            "verify",
+            "0",
+            "",
+            1.0,
+            Machine("cuda", gpu="H200", torch="2.11.0"),
+            (Measurement("train.py", syncs=syncs),),
+        )
+        monkeypatch.setattr("torchlint.commands.verify.measured", lambda run, measure: results)
+        return torchlint("verify", "--isolated", "train.py", "--syncs", "--report-unpredicted", "a.md")
+
+    confirmed = SyncRow("train.py", 8, SyncStatus.CONFIRMED, ("TL201",), per_step=1.0)
+    assert "a.md was not written" in seen(confirmed).stdout
+    assert not Path("a.md").exists()
+    elsewhere = SyncRow("torch/optim/adam.py", 3, SyncStatus.NOT_PREDICTED, per_step=1.0)
+    run = seen(
+        confirmed, SyncRow("train.py", 9, SyncStatus.NOT_PREDICTED, per_step=2.0, what="item"), elsewhere
+    )
+    assert run.exit_code == 0
+    told = Path("a.md").read_text(encoding="utf-8")
+    assert "torch 2.11.0, H200" in told
+    assert told.count("## ") == 1
+    assert "## train.py:9, 2 per step (item)" in told
+    assert "\n> \tloss.backward()\n  \toptimizer.step()\n```\n" in told
 
 
 def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(train: Path) -> None:

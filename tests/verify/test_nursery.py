@@ -11,18 +11,23 @@ from pathlib import Path
 import pytest
 
 from torchlint.verify import remains
-from torchlint.verify.processes import Failure, Nurseries, Process
+from torchlint.verify.nursery import Nursery
+from torchlint.verify.processes import Failure, Nurseries, Process, Spares
 from torchlint.verify.subjects import Script
 from torchlint.verify.worker.job import Job
 from torchlint.verify.workspace import Workspace
 
 CASE = """
-import os, tempfile
+import os, tempfile, threading
 
 import torch
 
 
 def setup(device, size):
+    thread = threading.Thread(target=torch.set_num_threads, args=(1,))
+    thread.start()
+    thread.join()
+    print(torch.get_num_threads(), "threads in the main one")
     print("in", os.getcwd(), os.getsid(0) == os.getpid(), tempfile.gettempdir(), os.environ["PYTHONHASHSEED"])
     if size == "failing":
         raise RuntimeError("no such size")
@@ -60,23 +65,36 @@ def job(scratch: Path) -> Job:
     )
 
 
-def started(job: Job, nurseries: Nurseries | None, name: str = "output") -> Process:
-    """A process for the job: a copy, or a fresh one without nurseries."""
+def started(
+    job: Job, nurseries: Nurseries | None, name: str = "output", spare: Nursery | None = None
+) -> Process:
+    """A process for the job: a copy, one that was started early, or a fresh one."""
     nursery = nurseries.get(0) if nurseries else None
-    return Process(job, Path(job.scratch) / f"{name}.log", nursery=nursery)
+    return Process(job, Path(job.scratch) / f"{name}.log", nursery=nursery, spare=spare)
 
 
-def test_a_copy_finds_what_a_fresh_process_finds(job: Job, nurseries: Nurseries) -> None:
+def test_copies_and_processes_started_early_find_what_a_fresh_one_finds(
+    job: Job, nurseries: Nurseries, scratch: Path
+) -> None:
     found, said = [], []
-    for made, name in ((nurseries, "copy"), (None, "fresh")):
-        with started(job, made, name) as process:
-            process.run()
-            examined = process.examined(60)
-            found.append({key: examined[key] for key in ("found_by", "steps", "ended")})
-        said.append((Path(job.scratch) / f"{name}.log").read_text())
-    assert found[0] == found[1]
-    assert said[0] == said[1]
-    assert f"in {job.folder} True {job.scratch}/tmp 0" in said[0]
+    with Spares(scratch, "cpu", 2) as spares:
+        for made, spare, name in (
+            (nurseries, None, "copy"),
+            (None, spares.take(), "early"),
+            (None, None, "fresh"),
+        ):
+            with started(job, made, name, spare) as process:
+                process.run()
+                examined = process.examined(60)
+                found.append({key: examined[key] for key in ("found_by", "steps", "ended")})
+            said.append((Path(job.scratch) / f"{name}.log").read_text().partition("\n"))
+        assert spares.take() is not None
+        assert spares.take() is None
+    assert found[0] == found[1] == found[2]
+    assert said[0][2] == said[1][2] == said[2][2]
+    assert f"in {job.folder} True {job.scratch}/tmp 0" in said[0][2]
+    # In a copy, the main thread has as many threads as there are processors, whatever another one sets.
+    assert said[1][0] == said[2][0] == "1 threads in the main one"
 
 
 def test_a_copy_can_be_paused_timed_and_run_again(job: Job, nurseries: Nurseries) -> None:

@@ -95,10 +95,11 @@ def parameters(budget: float | str) -> list[click.Parameter]:
 
 
 @contextmanager
-def requirements(options: Mapping[str, Any]) -> Iterator[None]:
+def requirements(options: Mapping[str, Any], *files: Path | None) -> Iterator[None]:
     """Turn a missing library, a system that cannot do it and a program that fails into errors for people.
 
     What the reports want is asked for first: nobody should wait for a measurement that cannot be kept.
+    ``files`` are those that are written beside the reports of the ``options``.
 
     Raises:
         commands.Failure: one of them.
@@ -112,7 +113,7 @@ def requirements(options: Mapping[str, Any]) -> Iterator[None]:
     for name in wanted:
         if importlib.util.find_spec(name) is None:
             raise Failure(f"measuring requires {name}, which is not installed: {EXTRA}")
-    for path in filter(None, (options["json_file"], options["html_file"])):
+    for path in filter(None, (options["json_file"], options["html_file"], *files)):
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             missing = "there is no such folder" if not path.parent.exists() else "permission denied"
             raise OutputError(f"cannot write {path}: {missing}")

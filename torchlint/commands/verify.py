@@ -34,6 +34,7 @@ def _run(
     nproc: int,
     apply: bool,
     syncs: bool,
+    report_unpredicted: Path | None,
     color: str,
     verbose: bool,
     quiet: bool,
@@ -52,13 +53,15 @@ def _run(
         raise Failure(f"{script}: {reason}")
     if apply and syncs:
         raise click.UsageError("`--apply` cannot be combined with `--syncs`, which measures no fixes")
+    if report_unpredicted and not syncs:
+        raise click.UsageError("`--report-unpredicted` requires `--syncs`")
     given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}
     if select:
         given["select"] = tuple(word for text in select for word in text.split(","))
     resolver = Resolver(registry.catalogue(), given, configs, isolated=isolated)
     # What is wrong with the configuration is said now, and not when the program has run.
     resolver.lint(script)
-    with requirements(options):
+    with requirements(options, report_unpredicted):
         from torchlint.source import SourceError
         from torchlint.verify import predictions, variants
         from torchlint.verify.runs import Run
@@ -94,6 +97,14 @@ def _run(
                 results = measured(run, lambda: run.verify(program, folder, forms))
             sources = program.sources(run.modules)
         tell(terminal, results, options)
+        if report_unpredicted:
+            report_of = predictions.unpredicted(results, sources)
+            if report_of:
+                terminal.save(report_unpredicted, report_of)
+            else:
+                terminal.out(
+                    f"\n{report_unpredicted} was not written: no wait was seen without a prediction.\n"
+                )
         if apply and not results.interrupted:
             _apply(terminal, results, sources, settings_for)
     if results.interrupted:
@@ -217,6 +228,13 @@ command = _Command(
             is_flag=True,
             help="Instead of timing, compare where the program synchronizes with the device with what "
             "torchlint reports.",
+        ),
+        click.Option(
+            ["--report-unpredicted"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="With --syncs, write the lines that waited without being predicted to this file, with the "
+            "lines around them, to send them to torchlint's authors.",
         ),
         *parameters(_BUDGET),
         *shared_parameters(),

@@ -115,6 +115,8 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
         out += f"\n{_paint(f'{title} ({len(rows)})', color, hue, bold=True)}\n"
         for row in rows:
             out += _sync(row, width, color)
+        if status is SyncStatus.NOT_PREDICTED:
+            out += "  `--report-unpredicted FILE` writes them for torchlint's authors.\n"
     counts = [sum(row.status is status for row in report.rows) for status in _STATUSES]
     if not report.rows and report.missing:
         out += "\n"

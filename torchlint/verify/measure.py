@@ -35,7 +35,15 @@ from torchlint.verify.plan import (
     plan,
     replicates,
 )
-from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
+from torchlint.verify.processes import (
+    PATIENCE,
+    Failure,
+    Nurseries,
+    Process,
+    Spares,
+    Times,
+    torchrun_variables,
+)
 from torchlint.verify.ranks import Group
 from torchlint.verify.reach import reached
 from torchlint.verify.results import (
@@ -110,12 +118,15 @@ class Pool:
     """The processes of one subject.
 
     A process of a subject that reruns is kept, and found again by its variant, task and replicate. With
-    ``nurseries``, processes are copies: those of one replicate from the same nursery.
+    ``nurseries``, processes are copies: those of one replicate from the same nursery. Those that are no
+    copies are ``spares``, as long as there are any.
     """
 
-    def __init__(self, subject: Subject, nurseries: Nurseries | None = None) -> None:
+    def __init__(
+        self, subject: Subject, nurseries: Nurseries | None = None, spares: Spares | None = None
+    ) -> None:
         self.subject = subject
-        self._nurseries = nurseries
+        self._nurseries, self._spares = nurseries, spares
         self.fresh: frozenset[str] = frozenset()
         """The tasks whose processes are no copies all the same."""
         self.environment: Callable[[], dict[str, str]] = dict
@@ -180,8 +191,12 @@ class Pool:
         copied = self._nurseries is not None and task not in self.fresh
         nursery = self._nurseries.get(replicate) if self._nurseries and copied else None
         log = Path(job.scratch) / "output.log"
-        kind = Group if job.ranks > 1 else Process
-        process = kind(job, log, environment=self.environment(), nursery=nursery)
+        process: Running
+        if job.ranks > 1:
+            process = Group(job, log, environment=self.environment(), nursery=nursery)
+        else:
+            spare = self._spares.take() if self._spares and not copied else None
+            process = Process(job, log, environment=self.environment(), nursery=nursery, spare=spare)
         self._alive.add(process)
         return process
 

@@ -67,6 +67,18 @@ class Nursery:
         answer = self._ask({"do": "copy", "folder": folder, "environment": dict(environment)}, files)
         return Copy(self, answer["pid"])
 
+    def become(
+        self, files: Sequence[int], folder: str, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        """Do one job itself, and nothing for anybody else any more; the arguments are those of ``copy``.
+
+        Raises:
+            OSError: the nursery has ended.
+        """
+        self._ask({"do": "become", "folder": folder, "environment": dict(environment)}, files)
+        self._socket.close()
+        return self._process
+
     def load(self, file: Path) -> bool:
         """Import the modules that a file lists; whether copies made from now on can be used.
 

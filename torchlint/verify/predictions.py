@@ -8,8 +8,11 @@ from pathlib import PurePosixPath
 from torchlint.checker import check
 from torchlint.diagnostics import Diagnostic
 from torchlint.source import Source
-from torchlint.verify.results import Evidence, Line, SyncReport, SyncRow, SyncStatus
+from torchlint.verify.results import Evidence, Line, Results, SyncReport, SyncRow, SyncStatus
 from torchlint.verify.variants import SettingsFor
+
+AROUND = 5
+"""How many lines before and after a wait are shown to whoever has to understand it."""
 
 
 def predicts_wait(code: str) -> bool:
@@ -36,6 +39,34 @@ def join(
     order = list(SyncStatus)
     rows.sort(key=lambda row: (order.index(row.status), -row.per_step, row.file, row.row))
     return SyncReport(evidence.steps, tuple(rows))
+
+
+def unpredicted(results: Results, sources: Mapping[PurePosixPath, Source]) -> str:
+    """A report in Markdown, for the authors of the rules, of the lines that waited without being predicted.
+
+    Each is shown with the lines around it, and nothing else of the program is. Empty if there are none.
+    """
+    texts = {str(path): source for path, source in sources.items()}
+    rows = [
+        row
+        for measurement in results.measurements
+        for row in (measurement.syncs.rows if measurement.syncs else ())
+        if row.status is SyncStatus.NOT_PREDICTED and row.file in texts
+    ]
+    if not rows:
+        return ""
+    told = [
+        "# Waits that torchlint does not predict",
+        f"torchlint {results.torchlint}, torch {results.machine.torch}, {results.machine.gpu or 'CPU'}",
+    ]
+    for row in rows:
+        what = f" ({row.what})" if row.what else ""
+        told.append(f"## {row.file}:{row.row}, {row.per_step:.3g} per step{what}")
+        source = texts[row.file]
+        around = range(max(1, row.row - AROUND), min(row.row + AROUND, len(source.line_starts)) + 1)
+        shown = [f"{'>' if at == row.row else ' '} {source.line(at)}".rstrip() for at in around]
+        told.append("\n".join(["```", *shown, "```"]))
+    return "\n\n".join(told) + "\n"
 
 
 def _seen(

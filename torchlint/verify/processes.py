@@ -95,7 +95,7 @@ class Times:
 class Process:
     """An interpreter that runs one variant. Leaving the ``with`` block ends it and all it started.
 
-    It is a fresh one, or the copy of a nursery.
+    It is a fresh one, the copy of a nursery, or one that has imported torch already.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class Process:
         *,
         environment: Mapping[str, str] | None = None,
         nursery: Nursery | None = None,
+        spare: Nursery | None = None,
     ) -> None:
         self._job, self._log = job, log
         self._unread = b""
@@ -114,11 +115,13 @@ class Process:
         variables = _environment(job, environment or {})
         with log.open("wb") as output:
             files = (theirs_in, theirs_out, output.fileno())
-            self._child: subprocess.Popen[bytes] | Copy = (
-                nursery.copy(files, job.scratch, variables)
-                if nursery is not None
-                else _fresh(files, job.scratch, variables)
-            )
+            self._child: subprocess.Popen[bytes] | Copy
+            if nursery is not None:
+                self._child = nursery.copy(files, job.scratch, variables)
+            elif spare is not None:
+                self._child = spare.become(files, job.scratch, variables)
+            else:
+                self._child = _fresh(files, job.scratch, variables)
         os.close(theirs_in)
         os.close(theirs_out)
         self._closed = False
@@ -493,9 +496,42 @@ class Nurseries:
             nursery.close()
 
     def _new(self, folder: Path) -> Nursery:
-        folder.mkdir(exist_ok=True)
-        job = Job("time", "case", "", str(folder), scratch=str(folder), device=self._device)
-        return Nursery(_environment(job, {}), folder / "output.log")
+        return _importing(folder, self._device)
+
+
+class Spares:
+    """Processes that import torch before anybody knows what for; each becomes one measuring process.
+
+    Unlike copies they are what the program is by itself: in a copy, torch has fixed how many threads the main
+    thread has, which in a process of its own may still depend on what the program does first. Leaving the
+    ``with`` block ends those that are left.
+    """
+
+    def __init__(self, folder: Path, device: str, count: int) -> None:
+        """Start ``count`` of them; the other arguments are those of ``Nurseries``."""
+        self._left = [_importing(folder / f"spare{number}", device) for number in range(count)]
+
+    def __enter__(self) -> Spares:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for spare in self._left:
+            spare.close()
+
+    def take(self) -> Nursery | None:
+        """One that nobody has; None if there is none left."""
+        while self._left:
+            spare = self._left.pop()
+            if spare.alive:
+                return spare
+        return None
+
+
+def _importing(folder: Path, device: str) -> Nursery:
+    """A process that imports torch, in a folder of its own."""
+    folder.mkdir(exist_ok=True)
+    job = Job("time", "case", "", str(folder), scratch=str(folder), device=device)
+    return Nursery(_environment(job, {}), folder / "output.log")
 
 
 def machine(device: str, folder: Path, nursery: Nursery | None = None) -> Machine:

@@ -20,12 +20,18 @@ from torchlint.source import Source
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
 from torchlint.verify.plan import LEAST_REPLICATES
-from torchlint.verify.processes import Failure, Nurseries, machine
+from torchlint.verify.processes import Failure, Nurseries, Spares, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
 from torchlint.verify.variants import Form
 
+GPU = Path("/dev/nvidiactl")
+"""What is there with the driver of a GPU."""
+MOST_SPARES = 12
+"""How many processes import torch early: two of each variant, where three rules have fixes and more."""
+BUSY_PROCESSORS = 4
+"""The processors that are left to others meanwhile."""
 PROCESS_ROOM = 1 << 30
 """Bytes of device memory that a waiting process may take: its CUDA context, and a little."""
 CASE_ROOM = 16 << 30
@@ -118,6 +124,7 @@ class Run:
         with ExitStack() as stack:
             # A second one would take as long as everything else until the first step.
             nurseries = stack.enter_context(Nurseries(folder, self._settings.device, most=1))
+            spares = stack.enter_context(Spares(folder, self._settings.device, self._spares(script)))
             background = stack.enter_context(ThreadPoolExecutor(1))
             self._progress("inspecting the machine", 0.0)
             began = time.monotonic()
@@ -126,10 +133,10 @@ class Run:
             of_script = background.submit(forms_of, script.sources(()))
             found = self._machine = machine(self._settings.device, folder, nursery)
             imported = time.monotonic() - began
-            pool = stack.enter_context(Pool(script, nurseries))
+            pool = stack.enter_context(Pool(script, nurseries, spares))
             if found.device != "cpu":
-                # With a GPU, a copy is not as fast as the program by itself: one whose loader pins memory in
-                # a thread took 9 to 13 ms a step as a copy, and 6 to 7 ms in a process of its own.
+                # A copy is not the program: there, the main thread has as many threads as the machine has
+                # processors, even where a loader that pins memory would have left it a single one.
                 pool.fresh = frozenset({"time"})
             session = Session(pool, self._settings, found, folder, importing=imported)
             session.allow(self._left() - REPORTING * self._settings.budget)
@@ -188,6 +195,15 @@ class Run:
     def _replicates(self) -> int:
         """The replicates that are certain to be run."""
         return self._settings.wishes.replicates or LEAST_REPLICATES
+
+    def _spares(self, script: Script) -> int:
+        """How many processes shall import torch from the start, since a program is timed in them on a GPU.
+
+        That is as early as nobody knows the device or how many variants there are.
+        """
+        if script.ranks > 1 or self._settings.device == "cpu" or not GPU.exists():
+            return 0
+        return max(0, min(processors() - BUSY_PROCESSORS, MOST_SPARES))
 
     def _tell(self, text: str) -> None:
         """Say what is being done, and which share of the budget is over."""

@@ -670,7 +670,7 @@ def _method(measurement: Measurement) -> Iterator[str]:
     lengths = sorted(block.wall for block in blocks)
     variants = len({block.variant for block in blocks})
     each = str(steps[0]) if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
-    processes = _plural(variants, "fresh process", "es")
+    processes = _plural(variants, "process", "es")
     yield (
         f"{_plural(measurement.replicates, 'replicate')}, each with {processes} and "
         f"{_plural(measurement.warmup_steps, 'step')} of warm-up; {_plural(len(blocks), 'block')} of "

@@ -1,4 +1,4 @@
-"""A process that imports torch, and then copies itself for each measuring process that is wanted.
+"""A process that imports torch, and then copies itself for each measuring process that is wanted, or is one.
 
 When told to, it imports the libraries of a program as well, before further copies are made.
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlint.verify.worker.channel import Channel
 from torchlint.verify.worker.main import own_path, serve
@@ -47,6 +47,10 @@ def main() -> None:
             if order["do"] == "copy":
                 order["environment"] |= imported
                 answer = _copy(order, files, orders)
+            elif order["do"] == "become":
+                orders.send(json.dumps({"number": order["number"]}).encode())
+                orders.close()
+                _become(order, files)
             elif order["do"] == "import":
                 answer = _import(Path(order["file"]), imported)
             else:
@@ -76,16 +80,16 @@ def _copy(order: dict[str, Any], files: Sequence[int], orders: socket.socket) ->
     pid = os.fork()
     if pid == 0:
         orders.close()
+        os.setsid()
         _become(order, files)
     for file in files:
         os.close(file)
     return {"pid": pid}
 
 
-def _become(order: dict[str, Any], files: Sequence[int]) -> None:
-    """Take the place of a fresh process."""
+def _become(order: dict[str, Any], files: Sequence[int]) -> NoReturn:
+    """Take the place of a fresh process, in a session of its own."""
     incoming, outgoing, output = files
-    os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
