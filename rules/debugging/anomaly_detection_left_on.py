@@ -67,7 +67,8 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
     ## Fix safety
 
     The fix removes the statement or the argument. Results are the same, but a NaN gradient no longer ends the
-    run. It is unsafe if the program catches errors around a backward pass. There is no fix for `with` blocks.
+    run. It is unsafe if the program catches errors around a backward pass, or asks whether anomaly detection
+    is on. There is no fix for `with` blocks.
 
     ## References
 
@@ -111,7 +112,7 @@ def _switched_off(module: Module) -> bool:
 
 def _fix(module: Module, call: cst.Call) -> Fix | None:
     edits = remove_statement(module, call)
-    grade = unsafe if _errors_are_caught(module) else safe
+    grade = unsafe if _errors_are_caught(module) or module.mentions("is_anomaly_enabled") else safe
     return grade(module, "Remove the call", edits)
 
 

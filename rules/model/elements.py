@@ -10,6 +10,7 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import METHOD_DTYPES
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Source, Through, onward, some, traced
 from torchlint.semantics.tensordtypes import NOT_FLOATING, keeps
 from torchlint.semantics.values import Graph, Kind
@@ -118,9 +119,23 @@ def observed(module: Module, *functions: str) -> bool:
     """
     if module.mentions("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace"):
         return True
+    if any(map(_replaces_by_name, (module, *module.companions("setattr(")))):
+        return True
     return any(
         (each.qualified(target.target.value) or "").partition(".")[0] == "torch"
         for each in module.companions(*(f".{name} = " for name in functions))
         for name in functions
         for target in each.names.attributes.get(name, ())
+    )
+
+
+@remembered
+def _replaces_by_name(module: Module) -> bool:
+    """Whether a file gives a module or class of torch attributes whose names are not written there."""
+    return any(
+        module.qualified(call.func) == "builtins.setattr"
+        and len(call.args) == 3
+        and (module.qualified(call.args[0].value) or "").partition(".")[0] == "torch"
+        and not isinstance(call.args[1].value, cst.SimpleString)
+        for call in module.tree.calls_by_name.get("setattr", ())
     )

@@ -46,9 +46,10 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     Finds hand-written GELU (with `erf` or `tanh`), SiLU (`x * sigmoid(x)`), hard swish and Mish, with the
     factors in any order and with or without names for intermediate results. The quick GELU
     (`x * sigmoid(1.702 * x)`), which has no fused function in torch, gets a note unless it is compiled. The
-    rule ignores whole numbers, which the function does not take, fallbacks for older releases (in
-    `except ImportError`, or behind `hasattr`), code that documents that it avoids the function, and functions
-    compiled with `torch.jit.script`, which fuses the operations.
+    rule ignores whole numbers, which the function does not take, and items of a dataset, such as labels,
+    which may be whole numbers. It also ignores fallbacks for older releases (in `except ImportError`, or
+    behind `hasattr`), code that documents that it avoids the function, and functions compiled with
+    `torch.jit.script`, which fuses the operations.
 
     ## Why is this bad?
 

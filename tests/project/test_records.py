@@ -110,6 +110,7 @@ def test_a_file_acts_if_importing_it_does_more_than_define(text: str, acts: bool
         ('with mock.patch("a.b.Name"): pass', ("a.b.Name",)),
         ('@patch(\n    "a.Name", None)\ndef test(): ...', ("a.Name",)),
         ('patch(target="a.Name")', ("a.Name",)),
+        ('NAME = "a.b.f"\nwith patch(NAME, None): ...', ("a.b.f",)),
         ('patch(f"{PATH}.Name")\npatch(PATH + ".Other")', ("Name", "Other")),
         ('mock.patch.object(a.b, "Name")', ("Name",)),
         ('patch.object(target=a, attribute="Name")', ("Name",)),

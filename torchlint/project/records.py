@@ -224,6 +224,8 @@ def _patched(text: str) -> tuple[str, ...]:
                 found.add(name)
         for arguments in _SEVERAL.findall(text):
             found.update(_KEYWORD.findall(arguments))
+        for variable in _NAMED.findall(text):
+            found.update(re.findall(rf"""\b{variable}\s*=\s*["']([\w.]+)["']""", text))
     return tuple(sorted(found))
 
 
@@ -431,6 +433,7 @@ _REPLACEMENT = re.compile(
     r"""\b(?:patch(?:\.object)?|setattr|spy)\s*\(\s*(?:(?:target\s*=\s*)?([\w.]+)\s*[,+]\s*)?"""
     r"""(?:(?:target|attribute)\s*=\s*)?[rf]?(["'])(?:\{[\w.]+\})?\.?([\w.]+)\2"""
 )
+_NAMED = re.compile(r"\bpatch\s*\(\s*([A-Za-z_]\w*)\s*[,)]")
 _SEVERAL = re.compile(r"""\bpatch\.multiple\s*\(\s*[\w."']+\s*,([^()]*)""")
 _KEYWORD = re.compile(r"(\w+)\s*=[^=]")
 # A line that begins at the left margin, with what it defines. A closing bracket belongs to the line before.

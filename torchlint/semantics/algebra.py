@@ -12,7 +12,10 @@ import libcst as cst
 
 from torchlint.semantics.constancy import same_later, unwritten
 from torchlint.semantics.fixpoint import MANY
+from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.operations import Operation, Operations, operations_of
+from torchlint.semantics.usage import uses_by_name
+from torchlint.semantics.wholeprogram import used_elsewhere
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -217,7 +220,17 @@ def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
 
 
 def _only_assignment(module: Module, binding: Binding) -> cst.CSTNode | None:
-    """The line on which a binding is made and nothing else happens; None if a comment would go with it."""
+    """The line on which a binding is made and nothing else happens; None if it would be missed.
+
+    A comment would go with it, or code asks for the name otherwise: by ``del``, by ``locals()``, as an
+    attribute of a class, or from another file.
+    """
+    if any(other.kind is BindingKind.DELETE for other in binding.scope.bindings.get(binding.name, ())):
+        return None
+    if uses_by_name(module, binding) or (
+        binding.scope.kind is ScopeKind.MODULE and used_elsewhere(module, binding.name)
+    ):
+        return None
     line = module.tree.statement(binding.node)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None

@@ -435,6 +435,8 @@ class Operations:
                 return False
             if isinstance(found, cst.Attribute) and self._is_computed(found):
                 return False
+            if isinstance(found, cst.Subscript) and self.module.value(found.value).kind in _ASKED:
+                return False
             if isinstance(found, cst.Call):
                 operation = self.of(found)
                 if operation is not None:
@@ -447,9 +449,12 @@ class Operations:
         return True
 
     def _is_computed(self, attribute: cst.Attribute) -> bool:
-        """Whether reading an attribute of ``self`` runs a property, or may run ``__getattr__``."""
-        owner = self.module.classes.instance_class(attribute.value)
+        """Whether reading an attribute of an object runs a property, or may run ``__getattr__``."""
+        owner: cst.CSTNode | None = self.module.classes.instance_class(attribute.value)
         if owner is None:
+            held = self.module.value(attribute.value)
+            owner = held.definition if held.kind in (Kind.OBJECT, Kind.MODULE) else None
+        if not isinstance(owner, cst.ClassDef):
             return False
         info = self.module.classes.info(owner)
         name = attribute.attr.value
@@ -477,6 +482,8 @@ _MEANING = (
     ),
     *(cst.Arg, cst.BaseElement, cst.BaseDictElement, cst.SubscriptElement),
 )
+# What may give another item each time that it is indexed.
+_ASKED = frozenset({Kind.OBJECT, Kind.DATASET, Kind.LOADER})
 _QUESTIONS = frozenset({"size", "dim", "numel", "ndimension", "item", "abs", "sign", "softmax", "detach"})
 _PURE = frozenset({"builtins.len", "builtins.int", "builtins.float", "builtins.abs"}) | _SQUARE_ROOTS
 

@@ -61,7 +61,8 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     the fused kernels draw different random numbers from the same seed, in files that compute second
     derivatives, which not every fused kernel supports, where a mask is passed that is not causal (for a query
     from which all keys are hidden, the output is NaN with the weights and 0 without them), and where the
-    program registers forward hooks or puts another layer in the place of this one.
+    program registers forward hooks, replaces the `forward` of a layer, or puts another layer in the place of
+    this one.
 
     ## References
 
@@ -81,7 +82,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     twice_differentiated = any(
         module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
-    told = module.mentions("forward_hook") or _may_be_replaced(module, call.func)
+    told = module.mentions("forward_hook", ".forward = ") or _may_be_replaced(module, call.func)
     others = told or twice_differentiated or _may_drop(module, attention)
     grade = unsafe if others or _may_hide_all(module, call) else safe
     yield Finding(

@@ -63,9 +63,10 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
     The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is unsafe
     where it removes a small number that is added before the logarithm, for whole numbers (`1 + x` may
-    overflow), in files with complex numbers, which not every release supports, where the program traces the
-    functions that it calls or replaces them, and where a layer such as `self.softmax(x)` no longer runs:
-    hooks on it, which other files may register, are not called.
+    overflow) and for items of a dataset, which may be whole numbers, in files with complex numbers, which not
+    every release supports, where the program traces the functions that it calls or replaces them, and where a
+    layer such as `self.softmax(x)` no longer runs: hooks on it, which other files may register, are not
+    called.
 
     There is no fix where the input of the function may have changed by then (after
     `x = torch.softmax(x, -1)`, if other code uses the result too), where an operation would remain that
