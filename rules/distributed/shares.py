@@ -101,7 +101,7 @@ class SameOrder:
 def same_order(module: Module, call: cst.Call) -> SameOrder | None:
     """The epochs for which the sampler that a call makes draws the same order every time."""
     loaders = Loaders.of(module)
-    if module.class_of(call) != SAMPLER or loaders.constant(call, "shuffle") is not True:
+    if module.class_of(call) != SAMPLER or not loaders.may_shuffle(call):
         return None
     definition = module.value(call.func).definition
     if (

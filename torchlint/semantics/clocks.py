@@ -50,10 +50,11 @@ def reads_wall_clock(module: Module, node: cst.CSTNode) -> bool:
 def timer(module: Module, made: cst.Call) -> tuple[cst.Call, list[cst.CSTNode]] | None:
     """The second reading of what ``with`` enters to time a block, and what is evaluated right before it.
 
-    A class of the file whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
+    A class whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
     context manager, which reads it before and behind its one ``yield``.
     """
     definition = module.value(made.func).definition
+    module = module.home(definition) if definition is not None else module
     if isinstance(definition, cst.ClassDef):
         info = module.classes.info(definition)
         entering, leaving = info.method("__enter__"), info.method("__exit__")

@@ -270,7 +270,7 @@ class _Search:
         )
 
     def _text(self, node: cst.BaseExpression) -> str:
-        return self.tree.source(node)
+        return self.module.home(node).tree.source(node)
 
     # ------------------------------------------------------------------ every so many iterations
 

@@ -37,7 +37,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     ## What it does
 
     Finds times taken on the host (`time.time()`, `time.perf_counter()`, `timeit`, or a timing context manager
-    of the file) around work on an accelerator, if nothing in between synchronizes with the device.
+    of the project) around work on an accelerator, if nothing in between synchronizes with the device.
 
     An explicit synchronization counts, also in a helper of the file, and so does reading a value (`.item()`,
     `print(loss)`), a copy to or from the host, and `torch.distributed.barrier()`. The rule ignores code that
