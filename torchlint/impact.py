@@ -18,7 +18,7 @@ Before that table is asked:
 - In a test, a plot, a notebook that teaches and other contexts in which speed is of no account, everything
   else is of low impact.
 - Of rules that claim neither speed nor memory, such as those about old spellings, warnings are of medium impact
-  and notes of low.
+  and notes of low, or of medium if who read such notes in real code would have changed the line.
 
 After it, a note is of medium impact at most, and no finding is of a higher one than its rule says of the place.
 """  # noqa: E501
@@ -144,8 +144,13 @@ def gain(code: str) -> Gain:
 
 
 def worth(rule: Rule) -> Worth | None:
-    """What the advice of a rule is worth; None if it claims no gain."""
-    return _worth(rule.code) if rule.measured else None
+    """What the advice of a rule is worth; None if it claims no gain.
+
+    What readers welcome is worth as much as a gain that nobody has measured.
+    """
+    if rule.measured:
+        return _worth(rule.code)
+    return Worth.UNMEASURED if rule.welcome else None
 
 
 @cache
@@ -189,6 +194,8 @@ def explained(rule: Rule, found: Sequence[Effect]) -> str:
     worth, named = judged(found), rule.severity.value
     if rule.severity is Severity.ERROR:
         told = "high, as of all errors"
+    elif rule.welcome:
+        told = f"medium, since who read such {named}s in real code would have changed the line"
     elif not rule.measured:
         told = f"{UNCLAIMED[rule.severity].label}, as of all {named}s that claim no gain in speed or memory"
     elif worth is Worth.NOTHING:

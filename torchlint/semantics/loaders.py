@@ -17,6 +17,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.configured import instantiated, parses_file
@@ -1003,8 +1004,8 @@ class Loaders(Part):
                 return onward(owner, path=path)
         if first is None:
             return None
-        if dotted in ("torch.autograd.Variable", "torch.Tensor.view"):
-            return onward(first, path=path)
+        if dotted in ("torch.autograd.Variable", "torch.Tensor.view") or dotted in LEGACY_CONSTRUCTORS:
+            return onward(first, path=path)  # Given a tensor, they name it anew.
         if copying and (dotted in _SAME_MEMORY or name in _OF_ARRAYS):
             return onward(first, path=path)
         if copying is Copying.ALWAYS and dotted in _JOINING:

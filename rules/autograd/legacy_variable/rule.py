@@ -29,6 +29,7 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     severity=NOTE,
     fix="safe",
     measured=False,
+    welcome=True,
     on=(cst.Call, cst.Subscript, cst.Assign),
     mentions=("torch", "Variable|volatile|.data[0]"),
     remedy="Use the tensor itself, with `.detach()` if it may have an autograd graph",
