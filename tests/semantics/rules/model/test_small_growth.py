@@ -1,4 +1,4 @@
-"""Which concatenations in loops are worth little: those of few tensors, and those without work for the device."""
+"""Which concatenations in loops are worth little: of few tensors, or without work for the device."""
 
 from __future__ import annotations
 
