@@ -45,6 +45,10 @@ def often(hot: Hot) -> str:
     return "in every iteration"
 
 
+_NAMED = 2
+"""How many of the calls on the way to a place a message names; the trail has all of them."""
+
+
 def when(module: Module, hot: Hot) -> str:
     """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
 
@@ -59,8 +63,10 @@ def when(module: Module, hot: Hot) -> str:
     if isinstance(caller, cst.FunctionDef):
         place = f"`{caller.name.value}()`, {place}"
     functions = (module.function(call) for call in between)
-    passed = [each.name.value for each in functions if isinstance(each, cst.FunctionDef)]
-    through = f", through {' and '.join(f'`{name}()`' for name in passed)}" if passed else ""
+    passed = [f"`{each.name.value}()`" for each in functions if isinstance(each, cst.FunctionDef)]
+    if len(passed) > _NAMED:
+        passed[_NAMED - 1 :] = [f"{len(passed) - _NAMED + 1} more calls"]
+    through = f", through {' and '.join(passed)}" if passed else ""
     return f"{told} (called from {place}{through})"
 
 

@@ -13,6 +13,7 @@ from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.gradients import Gradients, zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
 from .clearing import wraps_optimizer
@@ -89,6 +90,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     if (
         owner is None
         or is_test(module)
+        or _is_asked_for(module, node)
         or not Gradients.of(module).is_parameter(owner)
         or Gradients.of(module).needed_at(node, owner)
     ):
@@ -101,6 +103,11 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
         remedy="Set the gradient to `None`",
         frequency=Frequency.STEP,
     )
+
+
+def _is_asked_for(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the caller has asked for zeros: ``if set_to_none: … else: p.grad.zero_()``."""
+    return any(last_name(guard.test) == "set_to_none" and not guard.holds for guard in guards(module, node))
 
 
 def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     Code that is only reached behind a version check is ignored: either branch of a test of
     `torch.__version__` or `hasattr(torch, …)`, code after an early `return`, `try` blocks with their
     handlers, and functions used only in such places. A private name is also ignored if the file defines the
-    public one itself.
+    public one itself. Findings for base classes and annotations are of low impact.
 
     ## Why is this bad?
 
@@ -93,8 +93,12 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
         if stays and row.symbol in imported:
             continue
         imported.add(row.symbol)
-        # Nothing but who checks types asks what an annotation names.
-        unasked = is_kept_for_callers(module, use) or module.tree.enclosing(use, cst.Annotation) is not None
+        # Nothing but who checks types asks what an annotation names, and heirs of either class are the same.
+        unasked = (
+            is_kept_for_callers(module, use)
+            or _is_base(module, use)
+            or module.tree.enclosing(use, cst.Annotation) is not None
+        )
         yield Finding(
             _alias(node, row) if stays and isinstance(node, cst.ImportFrom) else use,
             said_of(module, row),
@@ -102,6 +106,12 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
             remedy=row.remedy,
             impact=Impact.LOW if unasked else Impact.HIGH,
         )
+
+
+def _is_base(module: Module, use: cst.CSTNode) -> bool:
+    """Whether a class inherits from what is used."""
+    argument = module.tree.parent(use)
+    return isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)
 
 
 def _alias(node: cst.ImportFrom, row: Upgrade) -> cst.CSTNode:

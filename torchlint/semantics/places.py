@@ -150,6 +150,11 @@ def over_loader(module: Module, loop: Loop) -> bool:
     return Places.of(module).over_loader(loop)
 
 
+def over_layers(module: Module, loop: Loop) -> bool:
+    """Whether a loop goes through the parts of a model, or through a few models."""
+    return Places.of(module).over_layers(loop)
+
+
 def computes(module: Module, node: cst.CSTNode) -> bool:
     """Whether a statement or expression runs a model, computes gradients or steps an optimizer."""
     return Places.of(module).computes(node)
@@ -308,7 +313,7 @@ class Places(Part):
             done = self._work_of(loop)
             if (done.heat is Heat.COLD and not done.steps) or self._throttling.between(loop, holder):
                 continue
-            if self._over_layers(loop):
+            if self.over_layers(loop):
                 work.add(done)
             elif _is_written_out(loop) or (isinstance(loop, COMPREHENSIONS) and not self.over_loader(loop)):
                 work.add(done)
@@ -485,7 +490,7 @@ class Places(Part):
             return word is not None and has(word, Role.LOADER)
         return False
 
-    def _over_layers(self, loop: Loop) -> bool:
+    def over_layers(self, loop: Loop) -> bool:
         """Whether the loop goes through the parts of a model, so that all of it is one forward pass."""
         if isinstance(loop, cst.While):
             return False

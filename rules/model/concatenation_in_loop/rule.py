@@ -36,9 +36,9 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
     list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
 
-    Findings are of low impact in loops over parts that a constructor counts, such as heads, in `while` loops
-    that fill a tensor up to a size, and in loops without a model or other work for the device, if the pieces
-    are in host memory or the code is not known to run at every step.
+    Findings are of low impact in loops over modules and parts that a constructor counts, such as heads, in
+    `while` loops that fill a tensor up to a size, and in loops without a model or other work for the device,
+    if the pieces are in host memory or the code is not known to run at every step.
 
     ## Why is this bad?
 
@@ -93,7 +93,10 @@ def _at_stake(module: Module, growth: Growth) -> Impact:
     Nor is there much where the loop counts what the program is configured with, its heads or levels, where
     it only fills a tensor up to a size, or where it has no other work for the device.
     """
-    few = all(_fills_up(module, growth, loop) or _counts_parts(module, loop) for loop in growth.loops)
+    few = all(
+        _fills_up(module, growth, loop) or _counts_parts(module, loop) or places.over_layers(module, loop)
+        for loop in growth.loops
+    )
     often = frequency(module, growth.call)
     if few or often is Frequency.TOKEN:
         return Impact.LOW
