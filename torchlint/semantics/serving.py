@@ -106,10 +106,19 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """
     if is_of_engine(module, function):
         return True
+    if _is_own_helper(module, function):
+        return False  # Whether its callers do, they say themselves.
     return not _is_protocol(module, function) and any(
         param.name.value in _OF_PASS and _is_of_tensors(module, param)
         for param in (*function.params.params, *function.params.kwonly_params)
     )
+
+
+def _is_own_helper(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is there for the file alone, which calls it."""
+    if not function.name.value.startswith("_") or _holder(module, function) is not None:
+        return False
+    return bool(module.callers(function))
 
 
 def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:

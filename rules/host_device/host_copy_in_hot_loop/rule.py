@@ -23,6 +23,7 @@ from torchlint.rules.host_device.purpose import (
     waits_anyway,
     writes_results,
 )
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -208,7 +209,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
-    if in_forward(hot):
+    # Detached and kept for later, it would take no part in the backward pass.
+    if in_forward(hot) or Backpropagation.of(module).reaches(call):
         steps = steps_to_host(module, call, tensor)
         by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
         return f"Remove `{steps}`, and compute {by}"

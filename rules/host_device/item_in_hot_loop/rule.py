@@ -35,7 +35,7 @@ from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
-from ..needs import Need, needed_on_host, shown_at_once
+from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import after_staying_wait, before_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
@@ -175,8 +175,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
     need = None if wanted or fix is not None else needed_on_host(module, call)
+    # Read one by one, the elements wait each by itself, whatever they are needed for.
     slight = (
-        need is not None
+        (need is not None and gone_through(module, tensor) is None)
         or below_saving(module, call)
         or not_a_list_yet(module, call)
         or waits_anyway(module, call, hot)
@@ -237,6 +238,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
     if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
+    if in_forward(hot) and only_recorded(module, call):
+        return f"Keep {kept} instead, and read it when it is shown or written"
     if in_forward(hot):
         return f"Remove `{steps_to_host(module, call, tensor)}`, and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
