@@ -261,6 +261,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         later = _SELDOM if shown_at_once(module, call) else "read the total after the loop"
+        if _is_compared(module, call):
+            return f"Compare the tensor itself, accumulate with `{total} = {total} {sign} …`, and {later}"
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and {later}"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and read it together with other values, in a single copy"
@@ -301,6 +303,15 @@ def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
     if not isinstance(owner, (cst.Name, cst.Attribute)) or module.source(owner) == "self":
         return False
     return module.value(owner).kind is Kind.MODULE
+
+
+def _is_compared(module: Module, call: cst.Call) -> bool:
+    """Whether a statement adds up how a number compares, and not the number."""
+    statement = module.flow.statement(call)
+    return any(
+        isinstance(outer, cst.Comparison) and module.tree.contains(statement, outer)
+        for outer in module.tree.ancestors(call)
+    )
 
 
 def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:
