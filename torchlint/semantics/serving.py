@@ -115,10 +115,9 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def _is_own_helper(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function is there for the file alone, which calls it."""
-    if not function.name.value.startswith("_") or _holder(module, function) is not None:
-        return False
-    return bool(module.callers(function))
+    """Whether a function is there for its file or class alone, which calls it."""
+    name = function.name.value
+    return name.startswith("_") and not name.endswith("__") and bool(module.callers(function))
 
 
 def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:

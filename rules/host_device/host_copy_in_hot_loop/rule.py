@@ -48,6 +48,7 @@ from torchlint.semantics.usage import (
 
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import after_staying_wait
+from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
@@ -60,6 +61,7 @@ from ..remedies import (
     runs_as_function,
     shown,
     steps_to_host,
+    tight,
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
@@ -171,8 +173,11 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or after_staying_wait(module, call)
         or keeps_results(module, call, hot)
     )
+    items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = _FROM_HOST
+    elif items is not None:
+        remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
         slight, remedy = True, WITH_OTHERS
     yield Finding(

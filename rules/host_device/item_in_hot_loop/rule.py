@@ -174,7 +174,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         wanted = wanted or handed_to(module, call, writes_out)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
-    need = None if wanted or fix is not None else needed_on_host(module, call)
+    need = None if wanted or fix is not None else _need(module, call)
     # Read one by one, the elements wait each by itself, whatever they are needed for.
     slight = (
         (need is not None and gone_through(module, tensor) is None)
@@ -231,8 +231,6 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     twin = _of_torch(module, call)
     if twin is not None:
         return f"Compute on the device: `{twin}(…)`"
-    if module.qualified(call.func) == "builtins.range":
-        return "Take the bound from a shape, such as `x.shape[1]`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
@@ -273,6 +271,10 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
 _SELDOM = "show it only every 100 steps"
 
 
+def _need(module: Module, call: cst.Call) -> Need | None:
+    return Need.SIZE if module.qualified(call.func) == "builtins.range" else needed_on_host(module, call)
+
+
 def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     """What spares waits where the number is needed on the host at once."""
     items = gone_through(module, tensor)
@@ -287,7 +289,7 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     if need is Need.SIZE and _counts_mask(tensor):
         return "Take the count from the shape of what the mask selects, such as `x[mask].shape[0]`"
     if need is Need.SIZE:
-        return "Pass the size along with the batch, computed where the batch is made, on the host"
+        return "Take it from a shape, or compute it on the host where the batch is made, and pass it along"
     if need is Need.DECISION:
         return "Check every few iterations, or read it together with other values, in a single copy"
     return WITH_OTHERS
