@@ -1578,6 +1578,139 @@ case(
 )
 
 
+case(
+    "TL202",
+    "how far a tensor is shifted, which takes a number",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Roll(nn.Module):
+        def forward(self, x, place):
+            x, place = x.cuda(), place.cuda().argmax()
+            return torch.roll(x, -place.item(), -1)
+    """,
+)
+case(
+    "TL202",
+    "numbers that are read one by one, although one copy would do",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Rolls(nn.Module):
+        def forward(self, x, corr):
+            delays, total = torch.topk(corr.cuda(), 4, dim=-1)[1], 0
+            for i in range(4):
+                total = total + torch.roll(x.cuda(), -int(delays[i]), -1)
+            return total
+    """,
+)
+case(
+    "TL202",
+    "a list that another function of the file makes the padding of",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    def reordered(pads):
+        found = []
+        for begin, end in zip(pads[: len(pads) // 2], pads[len(pads) // 2 :]):
+            found.extend([begin, end])
+        return found
+
+    class Pad(nn.Module):
+        def forward(self, x: torch.Tensor, pads: torch.Tensor):
+            widths = reordered(pads.cuda().tolist())
+            return F.pad(x.cuda(), pad=widths)
+    """,
+)
+case(
+    "TL202",
+    "a list that is only looked at when all rounds are over",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def lengths(model, loader):
+        found = []
+        for x in loader:
+            found.append(model(x.cuda()).sum().item())
+        return F.pad(torch.ones(3), pad=[len(found), 0])
+    """,
+)
+case(
+    "TL210",
+    "a number that is checked on the device at once",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Pick(nn.Module):
+        def forward(self, x):
+            x = x.cuda()
+            if self.training:
+                scale = torch.tensor(0.5, device="cuda")
+            else:
+                scale = torch.tensor(0.1, device="cuda")
+            assert (x < scale).all()
+            return x
+    """,
+)
+case(
+    "TL210",
+    "a number that is checked on the device once a model has run",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Pick(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            scale = torch.tensor(0.5, device="cuda")
+            x = self.layer(x.cuda())
+            assert (x < scale).all()
+            return x
+    """,
+)
+case(
+    "TL210",
+    "a size that the other processes send is read in the loop behind",
+    True,
+    """\
+    import torch
+    import torch.distributed as dist
+
+    def gathered(x):
+        sizes = list(torch.empty(4, dtype=torch.long, device="cuda"))
+        dist.all_gather(sizes, torch.tensor(x.shape[0], device="cuda"))
+        shapes = []
+        for size in sizes:
+            shape = list(x.shape)
+            shape[0] = size.item()
+            shapes.append(torch.Size(shape))
+        return [x.new_empty(shape) for shape in shapes]
+
+    def train(model, loader, optimizer):
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            gathered(x)
+    """,
+)
+
+
 @pytest.mark.parametrize(
     ("code", "low", "text"),
     [(code, low, text) for code, _, low, text in CASES],

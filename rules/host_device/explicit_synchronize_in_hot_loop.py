@@ -158,15 +158,18 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     if isinstance(hot.loop, cst.For) and has(module.source(hot.loop.iter), Role.MEASUREMENT):
         return True
     places = [place for place in (*hot.path, hot.loop, call) if phase(module, place) is Phase.TRAINING]
-    return not places and _is_timed_from(module, call, hot, _scope(module, call))
+    return not places and any(_is_timed_from(module.home(place), place, hot) for place in (call, *hot.path))
 
 
-def _is_timed_from(module: Module, call: cst.Call, hot: Hot, scope: cst.CSTNode) -> bool:
-    """Whether a clock is read in the loop, or once it is over: a reading far above times something else."""
+def _is_timed_from(module: Module, place: cst.CSTNode, hot: Hot) -> bool:
+    """Whether a clock is read in the loop, or once it is over: a reading far above times something else.
+
+    ``place`` waits, or calls what does.
+    """
     order = module.tree.order
-    read = module.tree.within(scope, _readings(module))
+    read = module.tree.within(_scope(module, place), _readings(module))
     # The last one says whether any is behind the wait.
-    return bool(read) and (order[read[-1]] > order[call] or module.tree.holds(hot.loop, read))
+    return bool(read) and (order[read[-1]] > order[place] or module.tree.holds(hot.loop, read))
 
 
 def _measures_next(module: Module, call: cst.Call) -> bool:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
@@ -34,17 +36,28 @@ class Need(IdentityEnum):
 
 
 # What takes numbers as sizes or bounds, by its last name, and the keywords of others that do.
-_SIZED: Final = frozenset(
-    {"Size", "arange", "as_strided", "empty", "expand", "eye", "full", "linspace", "logspace", "narrow"}
-    | {"new_empty", "new_full", "new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint"}
-    | {"randn", "randperm", "range", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk"}
-    | {"view", "zeros"}
-)
+_SIZED: Final = READING_SCALARS | {
+    *(
+        "Size",
+        "arange",
+        "as_strided",
+        "empty",
+        "eye",
+        "full",
+        "linspace",
+        "logspace",
+        "new_empty",
+        "new_full",
+    ),
+    *("new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint", "randn", "randperm", "range"),
+    *("reshape", "split_with_sizes", "tile", "view", "zeros"),
+}
 _SIZES: Final = frozenset(
     {"dim_size", "k", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
     | {"split_size_or_sections", "total_length"}
 )
 _FILLING: Final = frozenset({"fill_value", "value"})
+_FILLING_LISTS: Final = frozenset({"append", "extend", "insert"})
 _SAME_NUMBER: Final = frozenset(
     f"builtins.{name}"
     for name in (
@@ -89,6 +102,8 @@ def _need(module: Module, use: Use) -> Verdict[Need]:
             return () if module.value(_whole(use)).kind is Kind.TENSOR else Standing(_whole(use))
         case UseKind.RETURNED:
             return _of_return(module, use)
+        case UseKind.STORED if isinstance(use.by, cst.Subscript) and _is_filled_here(module, use.by.value):
+            return ONWARD
         case UseKind.STORED:
             return _read_behind(module, use.by)
         case UseKind.FORMATTED | UseKind.UNPACKED | UseKind.ITEM | UseKind.ITERATED | UseKind.ELEMENT:
@@ -116,8 +131,12 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
         return ONWARD
     if last_name(call.func) in _SIZED and keyword not in _FILLING and _is_size(module, use):
         return Need.SIZE
-    if last_name(call.func) in ("append", "insert") and isinstance(call.func, cst.Attribute):
-        return _read_back(module, call.func.value)
+    if last_name(call.func) in _FILLING_LISTS and isinstance(call.func, cst.Attribute):
+        owner = call.func.value
+        return ONWARD if _is_filled_here(module, owner) else _read_back(module, owner)
+    if last_name(call.func) == "step" and isinstance(call.func, cst.Attribute):
+        trains = module.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCHEDULER)
+        return Need.DECISION if trains else ()
     if (last_name(call.func) or "").startswith("load") or _is_list_for_others(module, use):
         return Need.VALUE
     package = (name or "").partition(".")[0]
@@ -158,6 +177,16 @@ def _is_list_for_others(module: Module, use: Use) -> bool:
         answers = not isinstance(module.tree.parent(use.call), cst.Expr)
         return answers or module.value(use.call.func).kind is Kind.MODULE
     return name.partition(".")[0] not in ("torch", "numpy", "builtins", "json", "logging")
+
+
+def _is_filled_here(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether a list is made anew in each round of the hot loop, which is done with it at its end."""
+    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else []
+    around = [loop for loop in module.flow.loops(owner) if places.heat(module, loop) is places.Heat.HOT]
+    return bool(bindings) and all(
+        binding.kind is BindingKind.ASSIGN and (not around or module.tree.contains(around[0], binding.node))
+        for binding in bindings
+    )
 
 
 def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:
@@ -255,6 +284,32 @@ def _unread(module: Module, function: cst.FunctionDef, use: Use) -> bool:
 
 def _any_use(module: Module, use: Use) -> Verdict[bool]:
     return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED, UseKind.ITEM) else True
+
+
+def only_recorded(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a number is only logged, stored or returned with others, as far as is seen."""
+    return verdicts(module, node, _records) == {True}
+
+
+def _records(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use keeps a number for people to look at, or computes with it."""
+    match use.kind:
+        case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ELEMENT | UseKind.CHOICE | UseKind.FORMATTED:
+            return ONWARD
+        case UseKind.RETURNED:
+            return True if use.path else ONWARD
+        case UseKind.STORED:
+            return True
+        case UseKind.ARGUMENT if module.qualified(use.call.func) in _CONVERTING:
+            return Standing(use.call)
+        case UseKind.ARGUMENT if isinstance(module.tree.parent(use.call), cst.Expr):
+            return True
+        case UseKind.DISCARDED | UseKind.ELSEWHERE:
+            return ()
+    return False
+
+
+_CONVERTING: Final = frozenset({"builtins.dict", "builtins.float", "builtins.int", "builtins.round"})
 
 
 def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:

@@ -12,6 +12,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_wait,
+    asks_device,
     conversion,
     host_copy,
     mask_of,
@@ -24,8 +25,10 @@ from .needs import needed_on_host
 from .purpose import keeps_results
 from .remedies import packs_sequences
 from .selections import Fate, fates
+from .stakes import leaves_loop
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Root
     from torchlint.semantics.module import Module
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive", "where"})
@@ -66,50 +69,31 @@ def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
 def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the host waits behind ``node`` for what the program cannot do without, before it runs a model.
 
-    That is a number or an array that the host needs, or a selection that is the result, in one of the
-    statements that follow that of ``node`` in its block.
+    That is a number or an array that the host needs, a selection that is the result, or a decision by which a
+    loop or function is left, on every way that the same iteration can take.
     """
-    tree = module.tree
-    statement = tree.statement(node)
-    block = tree.parent(statement)
-    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or isinstance(
-        statement, cst.BaseCompoundStatement
-    ):
-        return False
-    return _waits_behind(module, block)[tree.position(statement)]
+    return module.flow.at_point(node, _waits_behind(module, module.flow.root(node)))
 
 
 @remembered
-def _waits_behind(module: Module, block: cst.IndentedBlock | cst.Module) -> tuple[bool, ...]:
-    """Of each statement of a block, whether such a wait comes behind it."""
-    found: list[bool] = []
-    waits = False
-    for statement in reversed(block.body):
-        found.append(waits)
-        first = _evaluated_first(statement)
-        if places.computes(module, first):
-            waits = False
-        elif _needs_wait(module, first):
-            waits = True
-        elif first is not statement:
-            waits = False  # What stands in a branch or loop may not run.
-    return tuple(reversed(found))
+def _waits_behind(module: Module, root: Root) -> list[bool]:
+    """Of each point of a function, whether such a wait comes behind it."""
 
+    def waits(point: cst.CSTNode) -> bool | None:
+        part = point.iter if isinstance(point, cst.For) else point
+        if places.computes(module, part):
+            return False
+        return True if _needs_wait(module, part) else None
 
-def _evaluated_first(statement: cst.CSTNode) -> cst.CSTNode:
-    """What surely runs of a statement."""
-    match statement:
-        case cst.If(test=test) | cst.While(test=test):
-            return test
-        case cst.For(iter=iterable):
-            return iterable
-    return statement
+    return module.flow.anticipated(root, waits)
 
 
 def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
     """Whether something waits for a value or a size that the program needs."""
     if isinstance(part, cst.BaseCompoundStatement):
         return False
+    if module.flow.condition(part) is not None and _stays(module, part):
+        return True
     for each in (part, *module.tree.descendants(part)):
         if isinstance(each, cst.Subscript):
             if mask_of(module, each) is not None and Fate.KEPT in fates(module, each):
@@ -122,3 +106,10 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
                 if Fate.KEPT in fates(module, each):
                     return True
     return False
+
+
+def _stays(module: Module, test: cst.CSTNode) -> bool:
+    """Whether a decision asks the device, and a loop or function is left by it, if only with an error."""
+    if not isinstance(test, cst.BaseExpression) or not any(asks_device(module, test)):
+        return False
+    return isinstance(module.flow.condition(test), cst.Assert) or leaves_loop(module, test)

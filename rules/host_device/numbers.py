@@ -55,13 +55,20 @@ def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressi
     if not isinstance(items, cst.Call) or module.qualified(items.func) != "builtins.range":
         gone = isinstance(target, cst.Name) and bool(_names(module, tensor) & counters)
         return items if gone and module.value(items).kind is Kind.TENSOR else None
-    for part in (tensor, *module.tree.descendants(tensor)):
+    for part in (*_picked(module, tensor), *module.tree.descendants(tensor)):
         if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
             continue
         indices = set[str]().union(*(_names(module, element) for element in part.slice))
         if indices & counters and module.value(part.value).kind is Kind.TENSOR:
             return None if _written_in(module, part.value, loop) else part.value
     return None
+
+
+def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """An expression, with what it was assigned if it is a variable."""
+    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    return (tensor,) if made is None else (tensor, made)
 
 
 def _names(module: Module, node: cst.CSTNode) -> set[str]:

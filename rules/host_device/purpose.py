@@ -290,9 +290,12 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
     """Whether code that does not train says that it goes on with the copy on the host.
 
     It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
-    the units; or it is an optimizer that steps there. A docstring may say so of any function.
+    the units; or it is an optimizer that steps there. A docstring, or a comment at the copy, may say so of
+    any code.
     """
     if _documents(module, copy, Topic.HOST):
+        return True
+    if says(module, copy, Topic.HOST) and not says(module, copy, Topic.CHANGE):
         return True
     function = module.function(copy)
     owner = module.classes.owner(function) if function is not None else None

@@ -745,13 +745,16 @@ class Places(Part):
                     return True
                 return passed.constant is not MISSING and bool(passed.constant) is not guard.holds
             case cst.Comparison(left=cst.Name() as name, comparisons=[comparison]):
-                given = self.module.argument(call, name.value, override).constant
+                passed = self.module.argument(call, name.value, override)
                 expected = self.module.value(comparison.comparator).constant
                 same = isinstance(comparison.operator, (cst.Is, cst.Equal))
                 differs = isinstance(comparison.operator, (cst.IsNot, cst.NotEqual))
-                if not self._is_parameter(name, function) or MISSING in (given, expected):
+                if not self._is_parameter(name, function) or expected is MISSING or not (same or differs):
                     return False
-                return (same or differs) and (given == expected) is not (same is guard.holds)
+                if expected is None and passed.node is not None and _is_something(passed.value):
+                    return same is guard.holds
+                given = passed.constant
+                return given is not MISSING and (given == expected) is not (same is guard.holds)
             case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
                 name, wanted = asked
                 if not self._is_parameter(name, function) or wanted.kind is not Kind.TENSOR:
@@ -1055,6 +1058,11 @@ def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
 
 def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
     return isinstance(a, cst.Name) and isinstance(b, cst.Name) and a.value == b.value
+
+
+def _is_something(value: Value) -> bool:
+    """Whether a value is known to be another one than None."""
+    return not value.alternatives and value.kind not in (Kind.UNKNOWN, Kind.NONE)
 
 
 def _is_main_test(guard: Guard) -> bool:

@@ -109,6 +109,8 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """
     if is_of_engine(module, function) or function.name.value in operations(module):
         return True
+    if _is_own_helper(module, function):
+        return False  # Whether its callers do, they say themselves.
     return not _is_protocol(module, function) and any(
         asks(param.name.value, Role.PASS_INPUT) and _is_of_tensors(module, param)
         for param in (*function.params.params, *function.params.kwonly_params)
@@ -156,6 +158,12 @@ def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression 
             name = module.qualified(target) or ""
             return assigned.value if name.startswith("torch.nn.functional.") else None
     return None
+
+
+def _is_own_helper(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function is there for its file or class alone, which calls it."""
+    name = function.name.value
+    return name.startswith("_") and not name.endswith("__") and bool(module.callers(function))
 
 
 def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:

@@ -372,7 +372,10 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
         case UseKind.RETURNED | UseKind.YIELDED:
             function = module.function(use.node)
             whole = use.kind is UseKind.RETURNED or isinstance(by, cst.From)
-            for call in module.callers(function) if function is not None else ():
+            calls = [] if function is None else module.callers(function)
+            if isinstance(function, cst.FunctionDef):
+                calls = list(dict.fromkeys((*calls, *module.dispatched(function))))
+            for call in calls:
                 yield Standing(call, path if whole else (None, *path))
             yield replace(use, kind=UseKind.ELSEWHERE)
         case UseKind.FORMATTED:
@@ -430,6 +433,8 @@ def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]
     match call.func:
         case cst.Attribute(value=owner, attr=cst.Name(method)) if method in _FILLING:
             yield from _put_into(module, owner, (None, *path), use)
+        case cst.Attribute(value=owner, attr=cst.Name("extend")):
+            yield from _put_into(module, owner, (None, *path[1:]), use)
         case _:
             called = module.qualified(call.func)
             if called == "builtins.enumerate":

@@ -23,6 +23,7 @@ from torchlint.rules.host_device.purpose import (
     waits_anyway,
     writes_results,
 )
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
@@ -47,6 +48,7 @@ from torchlint.semantics.usage import (
 
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import after_staying_wait
+from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
@@ -59,6 +61,7 @@ from ..remedies import (
     runs_as_function,
     shown,
     steps_to_host,
+    tight,
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
@@ -170,8 +173,11 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or after_staying_wait(module, call)
         or keeps_results(module, call, hot)
     )
+    items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = _FROM_HOST
+    elif items is not None:
+        remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
         slight, remedy = True, WITH_OTHERS
     yield Finding(
@@ -208,7 +214,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
-    if in_forward(hot):
+    # Detached and kept for later, it would take no part in the backward pass.
+    if in_forward(hot) or Backpropagation.of(module).reaches(call):
         steps = steps_to_host(module, call, tensor)
         by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
         return f"Remove `{steps}`, and compute {by}"

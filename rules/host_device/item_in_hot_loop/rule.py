@@ -35,7 +35,7 @@ from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
-from ..needs import Need, needed_on_host, shown_at_once
+from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import after_staying_wait, before_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
@@ -174,9 +174,10 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         wanted = wanted or handed_to(module, call, writes_out)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
-    need = None if wanted or fix is not None else needed_on_host(module, call)
+    need = None if wanted or fix is not None else _need(module, call)
+    # Read one by one, the elements wait each by itself, whatever they are needed for.
     slight = (
-        need is not None
+        (need is not None and gone_through(module, tensor) is None)
         or below_saving(module, call)
         or not_a_list_yet(module, call)
         or waits_anyway(module, call, hot)
@@ -230,13 +231,13 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     twin = _of_torch(module, call)
     if twin is not None:
         return f"Compute on the device: `{twin}(…)`"
-    if module.qualified(call.func) == "builtins.range":
-        return "Take the bound from a shape, such as `x.shape[1]`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
     if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
+    if in_forward(hot) and only_recorded(module, call):
+        return f"Keep {kept} instead, and read it when it is shown or written"
     if in_forward(hot):
         return f"Remove `{steps_to_host(module, call, tensor)}`, and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
@@ -258,6 +259,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         later = _SELDOM if shown_at_once(module, call) else "read the total after the loop"
+        if _is_compared(module, call):
+            return f"Compare the tensor itself, accumulate with `{total} = {total} {sign} …`, and {later}"
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and {later}"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and read it together with other values, in a single copy"
@@ -266,6 +269,10 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
 
 
 _SELDOM = "show it only every 100 steps"
+
+
+def _need(module: Module, call: cst.Call) -> Need | None:
+    return Need.SIZE if module.qualified(call.func) == "builtins.range" else needed_on_host(module, call)
 
 
 def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
@@ -282,7 +289,7 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     if need is Need.SIZE and _counts_mask(tensor):
         return "Take the count from the shape of what the mask selects, such as `x[mask].shape[0]`"
     if need is Need.SIZE:
-        return "Pass the size along with the batch, computed where the batch is made, on the host"
+        return "Take it from a shape, or compute it on the host where the batch is made, and pass it along"
     if need is Need.DECISION:
         return "Check every few iterations, or read it together with other values, in a single copy"
     return WITH_OTHERS
@@ -298,6 +305,15 @@ def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
     if not isinstance(owner, (cst.Name, cst.Attribute)) or module.source(owner) == "self":
         return False
     return module.value(owner).kind is Kind.MODULE
+
+
+def _is_compared(module: Module, call: cst.Call) -> bool:
+    """Whether a statement adds up how a number compares, and not the number."""
+    statement = module.flow.statement(call)
+    return any(
+        isinstance(outer, cst.Comparison) and module.tree.contains(statement, outer)
+        for outer in module.tree.ancestors(call)
+    )
 
 
 def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:

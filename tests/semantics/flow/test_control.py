@@ -700,6 +700,44 @@ def test_what_holds_on_every_way(program: str, expected: bool) -> None:
     assert flow.at_point(called(tree, "read"), flow.available(tree.root, judge)) is expected
 
 
+ANTICIPATED = {
+    "below": ("read()\nmake()", True),
+    "not below": ("make()\nread()", False),
+    "ended before": ("read()\nend()\nmake()", False),
+    "with others between": ("read()\nother()\nmake()", True),
+    "on one way only": ("read()\nif x:\n    make()", False),
+    "on both ways": ("read()\nif x:\n    make()\nelse:\n    make()", True),
+    "the other way leaves": ("read()\nif x:\n    raise x\nmake()", True),
+    "the other way returns": ("def f():\n    read()\n    if x:\n        return\n    make()", False),
+    "behind the branch": ("if x:\n    read()\nmake()", True),
+    "in a test": ("read()\nif make():\n    other()", True),
+    "in a loop": ("read()\nfor x in y:\n    make()", True),
+    "ended in a loop": ("read()\nfor x in y:\n    end()\nmake()", False),
+    "in a loop by a condition": ("read()\nwhile x:\n    make()", False),
+    "in the next iteration": ("for x in y:\n    make()\n    read()", False),
+    "in the iteration": ("for x in y:\n    read()\n    make()", True),
+    "behind the loop": ("for x in y:\n    read()\nmake()", False),
+    "behind a try": ("try:\n    read()\nexcept E:\n    other()\nmake()", True),
+    "finally": ("try:\n    read()\nfinally:\n    make()", True),
+    "below a with": ("with x:\n    read()\nmake()", True),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), ANTICIPATED.values(), ids=ANTICIPATED)
+def test_what_comes_on_every_way(program: str, expected: bool) -> None:
+    tree = SyntaxTree(program)
+    flow = control_flow(tree)
+
+    def judge(point: cst.CSTNode) -> bool | None:
+        if isinstance(point, (cst.For, cst.While, cst.ExceptHandler)):
+            return None
+        source = tree.source(point)
+        return True if "make" in source else False if "end" in source else None
+
+    read = called(tree, "read")
+    assert flow.at_point(read, flow.anticipated(flow.root(read), judge)) is expected
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

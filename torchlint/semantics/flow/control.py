@@ -120,6 +120,27 @@ class FunctionFlow:
         )
         return self._leading_to(graph.exit, *latches, *yields)
 
+    def lasts(self, block: Block) -> bool:
+        """Whether a block is entered without an exception, and is none that certainly ends with one."""
+        return block not in self._handlers and (block in self.lasting or block == self.graph.exit)
+
+    @cached_property
+    def backwards(self) -> list[Block]:
+        """The blocks, each behind those that follow it in the same iteration of the loops around."""
+        latches, found = set(self.graph.latches.values()), list[Block]()
+        seen = {self.graph.entry}
+        stack = [(self.graph.entry, iter(self.graph.successors[self.graph.entry]))]
+        while stack:
+            block, following = stack[-1]
+            onward = next((each for each in following if each not in seen and block not in latches), None)
+            if onward is None:
+                found.append(block)
+                stack.pop()
+            else:
+                seen.add(onward)
+                stack.append((onward, iter(self.graph.successors[onward])))
+        return found
+
     def _leading_to(self, *ends: Block, without: Block = NONE) -> frozenset[Block]:
         """The blocks from which a way leads to others that is neither through a block nor an exception."""
         found, stack = set(ends), list(ends)
@@ -502,6 +523,35 @@ class ControlFlow:
             if last is not None:
                 holds[block] = last
         return before
+
+    def anticipated(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> list[bool]:
+        """Of each point of a function whether a fact holds behind it, whichever way control goes.
+
+        ``judge`` says whether the fact holds at a point, whatever comes behind it; None if that decides.
+        These are the anticipated expressions of the same book, section 9.5.1. A way ends where the function
+        does and where an iteration of a loop is over; it takes each ``for`` to have something to go through,
+        and exceptions are left out of account.
+        """
+        flow = self.of(root)
+        graph = flow.graph
+        said = [judge(point) for point in graph.points]
+        of_block: list[list[int]] = [[] for _ in graph.successors]
+        for number, block in enumerate(graph.blocks):
+            of_block[block].append(number)
+        bodies = {graph.heads[loop]: loop for loop in graph.heads if isinstance(loop, cst.For)}
+        over = {graph.exit, *graph.latches.values()}
+        behind = [False] * len(graph.points)
+        holds = [False] * len(graph.successors)
+        for block in flow.backwards:
+            following = [each for each in graph.successors[block] if flow.lasts(each)]
+            if block in bodies:
+                following = following[:1]
+            held = block not in over and bool(following) and all(holds[each] for each in following)
+            for number in reversed(of_block[block]):
+                behind[number] = held
+                held = held if said[number] is None else bool(said[number])
+            holds[block] = held
+        return behind
 
     def point(self, node: cst.CSTNode) -> cst.CSTNode:
         """The small statement, or the part of a choice or of a compound statement, that evaluates a node."""
