@@ -133,8 +133,8 @@ def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
     return any(order[read] > end for read in _reads(module, chosen, module.function(branch)))
 
 
-def _reads(module: Module, names: set[str], function: Function) -> Iterator[cst.Name]:
-    """Where variables of these names are read in a function."""
+def _reads(module: Module, names: set[str], function: Function | None) -> Iterator[cst.Name]:
+    """Where variables of these names are read in a function, or in none."""
     return (
         name
         for name in module.tree.nodes(cst.Name)
