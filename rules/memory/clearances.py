@@ -110,7 +110,7 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
     hot = places.hot(module, call)
     if hot is None or _asked_for(module, call) or any(_asked_for(module, step) for step in hot.path):
         return None
-    if any(_frees_model(module, place) for place in (call, *hot.path)):
+    if any(_frees_model(module.home(place), place) for place in (call, *hot.path)):
         return None
     if _measures(module, call, hot):
         return None

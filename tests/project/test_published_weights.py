@@ -62,7 +62,7 @@ FILLS_ITSELF = dedent("""\
     [
         (TRAINED, "medium"),
         (RESUMED, "medium"),
-        (LIBRARY, "low"),
+        (LIBRARY, "medium"),
         (STORED, "low"),
         (FILLED, "low"),
         (FILLS_ITSELF, "low"),

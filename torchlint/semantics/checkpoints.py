@@ -90,22 +90,16 @@ def loads_published_weights(module: Module) -> bool:
 
 @remembered
 def meets_stored_weights(module: Module) -> bool:
-    """Whether weights that the program has not just trained itself meet the models of a file.
+    """Whether weights that the program does not train itself are loaded into the models of a file.
 
-    Somebody else has trained them, a file that trains nothing loads them, or nothing trains at all, as in a
-    library whose users have checkpoints.
+    Somebody else has published them, or no file of the program that loads any trains.
     """
     files = (module, *module.companions(*PUBLISHED))
     if any(map(loads_published_weights, files)):
         return True
-    loading = (module, *module.companions(*_LOADING))
-    if any(_loads_without_training(each) for each in loading):
-        return True
-    return not module.mentions(*_TRAINING)
-
-
-def _loads_without_training(module: Module) -> bool:
-    return any(map(module.tree.mentions, _LOADING)) and not any(map(module.tree.mentions, _TRAINING))
+    if module.mentions(*_TRAINING):
+        return False
+    return any(any(map(each.tree.mentions, _LOADING)) for each in (module, *module.companions(*_LOADING)))
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
