@@ -259,7 +259,7 @@ def test_the_first_processes_of_a_program_run_side_by_side(
     session.allow(60.0)
     session.time(lambda *_: None)
     assert len(started) == LEAST_REPLICATES * len(session.variants)
-    assert 55.0 <= clock.now <= 60.0, "the budget is used up, and not exceeded"
+    assert 55.0 <= clock.now <= 60.5, "the budget is used up, and exceeded by no more than blocks vary"
     rounds = {
         number: [block.round for block in session.blocks if block.replicate == number] for number in (0, 1)
     }

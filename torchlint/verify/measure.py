@@ -651,7 +651,6 @@ class Session:
                     process.run(**self._changes())
                 for process in every:
                     process.ready(self._patience)
-            ready = time.monotonic()
             warm = {}
             try:
                 with self._spending("warm-up"):
@@ -659,8 +658,9 @@ class Session:
                         self._run_steps = 1
                         self._warm_up(planned, processes)
                         warm[number] = self._run_steps
-                alone = ready - began + (time.monotonic() - ready) / len(sets)
-                self._started = alone / len(planned.variants)
+                if len(sets) == 1:
+                    # Those that started side by side had imported torch before.
+                    self._started = (time.monotonic() - began) / len(planned.variants)
                 taken = 0.0
                 # A program that is over soon has no steps for both in one process.
                 only_watched = self._watches and self._short and self._current in WATCHED_SHORT
@@ -912,7 +912,7 @@ WATCHED = range(LEAST_REPLICATES)
 """The processes in which the profiler sees them,"""
 WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)
 """and those of a program with few steps, which are seen instead of being timed."""
-WATCHING_SECONDS = 1.5
+WATCHING_SECONDS = 1.0
 """What it takes to watch one process, before it is known."""
 EXAMINED_STEPS = Job.compare_steps + 2
 """The steps that the examination of a variant takes at least."""

@@ -28,9 +28,9 @@ from torchlint.verify.variants import Form
 
 GPU = Path("/dev/nvidiactl")
 """What is there with the driver of a GPU."""
-MOST_SPARES = 12
-"""How many processes import torch early: two of each variant, where three rules have fixes and more."""
-BUSY_PROCESSORS = 4
+MOST_SPARES = 14
+"""How many processes import torch early: two of each variant, where four rules have fixes."""
+BUSY_PROCESSORS = 2
 """The processors that are left to others meanwhile."""
 PROCESS_ROOM = 1 << 30
 """Bytes of device memory that a waiting process may take: its CUDA context, and a little."""
