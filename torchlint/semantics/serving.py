@@ -154,7 +154,7 @@ def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
 def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression | None:
     """``F.linear = function``."""
     match assigned.targets:
-        case [cst.AssignTarget(target=cst.Attribute() as target)]:
+        case [cst.AssignTarget(target=cst.Attribute() as target)] if isinstance(assigned.value, cst.Name):
             name = module.qualified(target) or ""
             return assigned.value if name.startswith("torch.nn.functional.") else None
     return None
