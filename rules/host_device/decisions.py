@@ -122,8 +122,12 @@ def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
     Nor can the choice of what the round goes on with: ``if t > limit: model = first``.
     """
     branch = module.flow.condition(tensor)
-    if not isinstance(branch, cst.If):
-        return False
+    return isinstance(branch, cst.If) and _steers_round(module, branch)
+
+
+@remembered
+def _steers_round(module: Module, branch: cst.If) -> bool:
+    """Whether a branch leaves out the rest of a round, or binds a name that is read behind it."""
     order, parts = module.tree.order, list(module.tree.descendants(branch))
     if any(isinstance(part, cst.Continue) for part in parts):
         return True
