@@ -15,14 +15,11 @@ from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.names import BindingKind, ScopeKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
-
-# Through so many functions the arguments of a call are followed that are handed on.
-_DEEPEST = 4
 
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
@@ -413,23 +410,24 @@ class CallGraph:
             return (argument,)
         return tuple(bound.get(name) for bound in self.laid_out(call, function))
 
-    def laid_out(self, call: cst.Call, function: Function, depth: int = 0) -> list[calls.BoundCall]:
+    def laid_out(self, call: cst.Call, function: Function) -> list[calls.BoundCall]:
         """A call bound to a function, once for each way to fill the stars that it hands on."""
-        held = self.handed_on(call, depth)
+        held = self.handed_on(call)
         if not held or self._value(call.func).presets:
             return [self.bound_to(call, function)]
         return [self.run_with(call, function, each) for each in held]
 
-    def handed_on(self, call: cst.Call, depth: int = 0) -> list[calls.Unpacked | None]:
+    @solved(())
+    def handed_on(self, call: cst.Call) -> tuple[calls.Unpacked | None, ...]:
         """What ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function around it.
 
         None where that is not known; nothing if there are none, or it unpacks something else as well.
         """
         around = self._hands_on_stars(call)
-        if depth > _DEEPEST or around is None:
-            return []
+        if around is None:
+            return ()
         callers = (caller for caller in self.callers(around) if not self.tree.contains(around, caller))
-        return [bound.unpacked for caller in callers for bound in self.laid_out(caller, around, depth + 1)]
+        return tuple(bound.unpacked for caller in callers for bound in self.laid_out(caller, around))
 
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
