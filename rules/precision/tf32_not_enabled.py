@@ -80,8 +80,10 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Transformers, efficient training on a single GPU: TF32](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
     if module.target.at_least("2.9"):
-        for write in BackendFlags.of(module).writes_of(MATMUL_TF32, CUDNN_TF32):
-            if write.value is not None and not ReleaseChecks.of(module).over(write.node):
+        for write in BackendFlags.of(module).own_writes:
+            if write.switch not in (MATMUL_TF32, CUDNN_TF32) or write.value is None:
+                continue
+            if not ReleaseChecks.of(module).over(write.node):
                 yield _deprecated(module, write)
     program = Program.of(module)
     if program.torch_import is None or not module.target.admits("1.12"):
