@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
@@ -36,22 +37,13 @@ class Need(IdentityEnum):
 
 
 # What takes numbers as sizes or bounds, by its last name, and the keywords of others that do.
-_SIZED: Final = READING_SCALARS | {
-    *(
-        "Size",
-        "arange",
-        "as_strided",
-        "empty",
-        "eye",
-        "full",
-        "linspace",
-        "logspace",
-        "new_empty",
-        "new_full",
-    ),
-    *("new_ones", "new_zeros", "one_hot", "ones", "pad", "rand", "randint", "randn", "randperm", "range"),
-    *("reshape", "split_with_sizes", "tile", "view", "zeros"),
-}
+_SIZED: Final = READING_SCALARS | listed(
+    "",
+    """
+    Size arange as_strided empty eye full linspace logspace new_empty new_full new_ones new_zeros
+    one_hot ones pad rand randint randn randperm range reshape split_with_sizes tile view zeros
+    """,
+)
 _SIZES: Final = frozenset(
     {"dim_size", "k", "max_num_nodes", "minlength", "num_classes", "num_nodes", "output_size", "size"}
     | {"split_size_or_sections", "total_length"}
