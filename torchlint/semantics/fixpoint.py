@@ -63,7 +63,7 @@ class Fixpoint(Generic[Q, A]):
         """Those that rest on other files, with these; all of a component on the same."""
         self._order = order
         self._depth = depth
-        self.effort = effort or Effort()
+        self._effort = effort or Effort()
         # Open questions in the order in which they were met, and the number of each; those of a component
         # that is being gone through have the same. ``_bounds`` has the numbers at which, as far as has been
         # seen, components begin (H. N. Gabow, Path-based depth-first search, 2000).
@@ -215,7 +215,7 @@ class Fixpoint(Generic[Q, A]):
         if grounds is None:
             return self._work_out(key, work_out)
         rested_on, answer = grounds
-        self.effort.spent += 1 + len(rested_on)
+        self._effort.spent += 1 + len(rested_on)
         asked, self._asked = self._asked, []
         self._working.add(key)
         try:
@@ -315,7 +315,7 @@ class Fixpoint(Generic[Q, A]):
         """Work out every question of a component once; what is still in work answers as the time before."""
         self._forget(self._current, members)
         self._forget(self._leaned, members)
-        self.effort.spent += len(members)
+        self._effort.spent += len(members)
         self._current.update(given_up)
         for key, work_out, _ in members:
             if key not in self._current:

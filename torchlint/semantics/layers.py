@@ -72,7 +72,7 @@ class ReachedLayers:
     """
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.fixpoint = module, module.tree, module.fixpoint
+        self.module, self.tree = module, module.tree
 
     @remembered
     def calls(self, definition: cst.ClassDef) -> list[cst.Call]:

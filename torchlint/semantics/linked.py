@@ -154,8 +154,6 @@ def _handing_on(kind: type[Any]) -> Any:
     return type(f"Linked{kind.__name__}", (kind,), {**methods, "alone": kind})
 
 
-ASKS_AT_HOME = "asks at home"
-"""Among the attributes of a method that finds out itself who answers, once it has no answer."""
 _TAKES_MORE = CO_VARARGS | CO_VARKEYWORDS
 # What no question is about, as parameters are annotated.
 _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
@@ -167,7 +165,7 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
     parameters = code.co_varnames[1 : code.co_argcount]
     told = (i for i, each in enumerate(parameters) if function.__annotations__.get(each) not in _PLAIN)
     place = next(told, None)
-    if place is None or (place == 0 and ASKS_AT_HOME in vars(function)):
+    if place is None:
         return function
 
     more = function.__defaults__ or code.co_kwonlyargcount or code.co_flags & _TAKES_MORE

@@ -431,7 +431,6 @@ class Part:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.tree = module.tree
-        self.fixpoint = module.fixpoint
         self.link = module.link
 
     @classmethod

@@ -156,7 +156,6 @@ class Operations:
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
-        self.fixpoint = module.fixpoint
 
     # ------------------------------------------------------------------ one operation
 

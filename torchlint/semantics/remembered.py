@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from torchlint.semantics.dependencies import noted
 from torchlint.semantics.fixpoint import Answers
-from torchlint.semantics.linked import ASKS_AT_HOME, node_of
+from torchlint.semantics.linked import node_of
 
 P = ParamSpec("P")
 Owner = TypeVar("Owner")
@@ -46,8 +45,8 @@ def remembered(
 ) -> Callable[Concatenate[Owner, P], Answer]:
     """Keep what a function says of a module for the same arguments.
 
-    The function is given the module first, or is a method of a part that has it as its ``module``, and the
-    ``fixpoint`` of that. It must not lead back to itself but by way of questions that the fixpoint solves.
+    The function is given the module first, or is a method of a part that has it as its ``module``. It must
+    not lead back to itself but by way of questions that the fixpoint solves.
     """
 
     @wraps(work_out)
@@ -98,31 +97,7 @@ def remembered(
             fixpoint.settled[key] = found
         return found
 
-    code = work_out.__code__
-    more = work_out.__defaults__ or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    if code.co_argcount != 2 or more:
-        return asked
-
-    # Most questions are of this form, are known, and are asked a million times.
-    @wraps(work_out)
-    def asked_of(owner: Any, argument: Any, /) -> Any:
-        fixpoint = owner.fixpoint
-        key = (work_out, owner, argument)
-        found = fixpoint.settled.get(key, _UNASKED)
-        if found is not _UNASKED:
-            fixpoint.effort.spent += 1
-            return found
-        resting = fixpoint.resting.get(key)
-        if resting is not None:
-            fixpoint.effort.spent += 1
-            noted.files |= resting[1]
-            return resting[0]
-        return unknown(owner, argument)
-
-    unknown: Callable[..., Any] = asked
-    vars(asked_of)[ASKS_AT_HOME] = True
-    quickly: Any = asked_of
-    return cast("Callable[Concatenate[Owner, P], Answer]", quickly)
+    return asked
 
 
 def solved(
