@@ -404,7 +404,7 @@ def test_a_pull_request_is_checked_where_it_changes_lines(pull: Runner) -> None:
         f"::warning title=torchlint (TL201),file={pull.work / 'old.py'},line=7,col=16,endLine=7,endColumn=29"
     ]
     summary = (pull.temp / "summary").read_text()
-    assert "Found 1 warning." in summary
+    assert "Found 1 warning on changed lines." in summary
     assert "<code>old.py&#58;7&#58;16</code>" in summary
 
 
@@ -479,7 +479,7 @@ def test_file_names_are_no_commands(runner: Runner) -> None:
         re.match(r"::warning title=torchlint \(TL201\),file=[^:,\n]*,line=6,col=17,", line)
         for line in commands
     )
-    assert (runner.temp / "summary").read_text().count("\n| <code>TL201") == len(names)
+    assert (runner.temp / "summary").read_text().count("| <code>TL201") == len(names)
     sarif = json.loads(Path((runner.temp / "output").read_text().strip().removeprefix("sarif=")).read_text())
     assert len(sarif["runs"][0]["results"]) == len(names)
 

@@ -68,7 +68,9 @@ def test_only_what_is_on_changed_lines_is_reported(git: Any, monkeypatch: pytest
 
     expected = ["broken.py:1 TL001", "old.py:3 ZZ102", "new.py:1 ZZ101"]
     assert places("--changed-since", "main") == expected
-    assert lint("--changed-since", "main").exit_code == 1
+    result = lint("--changed-since", "main")
+    assert result.exit_code == 1
+    assert "Found 1 error, 2 warnings on changed lines.\n" in result.stdout
     assert lint("--changed-since", "main", "other.py").exit_code == 0
     shown = lint("--changed-since", "main", "--show-files").stdout.splitlines()
     assert [Path(line).name for line in shown] == ["broken.py", "old.py", "new.py"]
@@ -221,6 +223,8 @@ def test_only_what_is_new_is_reported(git: Any, baseline: Path, monkeypatch: pyt
     assert lint().exit_code == 0
     git.write("old.py", "# moved\nif 1:\n    bad()\nworse()\nworse()\n")
     assert places() == ["old.py:5 ZZ102"]
+    assert "Found 1 warning not in the baseline.\n" in lint().stdout
+    assert "baseline.\n" not in lint("--ignore-baseline").stdout
     monkeypatch.chdir(git.write("sub/new.py", "").parent)
     assert places("..") == ["old.py:5 ZZ102"]
     assert places("..", "--ignore-baseline") == [

@@ -237,7 +237,7 @@ def test_a_baseline_holds_findings_of_any_impact() -> None:
     assert told == "Wrote 6 findings (0 added, 0 removed) to b.json.\n"
     write(f"{ALL}low()\nplain()\n")
     told = concise("--baseline", "b.json").stdout
-    assert told.startswith("a.py:8:1: ZR102 [*] `plain` is called\nFound 1 warning.\n")
+    assert told.startswith("a.py:8:1: ZR102 [*] `plain` is called\nFound 1 warning not in the baseline.\n")
     assert "1 finding of low impact is not shown" in told
     assert "Advice" not in told
 

@@ -34,6 +34,7 @@ def test_every_rule_has_a_page_with_badges(built: Path) -> None:
     listed = (built / "rules" / "index.html").read_text(encoding="utf-8")
     assert all(f'href="{code}/"' in listed for code in catalogue())
     assert '<span class="badge measured">measured</span>' in listed
+    assert '<span class="badge high">up to high impact</span>' in listed
 
 
 def test_measured_speed_ups_are_drawn(built: Path) -> None:

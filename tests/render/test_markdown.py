@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from torchlint.diagnostics import Diagnostic, Position, Severity, Span
+from torchlint.diagnostics import Diagnostic, Impact, Position, Severity, Span
 from torchlint.render import markdown
 from torchlint.render.report import Report
 
@@ -33,13 +33,26 @@ def test_a_row_a_finding_under_the_totals() -> None:
         "Found 1 warning.  ",
         "For more information about a rule, run `torchlint rule TL202`.",
         "",
-        "| Rule | Place | Finding |",
-        "| --- | --- | --- |",
+        "| Severity | Impact | Rule | Place | Finding |",
+        "| --- | --- | --- | --- | --- |",
     ]
     assert row == (
-        "| <code>TL202</code> item-in-hot-loop | <code>train.py&#58;14&#58;18</code> "
+        "| warning | medium | <code>TL202</code> item-in-hot-loop | <code>train.py&#58;14&#58;18</code> "
         "| <code>.item&#40;&#41;</code> waits |"
     )
+
+
+def test_what_matters_most_is_first() -> None:
+    low, high = (replace(finding(), impact=impact) for impact in (Impact.LOW, Impact.HIGH))
+    error = replace(finding(), severity=Severity.ERROR, code="TL001", name="syntax-error")
+
+    rows = table(low, high, error)[-3:]
+
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| error", "–"],
+        ["| warning", "high"],
+        ["| warning", "low"],
+    ]
 
 
 def test_without_findings_there_is_no_table() -> None:
@@ -49,7 +62,9 @@ def test_without_findings_there_is_no_table() -> None:
 def test_the_code_links_to_its_page() -> None:
     row = table(replace(finding(), url='https://example.org/a"b'))[-1]
 
-    assert row.startswith('| <a href="https&#58;//example.org/a&#34;b"><code>TL202</code></a> item')
+    assert row.startswith(
+        '| warning | medium | <a href="https&#58;//example.org/a&#34;b"><code>TL202</code></a> item'
+    )
 
 
 def test_a_place_in_a_notebook_names_the_cell() -> None:
@@ -62,7 +77,7 @@ def test_nothing_in_names_and_messages_is_markup() -> None:
     evil = "a|b`c<img src=x>[x](y)\n| ::error::*@you*"
     row = table(finding(f"odd ` {evil} `x|y`", f"{evil}.py"))[-1]
 
-    assert row.count("|") == 4
+    assert row.count("|") == 6
     assert not set("`*[]()@\\\n") & set(row)
     assert row.replace("<code>", "").replace("</code>", "").count("<") == 0
     assert "a&#124;b&#96;c&#60;img" in row

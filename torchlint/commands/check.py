@@ -609,7 +609,17 @@ def _report(
         root=directory,
         project=_project(directory),
         fail_on=Severity(chosen.fail_on),
+        restriction=_restriction(chosen),
     )
+
+
+def _restriction(chosen: Options) -> str:
+    """Which findings count, where not all do."""
+    if chosen.changed_since is not None or chosen.staged:
+        return "on changed lines"
+    if chosen.baseline is not None and not chosen.ignore_baseline and not chosen.update_baseline:
+        return "not in the baseline"
+    return ""
 
 
 def _project(directory: Path) -> Path:

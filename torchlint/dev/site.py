@@ -95,9 +95,9 @@ def _from_docs(target: str) -> str:
 def _index() -> str:
     """All rules by family."""
     parts = [
-        "# Rules\n\nThe badges say how severe a finding is, the best fix, what the fix is worth, and whether "
+        "# Rules\n\nThe badges say how severe a finding is, the best fix, the highest impact it can have, ",
+        "and whether the fix was measured. [Impact](../impact.md) explains them.\n",
     ]
-    parts.append("that was measured. [Impact](../impact.md) explains them.\n")
     for family in families():
         parts.append(
             f"\n## {family.title}\n\n`--select {family.prefix}`\n\n| Rule | | Finds |\n| --- | --- | --- |\n"
@@ -129,7 +129,8 @@ def _badges(rule: Rule) -> str:
     shown = [(rule.severity.value, rule.severity.value)]
     shown.append((rule.fix, f"{rule.fix} fix" if rule.fix != "none" else "no fix"))
     if worth is not None:
-        shown.append((worth.label, f"{worth.label} impact"))
+        highest = max(impact.TABLE[worth].values()).label
+        shown.append((highest, f"up to {highest} impact"))
     if effects.of(rule.code):
         shown.append(("measured", "measured"))
     if rule.opt_in:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import UNTREATED, Diagnostic
 from torchlint.render import summary
 from torchlint.render.report import Report, plural, spot, visible
 
@@ -12,17 +12,17 @@ from torchlint.render.report import Report, plural, spot, visible
 _MAX_ROWS = 500
 _MAX_CHARACTERS = 200_000
 _CODE = re.compile(r"`([^`]+)`")
-_HEAD = "| Rule | Place | Finding |\n| --- | --- | --- |\n"
+_HEAD = "| Severity | Impact | Rule | Place | Finding |\n| --- | --- | --- | --- | --- |\n"
 # What has a meaning in Markdown, in a table, or in the HTML in it.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#~$|&@:!\"']")
 
 
 def render(report: Report) -> str:
-    """A heading, the totals, and a row a finding; of very many, those that fit."""
+    """A heading, the totals, and a row a finding, what matters most first; of very many, those that fit."""
     totals = summary.render(report).rstrip("\n").replace("\n", "  \n")
     rows: list[str] = []
     size = 0
-    for diagnostic in report.diagnostics[:_MAX_ROWS]:
+    for diagnostic in sorted(report.diagnostics, key=_order)[:_MAX_ROWS]:
         row = _row(report, diagnostic)
         size += len(row)
         if size > _MAX_CHARACTERS:
@@ -34,13 +34,25 @@ def render(report: Report) -> str:
     return f"### torchlint\n\n{totals}\n{table}"
 
 
+def _order(diagnostic: Diagnostic) -> tuple[object, ...]:
+    return (-diagnostic.severity.rank, -diagnostic.impact, diagnostic.sort_key)
+
+
 def _row(report: Report, diagnostic: Diagnostic) -> str:
     place = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     rule = _code(diagnostic.code)
     url = report.url(diagnostic)
     if url is not None:
         rule = f'<a href="{_text(url)}">{rule}</a>'
-    return f"| {rule} {_text(diagnostic.name)} | {_code(place)} | {_message(diagnostic.message)} |\n"
+    impact = "–" if diagnostic.code in UNTREATED else diagnostic.impact.label
+    cells = (
+        diagnostic.severity.value,
+        impact,
+        f"{rule} {_text(diagnostic.name)}",
+        _code(place),
+        _message(diagnostic.message),
+    )
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _message(message: str) -> str:

@@ -66,7 +66,7 @@ class Report:
     With ``hyperlinks`` the codes are links, for a terminal that follows them.
     ``width`` is the number of columns that a snippet may take. ``advice`` is told beside the findings, or is
     all that is wanted (``alone``). Another ``hidden`` findings are of less impact than the ``least`` one that
-    is reported.
+    is reported. Where only new findings are, ``restriction`` says which: ``on changed lines``.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -87,6 +87,7 @@ class Report:
     alone: bool = False
     hidden: int = 0
     least: Impact = Impact.LOW
+    restriction: str = ""
 
     @property
     def whole(self) -> Report:

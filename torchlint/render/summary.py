@@ -59,17 +59,18 @@ def _most(report: Report) -> str:
 
 def _of_findings(report: Report) -> str:
     remaining = len(report.diagnostics)
+    where = f" {report.restriction}" if report.restriction else ""
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
     if fixed:
         found = plural(remaining + fixed + report.settled, "problem")
         told = [f"{fixed} fixed", *_by_other_fixes(report), f"{remaining} remaining"]
-        out = f"Found {found} ({', '.join(told)}).\n"
+        out = f"Found {found}{where} ({', '.join(told)}).\n"
     elif remaining:
         counts = Counter(item.severity for item in report.diagnostics)
         parts = [
             plural(counts[severity], severity.value) for severity in reversed(Severity) if counts[severity]
         ]
-        out = f"Found {', '.join(parts)}.\n"
+        out = f"Found {', '.join(parts)}{where}.\n"
     else:
         return report.paint("All checks passed!", "green") + "\n"
     out += _most(report)
