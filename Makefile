@@ -6,7 +6,7 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 TORCHLINT = $(VENV)/bin/torchlint
 
-.PHONY: help dev demo test lint tests generate pins release docs clean
+.PHONY: help dev demo test lint tests generate pins release docs pictures clean
 
 help:
 	@echo "make demo      lint the example programs and show the fixes (base install, no torch)"
@@ -16,6 +16,7 @@ help:
 	@echo "make tests     the other half: pytest"
 	@echo "make release VERSION=0.2.0  prepare, build, check and try out a release; nothing is published"
 	@echo "make docs      build the documentation site into site/"
+	@echo "make pictures  take the pictures of the documentation again; needs Chromium"
 	@echo "make vscode    package the extension for VS Code and test it"
 	@echo "make generate  generate the documentation again"
 	@echo "make pins      pin anew what the GitHub Action and the GitLab job install"
@@ -49,6 +50,9 @@ pins: $(VENV)/release
 
 release: $(VENV)/release
 	$(VENV)/bin/python -m torchlint.dev release $(if $(VERSION),$(VERSION),$(error set VERSION, as in make release VERSION=0.2.0))
+
+pictures: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m torchlint.dev pictures
 
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict

@@ -71,6 +71,15 @@ def test_the_axis_is_logarithmic(ratio: float, place: float) -> None:
     assert f'<i class="ratio" style="left: {place:.1f}%">' in speedups.by_size([effect])
 
 
+def test_the_guide_to_verify_shows_a_report(built: Path) -> None:
+    guide = (built / "verify" / "index.html").read_text(encoding="utf-8")
+    (shown,) = re.findall(r'<iframe [^>]*src="([^"]+)"', guide)
+    page = (built / "verify" / shown).read_text(encoding="utf-8")
+    assert "<title>torchlint verify: gpt.py</title>" in page
+    assert "pictures/verify.png" not in guide
+    assert "verify.png" in (built / "index.html").read_text(encoding="utf-8")
+
+
 def test_guides_are_searched(built: Path) -> None:
     index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}

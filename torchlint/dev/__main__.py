@@ -64,7 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     contradicted.add_argument("results", type=Path, help="the results file of that run")
 
+    commands.add_parser("pictures", help="take the pictures of the documentation, with Chromium")
+
     given = parser.parse_args(arguments)
+    if given.command == "pictures":
+        from torchlint.dev import pictures  # needs what the documentation site does
+
+        return pictures.main()
     if given.command == "contradicted":
         return _contradicted(given.results)
     if given.command == "release":

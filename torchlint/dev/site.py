@@ -18,10 +18,13 @@ from torchlint import effects, impact, links
 from torchlint.dev import ROOT, speedups
 from torchlint.registry import catalogue, families
 from torchlint.rule import Rule
+from torchlint.verify import report, results
 
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
 _RULE = re.compile(r"rules/(TL\d+)\.md")
 _MEASURED = "\n## Measured\n\n"
+_REPORT = "verify-report.html"
+_PICTURE = re.compile(r"!\[.*\]\(pictures/verify\.png\)")
 _STYLE = """\
 .badge {
   border: 1px solid var(--md-default-fg-color--lighter); border-radius: 1rem;
@@ -33,6 +36,7 @@ _STYLE = """\
 .badge.safe { background: #1b5e20; border-color: #1b5e20; color: #fff; }
 .badge.unsafe { background: #4a148c; border-color: #4a148c; color: #fff; }
 .badge.measured { background: #0d47a1; border-color: #0d47a1; color: #fff; }
+iframe.report { border: 1px solid var(--md-default-fg-color--lighter); height: 40rem; width: 100%; }
 """
 
 
@@ -50,6 +54,7 @@ def on_config(config: Any) -> Any:
                 {"Adopting in an existing repository": "adopting.md"},
                 {"Configuration": "configuration.md"},
                 {"Impact": "impact.md"},
+                {"Measuring fixes": "verify.md"},
                 {"Inference engines": "serving.md"},
                 {"Rule packs": "rule-packs.md"},
                 {"Security": "security.md"},
@@ -77,7 +82,13 @@ def on_files(files: Files, config: Any) -> Files:
     }
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
+    files.append(File.generated(config, _REPORT, content=verified()))
     return files
+
+
+def verified() -> str:
+    """The report of `torchlint verify` on a program, of results that are kept."""
+    return report.render(results.load(ROOT / "benchmarks" / "results" / "verify-gpt.json"))
 
 
 def _home() -> str:
@@ -141,7 +152,7 @@ def _badges(rule: Rule) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
-    """Put the badges below the title of a rule, and lead links to files outside of the site elsewhere."""
+    """Add badges to rules and the report to its guide, and lead links out of the site elsewhere."""
     path = str(page.file.src_uri)
     rule = _RULE.fullmatch(path)
     if rule is not None:
@@ -149,6 +160,11 @@ def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
         markdown = f"{title}\n\n{_badges(catalogue()[rule[1]])}\n{rest}"
         figure = speedups.by_size(effects.of(rule[1]))
         markdown = markdown.replace(_MEASURED, f"{_MEASURED}{figure}\n", 1)
+    if path == "verify.md":
+        frame = f'<iframe class="report" src="../{_REPORT}" title="The report"></iframe>'
+        markdown = _PICTURE.sub(
+            f"[The whole report]({_REPORT}), of a program on an H200:\n\n{frame}", markdown
+        )
     if path == "measured.md":
         page.meta["hide"] = ["navigation", "toc"]  # its tables are wide
     return _LINK.sub(lambda link: _led(link, path), markdown)
