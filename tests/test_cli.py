@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,9 +20,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from packaging.requirements import Requirement
 
 import torchlint
-from torchlint import cli, links, options, registry, runner, schema, toml
+from torchlint import cli, installation, links, options, registry, runner, schema, toml
 from torchlint.commands import build, check, progress, terminal
 
 PACK = '''
@@ -1417,6 +1419,27 @@ def test_the_progress_bar_appears_when_a_run_is_long(
             assert [(task.completed, task.total) for task in bar._shown[0].tasks] == [(2, 2)]
 
 
+def test_a_report_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = lint("report", str(tmp_path), "--output", str(tmp_path / "report"))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: a report requires jinja2, which is not installed; run `pip install 'jinja2>=3.1'`\n"
+    )
+
+
+@pytest.mark.parametrize("extra", ["dask", "lsp", "report", "verify", "watch"])
+def test_an_extra_is_installed_by_its_requirements(extra: str) -> None:
+    command = shlex.split(installation.install_command(extra))
+    assert command[:2] == ["pip", "install"]
+    assert all(Requirement(item).name != "torchlint" for item in command[2:])
+
+
+def test_no_command_installs_an_unknown_extra() -> None:
+    with pytest.raises(ValueError, match="no extra nothing"):
+        installation.install_command("nothing")
+
+
 # --- server --------------------------------------------------------------------------------------------
 
 
@@ -1425,8 +1448,8 @@ def test_the_server_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     result = lint("server")
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: the language server requires pygls, which is not installed: "
-        "install it with `pip install 'torchlint[lsp]'`\n"
+        "error: the language server requires pygls, which is not installed; "
+        "run `pip install 'lsprotocol>=2025.0' 'pygls>=2.0'`\n"
     )
 
 

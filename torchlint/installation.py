@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -78,6 +79,33 @@ def urls() -> dict[str, str]:
         return {}
     pairs = (str(entry).partition(",") for entry in entries)
     return {name.strip().lower(): url.strip() for name, _, url in pairs}
+
+
+def install_command(extra: str) -> str:
+    """The command that installs what an extra requires.
+
+    It names the requirements and not the extra: on an index, torchlint's name may belong to somebody else.
+
+    Raises:
+        ValueError: the installed torchlint has no such extra.
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    from packaging.requirements import Requirement
+
+    try:
+        declared = requires(PACKAGE) or ()
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return f"pip install '.[{extra}]'"
+    wanted = []
+    for requirement in map(Requirement, declared):
+        marker = requirement.marker
+        if marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
+            requirement.marker = None
+            wanted.append(shlex.quote(str(requirement)))
+    if not wanted:
+        raise ValueError(f"torchlint has no extra {extra}")
+    return f"pip install {' '.join(wanted)}"
 
 
 def places() -> str:

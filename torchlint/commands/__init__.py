@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from torchlint import __version__
 from torchlint.commands import mistakes
 from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal, prepare_streams
+from torchlint.installation import install_command
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells report a process that SIGINT ended."""
@@ -35,6 +36,11 @@ class Failure(click.ClickException):
         terminal = Terminal(color)
         word = click.style("error", fg="red", bold=True) if terminal.colored(sys.stderr) else "error"
         terminal.err(f"{word}: {visible_lines(self.message)}\n")
+
+
+def not_installed(what: str, module: str, extra: str) -> Failure:
+    """Says that ``what`` requires a module that an extra of torchlint brings, and how to install it."""
+    return Failure(f"{what} requires {module}, which is not installed; run `{install_command(extra)}`")
 
 
 class Group(click.Group):

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint.commands.terminal import OutputError, Terminal
+from torchlint.installation import install_command
 
 if TYPE_CHECKING:
     from torchlint.verify.measure import Settings
     from torchlint.verify.results import Results
     from torchlint.verify.runs import Run
-
-EXTRA = "pip install 'torchlint[verify]'"
 
 
 def parameters(budget: float | str) -> list[click.Parameter]:
@@ -105,14 +104,14 @@ def requirements(options: Mapping[str, Any], *files: Path | None) -> Iterator[No
         commands.Failure: one of them.
         OutputError: a file cannot be written.
     """
-    from torchlint.commands import Failure
+    from torchlint.commands import Failure, not_installed
 
     wanted = ["numpy"]
     wanted += ["cattrs"] if options["json_file"] else []
     wanted += ["jinja2", "matplotlib"] if options["html_file"] else []
     for name in wanted:
         if importlib.util.find_spec(name) is None:
-            raise Failure(f"measuring requires {name}, which is not installed: {EXTRA}")
+            raise not_installed("measuring", name, "verify")
     for path in filter(None, (options["json_file"], options["html_file"], *files)):
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             missing = "there is no such folder" if not path.parent.exists() else "permission denied"
@@ -121,16 +120,17 @@ def requirements(options: Mapping[str, Any], *files: Path | None) -> Iterator[No
     try:
         from torchlint.verify import processes
     except ImportError as error:
-        raise Failure(f"measuring requires {error.name}, which is not installed: {EXTRA}") from error
+        raise not_installed("measuring", str(error.name), "verify") from error
     if not processes.SUPPORTED:
         raise Failure("measuring is not supported on this system; use Linux or macOS")
     try:
         yield
     except processes.Failure as error:
-        hint = f": {EXTRA}" if "torch" in error.reason and "No module" in error.reason else ""
+        absent = "torch" in error.reason and "No module" in error.reason
+        hint = f"; run `{install_command('verify')}`" if absent else ""
         raise Failure(f"{error.reason}{hint}") from error
     except ImportError as error:
-        raise Failure(f"measuring requires {error.name}, which is not installed: {EXTRA}") from error
+        raise not_installed("measuring", str(error.name), "verify") from error
 
 
 def settings(parameters: dict[str, Any], budget: float) -> Settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from torchlint.commands import Failure
+from torchlint.commands import Failure, not_installed
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, absolute_config, shared_parameters
 from torchlint.files import absolute
@@ -34,8 +34,7 @@ def _run(
     terminal = Terminal(color, verbose, quiet, silent)
     for module in ("jinja2", *(["distributed"] if engine == "dask" else [])):
         if importlib.util.find_spec(module) is None:
-            extra = _EXTRAS[module]
-            raise Failure(f"a report requires {module}: install it with `pip install 'torchlint[{extra}]'`")
+            raise not_installed("a report", module, _EXTRAS[module])
     from torchlint.commands.progress import Progress
     from torchlint.report.records import ForeignFolderError, Shelf, names
     from torchlint.report.site import Site

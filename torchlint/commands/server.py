@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import click
 
-from torchlint.commands import Failure
+from torchlint.commands import not_installed
 from torchlint.commands.terminal import Terminal, absolute_config, shared_parameters
-
-EXTRA = "install it with `pip install 'torchlint[lsp]'`"
 
 
 def _run(
@@ -24,9 +22,7 @@ def _run(
         import lsprotocol  # noqa: F401
         import pygls  # noqa: F401
     except ImportError as error:
-        raise Failure(
-            f"the language server requires {error.name}, which is not installed: {EXTRA}"
-        ) from error
+        raise not_installed("the language server", str(error.name), "lsp") from error
     from torchlint.server.features import serve
 
     with terminal.listening():

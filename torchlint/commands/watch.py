@@ -11,7 +11,7 @@ import click
 
 from torchlint import target
 from torchlint.cache import Cache
-from torchlint.commands import Failure
+from torchlint.commands import Failure, not_installed
 from torchlint.commands.terminal import Terminal
 from torchlint.config import FILE_NAMES, ConfigError
 from torchlint.files import IGNORE_FILES
@@ -129,9 +129,7 @@ def rounds(places: Sequence[Path], others: Callable[[], Iterable[Path]], memory:
     try:
         import watchfiles
     except ImportError as error:
-        raise Failure(
-            "`--watch` requires watchfiles, which is not installed: pip install 'torchlint[watch]'"
-        ) from error
+        raise not_installed("`--watch`", "watchfiles", "watch") from error
 
     directories = {place if place.is_dir() else place.parent for place in places}
     watched = watchfiles.watch(
