@@ -296,21 +296,30 @@ class _Attribute:
             return True
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
-            return self._class_has_state(self.module.classes.info(definition))
+            info = self.module.classes.info(definition)
+            return self._class_has_state(info) or onward(*self._parts(info))
         return True if not name.startswith("torch.") and self._looks_like_layer(node) else None
 
     def _class_has_state(self, info: ClassInfo) -> bool:
         if info.opaque or any(map(_is_with_state, info.bases)):
             return True
-        for ancestor in info.lineage:
-            for node in self.tree.descendants(ancestor.node):
-                if not isinstance(node, cst.Call):
-                    continue
-                name = self.module.qualified(node.func) or ""
-                registered = last_name(node.func) in ("register_buffer", "register_parameter")
-                if registered or name == "torch.nn.Parameter" or _is_with_state(name):
-                    return True
+        for call in self._calls(info):
+            name = self.module.qualified(call.func) or ""
+            registered = last_name(call.func) in ("register_buffer", "register_parameter")
+            if registered or name == "torch.nn.Parameter" or _is_with_state(name):
+                return True
         return False
+
+    def _parts(self, info: ClassInfo) -> Iterator[cst.Call]:
+        """The calls in a class that make modules of other classes of the file."""
+        for call in self._calls(info):
+            made = self.module.value(call)
+            if made.kind is Kind.MODULE and isinstance(made.definition, cst.ClassDef):
+                yield call
+
+    def _calls(self, info: ClassInfo) -> Iterator[cst.Call]:
+        for ancestor in info.lineage:
+            yield from (node for node in self.tree.descendants(ancestor.node) if isinstance(node, cst.Call))
 
     # ------------------------------------------------------------------ what becomes of them
 
