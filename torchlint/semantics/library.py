@@ -608,7 +608,7 @@ class Library:
             self._value(a.value).constant is not False for a in node.args[1:]
         )
         graph = Graph.ATTACHED if told else Graph.DETACHED
-        return Value(Kind.TENSOR, device=first.device, graph=graph, dtype=first.dtype, origin=first.origin)
+        return first._replace(kind=Kind.TENSOR, graph=graph, leaf=False)
 
     def _device_call(self, node: cst.Call, first: Value) -> Value:
         if first.kind in (Kind.STRING, Kind.DEVICE):
