@@ -111,6 +111,20 @@ def test_a_copy_can_be_paused_timed_and_run_again(job: Job, nurseries: Nurseries
     assert not process.alive
 
 
+def test_garbage_collection_costs_as_much_as_in_the_program(job: Job, nurseries: Nurseries) -> None:
+    counting = CASE.replace(
+        "def step(state):\n", "def step(state):\n    print(gc.get_freeze_count(), 'frozen')\n"
+    )
+    Path(job.path).write_text(f"import gc\n{counting}", encoding="utf-8")
+    with started(replace(job, task="time"), nurseries) as process:
+        process.run()
+        process.ready(60)
+        process.block(2, 3, 60)
+        process.halt()
+    counted = (Path(job.scratch) / "output.log").read_text().split(" frozen")[-2].split()[-1]
+    assert counted == "0"
+
+
 def test_a_copy_says_why_it_failed(job: Job, nurseries: Nurseries) -> None:
     with started(replace(job, size="failing"), nurseries) as process:
         process.run()
