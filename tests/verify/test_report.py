@@ -175,9 +175,11 @@ def test_the_verdicts_stand_in_one_row_each(synthetic: ModuleType) -> None:
         "212 → 187",
     ]
     assert re.fullmatch(r"12\.\d → 9\.\d\d ms", page.row("all fixes")[4])
-    assert page.row("TL202:38")[0] == "TL202:38Accumulate the tensor, and read it after the loop"
+    assert page.row("TL202:38")[0] == (
+        "TL202:38 item-in-hot-loopAccumulate the tensor, and read it after the loop"
+    )
     assert page.row("TL201:31")[1:4] == ["? UNCLEAR", "1.02 (0.97–1.07)", "stream moved"]
-    rejected = page.row("TL302Set")
+    rejected = page.row("TL302 grad-zeroed-in-placeSet")
     assert rejected[1:] == ["× REJECTED", "–", "failed", "–", "–", "–", "–"]
 
 
@@ -210,6 +212,21 @@ def test_the_outcome_is_told_in_a_sentence(synthetic: ModuleType) -> None:
     assert leads["bench"] == (
         "12 measurements: 5 FASTER, 2 SAME, 1 SLOWER, 1 UNCLEAR, 1 UNFIT, 1 REJECTED, 1 UNMEASURED."
     )
+
+
+def test_the_speed_up_is_the_headline(synthetic: ModuleType) -> None:
+    told = {
+        shape: re.findall(r'<p class="headline"><strong>(.*?)</strong> (.*?)</p>', rendered(synthetic, shape))
+        for shape in SHAPES
+    }
+    assert told["verify"] == [("1.34×", "as fast with all fixes")]
+    assert told["bench"] == told["unfit"] == []
+
+
+def test_a_variant_leads_to_its_diff(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    (anchor,) = re.findall(r'<a href="#([^"]*)">TL202:38</a>', html)
+    assert f'<h3 id="{anchor}">TL202:38</h3>' in html
 
 
 def test_what_is_true_of_several_variants_is_said_once(synthetic: ModuleType) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from torchlint import html
-from torchlint.registry import rule_name
+from torchlint import html, links
+from torchlint.registry import catalogue, rule_name
 from torchlint.verify import words
 from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis, Tick
@@ -86,8 +86,14 @@ class Row:
     """A line of the table of verdicts."""
 
     title: str
+    rule: str
+    """The name of the rule whose fix it is; empty of several."""
+    url: str | None
+    """Where that rule is documented."""
     notes: tuple[str, ...]
     anchor: str
+    patch: str
+    """The anchor of its diff."""
     verdict: Verdict
     sign: str
     reason: str
@@ -163,8 +169,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Patch:
-    """The diff of a variant."""
+    """The diff of a variant; patches that say the same are equal, wherever they stand."""
 
+    anchor: str = field(compare=False)
     title: str
     notes: tuple[str, ...]
     lines: tuple[DiffLine, ...]
@@ -232,6 +239,7 @@ def render(results: Results) -> str:
         "page.html.jinja",
         results=results,
         title=_title(results),
+        headline=_headline(results),
         lead=_tied(_lead(results)),
         table=_table(results),
         chapters=chapters,
@@ -259,6 +267,19 @@ def _title(results: Results) -> str:
 
 
 # --- the verdicts ----------------------------------------------------------------------------------------
+
+
+def _headline(results: Results) -> tuple[str, str] | None:
+    """The speed-up of a program, and with which fixes; None if there is no such number."""
+    if results.command == "bench" or len(results.measurements) != 1:
+        return None
+    (measurement,) = results.measurements
+    head = words.headline(measurement)
+    interval = words.speedup(head) if head is not None else None
+    if head is None or interval is None:
+        return None
+    fixes = words.label(measurement, head.variant)
+    return f"{words.ratio(interval)}×", f"as fast with {'the fix' if fixes == 'fixed' else fixes}"
 
 
 def _lead(results: Results) -> str:
@@ -372,6 +393,8 @@ def _table(results: Results) -> Table:
 
 def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Axis | None) -> Row:
     name = comparison.variant
+    variant = _variant(measurement, name)
+    rule = catalogue().get(name.partition(":")[0])
     examination = measurement.examination(name)
     interval = words.speedup(comparison)
     threshold = measurement.noise.threshold if measurement.noise else 0.0
@@ -379,8 +402,11 @@ def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Ax
     agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
     return Row(
         title=words.label(measurement, name),
-        notes=_row_notes(_variant(measurement, name)),
+        rule=rule.name if rule is not None else "",
+        url=links.page(rule) if rule is not None else None,
+        notes=_row_notes(variant),
         anchor=f"m{number}",
+        patch=_patch_anchor(number, variant),
         verdict=comparison.verdict,
         sign=SIGNS[comparison.verdict],
         reason=words.sentence(comparison.reason),
@@ -517,13 +543,24 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         sync_summary=_sync_summary(measurement),
         patches=tuple(
             Patch(
-                words.label(measurement, variant.name), _fix_notes(variant), tuple(parse_diff(variant.diff))
+                _patch_anchor(number, variant),
+                words.label(measurement, variant.name),
+                _fix_notes(variant),
+                tuple(parse_diff(variant.diff)),
             )
             for variant in _in_order(measurement)
             if variant.diff.strip()
         ),
         method=tuple(_method(measurement)),
     )
+
+
+def _patch_anchor(number: int, variant: Variant) -> str:
+    """Where the diff of a variant is found; empty if it has none."""
+    return f"m{number}-{_UNFIT.sub('-', variant.name)}" if variant.diff.strip() else ""
+
+
+_UNFIT = re.compile(r"\W+")
 
 
 def _remarks(measurement: Measurement, *, bench: bool) -> Iterator[Remark]:
