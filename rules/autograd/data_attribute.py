@@ -41,6 +41,7 @@ _HEAD = ("torch.nn.init.", "torch.distributed.", "torch.cuda.comm.", "torch._for
     fix="unsafe",
     measured=False,
     on=cst.Attribute,
+    named={cst.Attribute: ("data",)},
     mentions=("torch", ".data"),
 )
 def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     severity=WARNING,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: MOVING_METHODS},
     mentions=("torch", ".to(|.cuda(|.hpu(|.ipu(|.mlu(|.mtia(|.musa(|.npu(|.xpu(|.type"),
     remedy="Create the tensor with `device=…`, and remove the move",
     follows=("TL208",),

@@ -12,6 +12,7 @@ from torchlint.fixes import remove_statement, replace, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.algebra import argument, one_line, superfluous, through_names
+from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dimensions import rank
@@ -23,6 +24,8 @@ from torchlint.semantics.spellings import last_name
 from .unpacking import used_parts
 
 _MONOTONIC = ("softmax", "log_softmax", "sigmoid")
+# The names of other operations, which are none of these whatever they are called on.
+_OTHERS = frozenset(TENSOR_METHODS).difference(_MONOTONIC)
 # Where the dimension stands among the arguments behind the tensor, and what it is if it is left out.
 _INDICES = {"argmax": (0, None), "argsort": (0, -1)}
 # These return values, too: the indices are the second part of what they return.
@@ -102,7 +105,7 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [torch.argmax](https://docs.pytorch.org/docs/stable/generated/torch.argmax.html)
     """
-    function = operations_of(module).of(call)
+    function = operations_of(module).of(call) if last_name(call.func) not in _OTHERS else None
     if function is None or function.name not in _MONOTONIC or function.in_place or is_test(module):
         return
     facts = list(sinks(module, call, _judged))

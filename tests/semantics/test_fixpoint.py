@@ -52,7 +52,7 @@ def test_answers_are_the_least_that_agree_whatever_is_asked_first(seed: int, dep
     graph = _Graph(edges, depth=depth)
     for key in chance.sample(range(14), 14):
         assert graph.reach(key) == graph.reachable(key)
-        assert not graph.fixpoint.busy
+        assert not graph.fixpoint.open
 
 
 def test_what_leads_in_no_circle_is_worked_out_once() -> None:
@@ -149,6 +149,6 @@ def test_an_exception_leaves_nothing_half_done() -> None:
     fixpoint, ask = _asking(work_out)
     with pytest.raises(ZeroDivisionError):
         ask(0)
-    assert not fixpoint.busy
+    assert not fixpoint.open
     broken = False
     assert ask(1) == frozenset(range(4))

@@ -22,7 +22,7 @@ from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, begins, has, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, Names
-from torchlint.semantics.phases import is_training_step
+from torchlint.semantics.phases import is_training_step, training_steps
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -164,7 +164,7 @@ class Contexts(Part):
     @cached_property
     def trains(self) -> bool:
         """Whether the file has a step of training at all."""
-        return any(is_training_step(self.module, call) for call in self.tree.nodes(cst.Call))
+        return bool(training_steps(self.module))
 
     @remembered
     def context(self, node: cst.CSTNode) -> Context | None:

@@ -109,7 +109,7 @@ def on_device(module: Module, node: cst.CSTNode) -> bool:
 
     A tensor whose place the file does not show counts if the file as a whole runs on one.
     """
-    if not for_accelerator(module, node):
+    if module.inference.is_plain(node) or not for_accelerator(module, node):
         return False
     value = module.value(node)
     return value.tensorlike and value.device is not Device.CPU

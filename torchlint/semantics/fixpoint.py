@@ -67,7 +67,7 @@ class Fixpoint(Generic[Q, A]):
         # Open questions in the order in which they were met, and the number of each; those of a component
         # that is being gone through have the same. ``_bounds`` has the numbers at which, as far as has been
         # seen, components begin (H. N. Gabow, Path-based depth-first search, 2000).
-        self._open: list[_Question] = []
+        self.open: list[_Question] = []
         self._numbers: dict[Q, int] = {}
         self._bounds: list[int] = []
         self._working: set[Q] = set()
@@ -77,7 +77,7 @@ class Fixpoint(Generic[Q, A]):
         """The questions that were asked while in work, and what they said then."""
         self._grounds: dict[Q, tuple[list[tuple[_Question, A]], A]] = {}
         """What answers rest on: the open questions that were asked for each, with what they said, and it."""
-        self._asked: list[tuple[_Question, A]] = []
+        self.asked: list[tuple[_Question, A]] = []
         """The open questions that the one in work has asked so far, and what they said."""
         self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any, int]] = {}
         """What others keep that rests on open questions: these, with what they said, it, and its files."""
@@ -90,20 +90,9 @@ class Fixpoint(Generic[Q, A]):
         """Whether a question has an answer that holds, whatever else is asked."""
         return key in self.settled or key in self.resting
 
-    @property
-    def busy(self) -> bool:
-        """Whether a question is being worked out, so that what is found may rest on an open one."""
-        return bool(self._open)
-
-    def begin(self) -> int:
-        """Where to begin, after some work, to tell which open questions were asked for it."""
-        return len(self._asked)
-
     def grounds_since(self, begin: int) -> list[tuple[_Question, A]]:
-        """The open questions that have been asked since then, each once, with what they said."""
-        asked = self._asked
-        if len(asked) == begin:
-            return []
+        """The open questions ``asked`` since there were so many, each once, with what they said."""
+        asked = self.asked
         asked[begin:] = {question[0]: (question, said) for question, said in asked[begin:]}.values()
         return asked[begin:]
 
@@ -134,14 +123,14 @@ class Fixpoint(Generic[Q, A]):
                 self._merge(number)
             current = self._current.get(key)
             answer = self._again(key, work_out, answers) if current is None else current
-        self._asked.append(((key, work_out, answers), answer))
+        self.asked.append(((key, work_out, answers), answer))
         return answer
 
     def _first(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
         """The answer to a question that is not open yet."""
-        number = len(self._open)
+        number = len(self.open)
         self._numbers[key] = number
-        self._open.append((key, work_out, answers))
+        self.open.append((key, work_out, answers))
         if len(self._working) >= self._depth:
             self._merge(0)
             self._leaned[key] = answers.nothing
@@ -149,8 +138,8 @@ class Fixpoint(Generic[Q, A]):
         bounds = self._bounds
         bounds.append(number)
         # What `_work_out` does, without one more call for each question that is asked.
-        outer = self._asked
-        asked = self._asked = []
+        outer = self.asked
+        asked = self.asked = []
         self._working.add(key)
         files, noted.files = noted.files, 0
         try:
@@ -160,11 +149,11 @@ class Fixpoint(Generic[Q, A]):
             noted.files |= files
             raise
         finally:
-            self._asked = outer
+            self.asked = outer
         self._working.discard(key)
-        if bounds[-1] == number and len(self._open) == number + 1 and key not in self._leaned:
+        if bounds[-1] == number and len(self.open) == number + 1 and key not in self._leaned:
             bounds.pop()
-            self._open.pop()
+            self.open.pop()
             del self._numbers[key]
             if not number:
                 self.leaning.clear()
@@ -216,7 +205,7 @@ class Fixpoint(Generic[Q, A]):
             return self._work_out(key, work_out)
         rested_on, answer = grounds
         self._effort.spent += 1 + len(rested_on)
-        asked, self._asked = self._asked, []
+        asked, self.asked = self.asked, []
         self._working.add(key)
         try:
             for question, then in rested_on:
@@ -233,12 +222,12 @@ class Fixpoint(Generic[Q, A]):
             self._abandon()
             raise
         finally:
-            self._asked = asked
+            self.asked = asked
         return self._work_out(key, work_out)
 
     def _work_out(self, key: Q, work_out: Callable[[Q], A]) -> A:
-        outer = self._asked
-        asked = self._asked = []
+        outer = self.asked
+        asked = self.asked = []
         self._working.add(key)
         try:
             answer = work_out(key)
@@ -246,7 +235,7 @@ class Fixpoint(Generic[Q, A]):
             self._abandon()
             raise
         finally:
-            self._asked = outer
+            self.asked = outer
         self._working.discard(key)
         if asked:
             self._grounds[key] = asked, answer
@@ -254,7 +243,7 @@ class Fixpoint(Generic[Q, A]):
 
     def _abandon(self) -> None:
         """Forget all open questions, since the work on them was broken off."""
-        self._open.clear()
+        self.open.clear()
         self._bounds.clear()
         for table in (self._numbers, self._current, self._previous, self._leaned, self._grounds):
             table.clear()
@@ -277,7 +266,7 @@ class Fixpoint(Generic[Q, A]):
                 # It leads further back than was seen before, and will be solved with that.
                 self._forget(self._previous, members)
                 return
-            if len(self._open) > base + len(members):
+            if len(self.open) > base + len(members):
                 # More questions belong to it: it starts again, so that all have gone through the same.
                 members = self._gather(base)
                 if rounds <= MANY:
@@ -307,7 +296,7 @@ class Fixpoint(Generic[Q, A]):
 
     def _gather(self, base: int) -> list[_Question]:
         """The open questions from a number on, as one component, in the order in which to go through them."""
-        members = sorted(self._open[base:], key=lambda question: self._order(question[0]))
+        members = sorted(self.open[base:], key=lambda question: self._order(question[0]))
         self._numbers.update((key, base) for key, _, _ in members)
         return members
 
@@ -330,9 +319,9 @@ class Fixpoint(Generic[Q, A]):
             self.settled.update((key, said[key]) for key, _, _ in members)
         for table in (self._current, self._previous, self._leaned, self._numbers, self._grounds):
             self._forget(table, members)
-        del self._open[base:]
+        del self.open[base:]
         self._bounds.pop()
-        if not self._open:
+        if not self.open:
             self.leaning.clear()
 
     @staticmethod

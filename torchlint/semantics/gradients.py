@@ -35,20 +35,24 @@ _WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
 
 def zeroed_gradient(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
     """The owner of the gradient that a call or assignment fills with zeros in place."""
+    number: cst.BaseExpression | None = None
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name("zero_"), value=gradient), args=[]):
-            return gradient_owner(gradient)
+            owner = gradient_owner(gradient)
         case cst.Call(func=cst.Attribute(attr=cst.Name("fill_" | "mul_"), value=gradient), args=[argument]):
-            return gradient_owner(gradient) if module.value(argument.value).constant == 0 else None
+            owner, number = gradient_owner(gradient), argument.value
         case cst.Call(args=[argument]) if module.qualified(node.func) == "torch.zero_":
-            return gradient_owner(argument.value)
-        case cst.AugAssign(operator=cst.MultiplyAssign()) if module.value(node.value).constant == 0:
-            return gradient_owner(node.target)
+            owner = gradient_owner(argument.value)
+        case cst.AugAssign(operator=cst.MultiplyAssign()):
+            owner, number = gradient_owner(node.target), node.value
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
             whole = all(_everything(element.slice) for element in target.slice)
-            return gradient_owner(target.value) if whole and module.value(node.value).constant == 0 else None
+            owner, number = gradient_owner(target.value) if whole else None, node.value
         case _:
             return None
+    # Hardly anything that is filled is a gradient: what it is filled with is asked last.
+    zeros = owner is not None and (number is None or module.value(number).constant == 0)
+    return owner if zeros else None
 
 
 def _everything(index: cst.BaseSlice) -> bool:

@@ -20,7 +20,7 @@ _OPTION = re.compile(r"-{0,2}[A-Za-z_][\w.-]{0,40}")
 @remembered
 def identifiers(module: Module) -> frozenset[str]:
     """Return all names of variables, attributes, parameters, functions, classes and imports in the code."""
-    return frozenset(name.value for name in module.tree.nodes(cst.Name))
+    return frozenset(module.tree.names_by_name)
 
 
 def speaks_of(module: Module, *roles: Role) -> bool:

@@ -94,6 +94,8 @@ _FIELD = "dataclasses.field"
 _TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
+_OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
+"""What these attributes are of whatever has them, so that it need not be worked out."""
 
 
 class Inference:
@@ -689,6 +691,8 @@ class Inference:
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
             case BindingKind.LOOP | BindingKind.COMPREHENSION if binding.value is not None:
+                if binding.path == (0,) and self._enumerates(binding.value):
+                    return NUMBER  # whatever is counted need not be worked out
                 return self.unpacked(self.iterated(self.value(binding.value)), binding.path)
             case BindingKind.WITH if binding.value is not None:
                 return self.unpacked(self._entered(binding.value), binding.path)
@@ -710,6 +714,9 @@ class Inference:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
+
+    def _enumerates(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Call) and self.names.qualified(node.func) == "builtins.enumerate"
 
     def _registry(self, binding: Binding, value: Value) -> Value:
         """A dict that starts empty and is filled with classes or functions."""
@@ -811,6 +818,22 @@ class Inference:
         return self.iterated(iterator)
 
     # ------------------------------------------------------------------ parameters
+
+    def is_plain(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter that is declared as a number, a flag or a text.
+
+        It is no tensor whatever its callers pass, so that they need not be worked out to tell.
+        """
+        if not isinstance(node, cst.Name) or self.declared is not None:
+            return False
+        bindings = self.names.bindings(node)
+        return bool(bindings) and all(map(self._is_declared_plain, bindings))
+
+    def _is_declared_plain(self, binding: Binding) -> bool:
+        if binding.kind is not BindingKind.PARAMETER:
+            return False
+        declared = self.annotations.of_binding(binding)
+        return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
         """What a parameter can be: the instance, its annotation, what the file passes, how it is used."""
@@ -1026,8 +1049,8 @@ class Inference:
         if self.link is not None and (target := self.names.imported(node)) is not None:
             return self._imported(node, target)
         attr = node.attr.value
-        if attr == "shape" and not self._defines_shapes:
-            return SHAPE  # whatever has one, so that it need not be worked out
+        if attr in _OF_ANYTHING and attr not in self._own_attributes:
+            return _OF_ANYTHING[attr]
         if (owner := self._class_of_super(node.value)) is not None:
             return self._inherited(owner, attr) or UNKNOWN
         base = self.value(node.value)
@@ -1099,10 +1122,14 @@ class Inference:
         )
 
     @cached_property
-    def _defines_shapes(self) -> bool:
-        """Whether something of this file has a ``shape`` of its own."""
-        classes = (self.names.scope_of(definition) for definition in self.tree.nodes(cst.ClassDef))
-        return "shape" in self.names.attributes or any("shape" in scope.bindings for scope in classes)
+    def _own_attributes(self) -> frozenset[str]:
+        """Those names of `_OF_ANYTHING` that something of this file has for an attribute of its own."""
+        classes = [self.names.scope_of(definition) for definition in self.tree.nodes(cst.ClassDef)]
+        return frozenset(
+            attr
+            for attr in _OF_ANYTHING
+            if attr in self.names.attributes or any(attr in scope.bindings for scope in classes)
+        )
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
         """``base.attr``."""
@@ -1941,6 +1968,7 @@ _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TU
 # What is on no device, and what a function names that may compute elsewhere than where its arguments are.
 _NOWHERE = frozenset({Kind.BOOL, Kind.DTYPE, Kind.NONE, Kind.NUMBER, Kind.SHAPE, Kind.STRING})
 _PLACES = frozenset({"cuda", "device", "self", "to", "type_as"})
+_PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {

@@ -577,10 +577,8 @@ class Library:
     @cached_property
     def _default_device_changed(self) -> bool:
         """Whether the file moves the default device, so that factories may not make host tensors."""
-        if any(
-            n.value in ("set_default_device", "set_default_tensor_type")
-            for n in self.evaluator.tree.nodes(cst.Name)
-        ):
+        names = self.evaluator.tree.names_by_name
+        if "set_default_device" in names or "set_default_tensor_type" in names:
             return True
         return any(
             self.evaluator.names.qualified(item.item.func) == "torch.device"

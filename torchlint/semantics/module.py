@@ -390,7 +390,7 @@ class Module:
 
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""
-        self.tree.effort.spend(1)
+        self.tree.effort.spent += 1
         scope = self.names.scope(node)
         while scope.parent is not None:
             if isinstance(scope.node, (cst.FunctionDef, cst.Lambda)):

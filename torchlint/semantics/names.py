@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
@@ -67,6 +67,13 @@ class BindingKind(IdentityEnum):
     MATCH = "match"
     DELETE = "delete"
     MANY = "many"  # more definitions than are told apart
+
+
+class _Anything(Container[str]):
+    """Holds every name: what a star import of a library may bring."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 @dataclass(eq=False, slots=True)
@@ -154,7 +161,9 @@ class Names:
         self.renamed: set[str] = set()
         """What the file calls things that may be of libraries, and end with another name there."""
         self._dotted_spellings: set[str] = set()
-        """What the file calls things of libraries, if only somewhere: the names that can be qualified."""
+        """What the file calls things of libraries, if only somewhere."""
+        self.qualifiable: Container[str]
+        """The names that can stand for anything of a library, going by the whole file."""
         self._named_after: dict[str, list[Binding]] = {}
         """Plain assignments of names and attributes, by the name that those begin with."""
         self._divide()
@@ -375,6 +384,7 @@ class Names:
                 if not isinstance(value, cst.Attribute) or value.attr.value != binding.name:
                     self.renamed.add(binding.name)
                 found.append(binding.name)
+        self.qualifiable = _Anything() if self.star_modules else _BUILTINS | self._dotted_spellings
 
     # ------------------------------------------------------------------ reading
 
@@ -633,7 +643,7 @@ class Names:
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
         if node.__class__ is cst.Name:
-            if not self.may_be_qualified(node.value):
+            if node.value not in self.qualifiable:
                 return None
         elif node.__class__ is not cst.Attribute or not self._may_lead_away(node):
             return None
@@ -689,16 +699,12 @@ class Names:
         root: Any = node
         while root.__class__ is cst.Attribute:
             root = root.value
-        return root.__class__ is cst.Name and (self.may_be_qualified(root.value) or self._loads_by_name)
+        return root.__class__ is cst.Name and (root.value in self.qualifiable or self._loads_by_name)
 
     @cached_property
     def _loads_by_name(self) -> bool:
         """Whether names may stand for files of the project that are not imported by a statement."""
         return self.link is not None and any(map(self.tree.mentions, ("import_module", "__import__")))
-
-    def may_be_qualified(self, spelling: str) -> bool:
-        """Whether a name spelt so can stand for anything of a library, going by the whole file."""
-        return spelling in self._dotted_spellings or spelling in _BUILTINS or bool(self.star_modules)
 
     def _qualified_name(self, name: cst.Name) -> str | None:
         scope = self.lookup(name.value, name)

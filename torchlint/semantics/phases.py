@@ -394,9 +394,7 @@ class Phases(Part):
     def _steps(self) -> dict[cst.CSTNode, list[tuple[cst.Call, bool]]]:
         """By loop, function or root of a file: the steps of this file that it comes to."""
         flow, found = self.module.flow, dict[cst.CSTNode, list[tuple[cst.Call, bool]]]()
-        waiting: list[tuple[cst.Call, bool]] = [
-            (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.module, call)
-        ]
+        waiting: list[tuple[cst.Call, bool]] = [(call, True) for call in training_steps(self.module)]
         seen: set[tuple[Function, bool]] = set()
         while waiting:
             call, certain = waiting.pop()
@@ -644,6 +642,16 @@ def _is_no_list(module: Module, use: Use) -> Verdict[bool]:
             indices = (each.slice for each in use.by.slice)
             return any(isinstance(each, cst.Index) and _text(each.value) is not None for each in indices)
     return False
+
+
+_STEPS = frozenset({"backward", "manual_backward", "step"})
+
+
+@remembered
+def training_steps(module: Module) -> list[cst.Call]:
+    """The calls of a file that compute gradients for training or step an optimizer, in source order."""
+    calls = module.tree.spelt(cst.Call, _STEPS, module.names.renamed)
+    return [call for call in calls if isinstance(call, cst.Call) and is_training_step(module, call)]
 
 
 def is_training_step(module: Module, call: cst.Call) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from torchlint.effort import ExhaustedError
 from torchlint.semantics.dependencies import noted
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.linked import node_of
@@ -70,8 +71,9 @@ def remembered(
             if answering is not owner:
                 effort.spent -= 1
                 return asked(answering, *arguments, **options)
-        effort.spend(0)
-        if module.link is None and not fixpoint.busy:
+        if effort.spent > effort.limit:
+            raise ExhaustedError
+        if module.link is None and not fixpoint.open:
             # What is worked out now rests on no open question, and on no other file.
             found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
             return found
@@ -81,16 +83,15 @@ def remembered(
             if fixpoint.still(grounds):
                 noted.files |= files
                 return found
-        begin = fixpoint.begin()
+        begin = len(fixpoint.asked)
         outer, noted.files = noted.files, 0
         try:
             found = work_out(owner, *arguments, **options)
             files = noted.files
         finally:
             noted.files |= outer
-        grounds = fixpoint.grounds_since(begin)
-        if grounds:
-            fixpoint.leaning[key] = grounds, found, files
+        if len(fixpoint.asked) > begin:
+            fixpoint.leaning[key] = fixpoint.grounds_since(begin), found, files
         elif files:
             fixpoint.resting[key] = found, files
         else:

@@ -83,7 +83,9 @@ def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
     """
-    return for_accelerator(module, node) and _waits(module.value(node))
+    if module.inference.is_plain(node) or not for_accelerator(module, node):
+        return False
+    return _waits(module.value(node))
 
 
 def _waits(value: Value) -> bool:
@@ -329,8 +331,10 @@ def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     """The device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))] if index.__class__ not in _LITERALS:
-            listed = module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING)
-            return index if listed and may_be_on_device(module, index) else None
+            # Few indices are tensors, and most of what is indexed is worked out in vain.
+            if not may_be_on_device(module, index):
+                return None
+            return index if module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING) else None
     return None
 
 
@@ -668,9 +672,11 @@ def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> boo
     """Whether a tensor is cut, repeated or padded as a device scalar says: ``x.narrow(0, start, 1)``."""
     package, _, name = (qualified or "").rpartition(".")
     if qualified is None and isinstance(call.func, cst.Attribute):
-        if call.func.attr.value not in READING_SCALARS or not on_device(module, call.func.value):
+        # ``self.repeat(x)`` runs a layer, and few sizes are tensors: both tell most calls at once.
+        owner = call.func.value
+        if call.func.attr.value not in READING_SCALARS or module.classes.instance_class(owner) is not None:
             return False
-        return any(may_be_on_device(module, size) for size in _sizes(call.args))
+        return any(may_be_on_device(module, size) for size in _sizes(call.args)) and on_device(module, owner)
     if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
         return False
     return any(may_be_on_device(module, size) for size in _sizes(call.args[1:]))

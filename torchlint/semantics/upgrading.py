@@ -24,7 +24,7 @@ _DEPRECATIONS = frozenset({"DeprecationWarning", "FutureWarning", "PendingDeprec
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
     if isinstance(node, cst.Name):
-        if not module.names.may_be_qualified(node.value) or not module.names.is_read(node):
+        if node.value not in module.names.qualifiable or not module.names.is_read(node):
             return None
     elif not isinstance(node, cst.Attribute) or node.attr.value not in GIVEN_UP:
         return None

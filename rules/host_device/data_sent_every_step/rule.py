@@ -132,7 +132,9 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = _at_stake(module, node, data)
             yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
         return
-    source = sent_from_host(module, node) if not goes_on(module, node) else None
+    source = sent_from_host(module, node)
+    if source is not None and goes_on(module, node):
+        return
     makes = isinstance(source, cst.Call) and last_name(source.func) in MAKERS and bool(source.args)
     if isinstance(source, cst.Call) and makes and single_number(module, source.args[0].value) is not None:
         return  # a single number is another matter (TL210)

@@ -29,6 +29,7 @@ _SPOKEN = ("hook", "nn.utils", "torch.fx", *sorted(_HOOKED))
     fix="safe",
     measured=False,
     on=cst.Call,
+    named={cst.Call: ("forward",)},
     mentions=(".forward",),
 )
 def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]:

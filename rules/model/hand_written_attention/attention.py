@@ -25,6 +25,7 @@ from torchlint.semantics.constancy import same_later
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation, operations_of
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Through, every, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.sources import Path
 
-_PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum"})
+PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum"})
+"""What the operations are named that may be the last product of attention."""
 _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16", "double"})
 _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", "clone", "expand", "flatten"})
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
@@ -156,7 +158,7 @@ class _Walk:
                 if chain is None or not _over_keys(self.module, operation, chain):
                     return None
                 return dataclasses.replace(chain, softmax=operation, inner=chain.inner)
-        elif name in _PRODUCTS or name == "baddbmm":
+        elif name in PRODUCTS or name == "baddbmm":
             return _Chain(operation, None)
         step = self._step(operation, weighted)
         if step is None:
@@ -288,7 +290,7 @@ class _Walk:
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
     """The attention whose last product is ``node``; None if it is none, or its weights serve another end."""
     product = operations_of(module).of(node)
-    if product is None or product.name not in _PRODUCTS:
+    if product is None or product.name not in PRODUCTS:
         return None
     first = 1 if product.name == "einsum" else 0
     operands = product.operands[first:]
@@ -947,8 +949,16 @@ def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     function = module.function(node)
     if function is not None:
         around.append(function)
-    return any(
-        isinstance(name, (cst.Name, cst.SimpleString)) and any(word in name.value for word in _FUSED)
-        for part in around
-        for name in module.tree.descendants(part)
-    )
+    homes = ((module.home(part), part) for part in around)
+    return any(home.tree.holds(part, _fused(home)) for home, part in homes)
+
+
+@remembered
+def _fused(module: Module) -> list[cst.CSTNode]:
+    """The names and texts of a file that speak of fused attention, in source order."""
+    spoken = module.tree.nodes(cst.Name, cst.SimpleString)
+    return [
+        node
+        for node in spoken
+        if isinstance(node, (cst.Name, cst.SimpleString)) and any(word in node.value for word in _FUSED)
+    ]

@@ -10,10 +10,8 @@ from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
-from .attention import as_one_call, attention, has_fused_form
+from .attention import PRODUCTS, as_one_call, attention, has_fused_form
 from .extent import is_small
-
-_PRODUCTS = ("matmul", "bmm", "einsum", "mm")
 
 
 @rule(
@@ -22,6 +20,7 @@ _PRODUCTS = ("matmul", "bmm", "einsum", "mm")
     severity=WARNING,
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
+    named={cst.Call: PRODUCTS},
     mentions=("oftmax", "@|matmul|bmm|einsum"),
     remedy="Replace these operations with `scaled_dot_product_attention`",
 )
@@ -75,17 +74,13 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
     - [Hugging Face: efficient training on a single GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    if isinstance(node, cst.BinaryOperation):
-        if not isinstance(node.operator, cst.MatrixMultiply):
-            return
-    else:
-        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-        if not isinstance(name, cst.Name) or not name.value.endswith(_PRODUCTS):
-            return
-    if not module.target.admits("2.0"):
+    if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
+        return
+    # What has a fused form as well, as most models do, is told by its words.
+    if not module.target.admits("2.0") or has_fused_form(module, node):
         return
     found = attention(module, node)
-    if found is None or has_fused_form(module, node):
+    if found is None:
         return
     yield Finding(
         node,

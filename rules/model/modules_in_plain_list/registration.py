@@ -20,6 +20,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.lexicon import Role, denotes, has
 from torchlint.semantics.names import AttributeBinding, BindingKind, ScopeKind, unpacked
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.sources import (
     Item,
@@ -101,14 +102,18 @@ def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpress
     if not _may_be_collection(value) or _apart(target.attr.value):
         return None
     owner = module.classes.instance_class(target.value)
-    if owner is None:
+    if owner is None or not _registers(module, owner):
         return None
+    return _Attribute(module, module.classes.info(owner), target, value).hidden()
+
+
+@remembered
+def _registers(module: Module, owner: cst.ClassDef) -> bool:
+    """Whether a class is a module of torch that leaves it to torch to find the modules in it."""
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
-        return None
-    if any(base.partition(".")[0] in OTHER_FRAMEWORKS for base in info.bases):
-        return None
-    return _Attribute(module, info, target, value).hidden()
+        return False
+    return not any(base.partition(".")[0] in OTHER_FRAMEWORKS for base in info.bases)
 
 
 def _may_be_collection(value: cst.BaseExpression) -> bool:

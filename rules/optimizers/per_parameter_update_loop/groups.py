@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sources import Item, Path, Source, Through, every, traced
 
@@ -13,6 +14,12 @@ from .updates import over_parameters
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+
+
+OPTIMIZERS = frozenset(
+    name for package, _, name in (each.rpartition(".") for each in SIGNATURES) if package == "torch.optim"
+)
+"""What the optimizers of torch are named."""
 
 
 def grouped_one_by_one(module: Module, call: cst.Call) -> bool:

@@ -10,7 +10,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
 from .foreach import PUBLIC_SINCE
-from .groups import grouped_one_by_one
+from .groups import OPTIMIZERS, grouped_one_by_one
 from .multitensor import as_one_call, clipped_to
 from .updates import Change, UpdateLoop, makes_average, runs_every_step, update_loop
 
@@ -27,6 +27,7 @@ _AVERAGED = (
     severity=WARNING,
     fix="unsafe",
     on=(cst.For, cst.ListComp, cst.DictComp, cst.Call),
+    named={cst.Call: OPTIMIZERS},
     mentions=("param|state_dict",),
 )
 def per_parameter_update_loop(
