@@ -92,7 +92,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
-    small = loaders.evaluates_one_by_one(call) or loaders.in_memory(call) or loaders.only_collected(call)
+    small = (
+        loaders.evaluates_one_by_one(call)
+        or loaders.in_memory(call)
+        or loaders.yields_tokens(call)
+        or loaders.only_collected(call)
+    )
     stake = Impact.LOW if small else Impact.HIGH
     if setting is not None:
         fix = configure(setting, True, safe=certain)

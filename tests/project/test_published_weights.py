@@ -62,7 +62,7 @@ FILLS_ITSELF = dedent("""\
     [
         (TRAINED, "medium"),
         (RESUMED, "medium"),
-        (LIBRARY, "medium"),
+        (LIBRARY, "low"),
         (STORED, "low"),
         (FILLED, "low"),
         (FILLS_ITSELF, "low"),

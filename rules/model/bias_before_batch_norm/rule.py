@@ -16,7 +16,7 @@ from torchlint.semantics.api.families import (
     INSTANCE_NORMS,
     LINEAR_LAYERS,
 )
-from torchlint.semantics.checkpoints import meets_stored_weights
+from torchlint.semantics.checkpoints import trains_from_scratch
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
@@ -124,11 +124,12 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, layer: str) -> Impact:
-    """How much there is to gain: little for a linear layer, and where stored weights have such biases.
+    """How much there is to gain: little for a linear layer, and where the program trains no model of the file.
 
-    A bias of a matrix product costs next to nothing, unlike one of a whole activation map.
+    A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
+    the model, or have, their checkpoints hold the bias.
     """
-    return Impact.LOW if layer in LINEAR_LAYERS or meets_stored_weights(module) else Impact.HIGH
+    return Impact.LOW if layer in LINEAR_LAYERS or not trains_from_scratch(module) else Impact.HIGH
 
 
 def _is_true(node: cst.BaseExpression | None) -> bool:
