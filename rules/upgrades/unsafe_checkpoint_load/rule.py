@@ -14,7 +14,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 
 from ..uses import stands_in
-from .pickled import loads_object, saved_as, saves, saves_objects
+from .pickled import loads_object, saved_as, saves_objects
 
 
 @rule(
@@ -99,14 +99,15 @@ _OBJECTS = (
 
 @remembered
 def _resumes(module: Module) -> bool:
-    """Whether what is loaded is, as far as can be told, what the file has saved in another run.
+    """Whether what is loaded is, as far as can be told, what the program has saved in another run.
 
-    It saves such checkpoints, and has no names for what others have put up somewhere.
+    It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
-    names = {node.value.lower() for node in module.tree.nodes(cst.Name)} if saves(module) else set()
+    names = {node.value.lower() for node in module.tree.nodes(cst.Name)} if module.mentions(*_SAVING) else set()
     return bool(names) and not any(word in name for name in names for word in _OF_OTHERS)
 
 
+_SAVING = ("torch.save(", "accelerator.save(")
 _OF_OTHERS = ("download", "_hub", "url", "pretrain")
 
 
