@@ -1774,6 +1774,43 @@ case(
 )
 
 
+case(
+    "TL601",
+    "images of any size, one after the other",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Enhancer(nn.Module):
+        @torch.no_grad()
+        def predict(self, image):
+            result = self(image.cuda()).cpu()
+            torch.cuda.empty_cache()
+            return result
+
+    def main(paths, read, write):
+        model = Enhancer().cuda()
+        for path in paths:
+            write(path, model.predict(read(path)))
+    """,
+)
+case(
+    "TL601",
+    "batches that are evaluated",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        for images in loader:
+            yield model(images.cuda()).cpu()
+            torch.cuda.empty_cache()
+    """,
+)
+
+
 @pytest.mark.parametrize(
     ("code", "low", "text"),
     [(code, low, text) for code, _, low, text in CASES],

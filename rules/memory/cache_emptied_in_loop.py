@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Frequency, Impact
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 
@@ -86,7 +88,14 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
+        impact=_at_stake(module, call, hot),
     )
+
+
+def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
+    """How much there is to gain: little where a program goes through single inputs, which differ in size."""
+    regular = frequency(module, call) in (Frequency.STEP, Frequency.TOKEN)
+    return Impact.HIGH if regular or places.over_loader(module, hot.loop) else Impact.LOW
 
 
 def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:
