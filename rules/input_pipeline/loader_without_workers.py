@@ -35,7 +35,8 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     The rule ignores data that is already in memory, loaders in debug runs, functions that are given a number
     of workers and pass on zero, and datasets that workers would duplicate or that return tensors on the
-    accelerator.
+    accelerator. Findings are of low impact for texts that are tokenized, beforehand or one by one, which is
+    quick.
 
     ## Why is this bad?
 

@@ -295,8 +295,9 @@ class Loaders(Part):
     def dataset(self, call: cst.Call) -> cst.BaseExpression | None:
         """The dataset that a loader is given, or the trainer that is given these arguments."""
         if self.is_trainer_arguments(call):
-            trained = (self.module.argument(trainer, "train_dataset") for trainer in receivers(self.module, call))
-            return next((given.node for given in trained if given.node is not None), None)
+            trainers = receivers(self.module, call)
+            given = (self.module.argument(trainer, "train_dataset").node for trainer in trainers)
+            return next((dataset for dataset in given if dataset is not None), None)
         return self.module.argument(call, "dataset").node
 
     def in_memory(self, call: cst.Call) -> bool:
@@ -387,7 +388,7 @@ class Loaders(Part):
         )
 
     def yields_tokens(self, call: cst.Call) -> bool:
-        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, and few bytes."""
+        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
         node = self.dataset(call)
         return node is not None and self.data.has_tokens(node)
 

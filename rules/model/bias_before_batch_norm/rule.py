@@ -51,6 +51,9 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     over the same channels. It follows layers through `nn.Sequential`, however it is filled, through
     `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
 
+    Findings are of low impact for linear layers, and where the project does not train the model itself or
+    weights for it are published: those checkpoints hold the bias.
+
     ## Why is this bad?
 
     The norm subtracts the mean of each channel, and with it any constant that the bias added. The bias is a
@@ -124,7 +127,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, layer: str) -> Impact:
-    """How much there is to gain: little for a linear layer, and where the program trains no model of the file.
+    """How much there is to gain: little for a linear layer, and where the program trains no model.
 
     A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
     the model, or have, their checkpoints hold the bias.

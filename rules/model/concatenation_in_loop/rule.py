@@ -38,9 +38,11 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
     list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
 
-    Findings are of low impact in loops over modules and parts that a constructor counts, such as heads, in
-    `while` loops that fill a tensor up to a size, and in loops without a model or other work for the device,
-    if the pieces are in host memory or the code is not known to run at every step.
+    Findings are of low impact in loops that do not go through data: over modules, over what a caller lists,
+    such as prompts, up to a number that a constructor is given, such as heads, and in `while` loops that fill
+    a tensor up to a size. Loops over batches, over parts of a tensor and up to a size go through data.
+    Findings are also of low impact in loops without a model or other work for the device, if the pieces are
+    in host memory or the code is not known to run at every step.
 
     ## Why is this bad?
 
@@ -92,8 +94,8 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 def _at_stake(module: Module, growth: Growth) -> Impact:
     """How much there is to gain: little beside a decoding step, which adds one element to a sequence.
 
-    Nor is there much where no loop goes through data or counts its size, since what is listed or configured is
-    few, or where the loop has no other work for the device.
+    Nor is there much where no loop goes through data, since what is listed or configured is few, or where the
+    loop has no other work for the device.
     """
     few = not any(_goes_through_data(module, growth, loop) for loop in growth.loops)
     often = frequency(module, growth.call)
@@ -105,7 +107,7 @@ def _at_stake(module: Module, growth: Growth) -> Impact:
 
 
 def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> bool:
-    """Whether a loop has as many rounds as there is data: batches, parts of a tensor, or numbers up to a size."""
+    """Whether the data says how many rounds a loop has: batches, parts of a tensor, numbers up to a size."""
     if isinstance(loop, cst.While):
         return not _fills_up(module, growth, loop)
     if places.over_loader(module, loop):
@@ -118,7 +120,7 @@ def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> b
 
 
 def _counts_data(module: Module, node: cst.BaseExpression) -> bool:
-    """``range(1, x.shape[1])``: whether an iterable counts up to what is no setting and no length of a list."""
+    """``range(1, x.shape[1])``: whether an iterable counts to what is no setting and no length of a list."""
     if not isinstance(node, cst.Call) or module.qualified(node.func) != "builtins.range":
         return False
     return not all(

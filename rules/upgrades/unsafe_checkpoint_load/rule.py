@@ -35,6 +35,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     ignores files that the same function saved before, tests, and code behind a check of the torch version or
     of the parameters of `torch.load`, or in a `try` that catches `TypeError`.
 
+    Findings are of low impact for checkpoints that the program saves itself.
+
     ## Why is this bad?
 
     A checkpoint is a pickle file. Before torch 2.6, loading it executes whatever code its author put there.
@@ -103,8 +105,8 @@ def _resumes(module: Module) -> bool:
 
     It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
-    names = {node.value.lower() for node in module.tree.nodes(cst.Name)} if module.mentions(*_SAVING) else set()
-    return bool(names) and not any(word in name for name in names for word in _OF_OTHERS)
+    names = {node.value.lower() for node in module.tree.nodes(cst.Name)}
+    return module.mentions(*_SAVING) and not any(word in name for name in names for word in _OF_OTHERS)
 
 
 _SAVING = ("torch.save(", "accelerator.save(")
