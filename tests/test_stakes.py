@@ -1878,6 +1878,7 @@ SAVE = """\
 def save(model, path):
     torch.save({"model": model.state_dict()}, path)
 """
+RESOURCES = "import io\nfrom importlib import resources"
 DOWNLOAD = "from huggingface_hub import hf_hub_download"
 
 
@@ -1887,9 +1888,11 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         ("", SAVE, "path", True),
         ("", "", "path", False),
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
+        ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
+        (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
-def test_little_is_at_stake_in_checkpoints_that_a_file_itself_writes(
+def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     imported: str, saved: str, loaded: str, low: bool
 ) -> None:
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))

@@ -12,6 +12,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 
 from ..uses import stands_in
 from .pickled import loads_object, saved_as, saves_objects
@@ -35,7 +36,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     ignores files that the same function saved before, tests, and code behind a check of the torch version or
     of the parameters of `torch.load`, or in a `try` that catches `TypeError`.
 
-    Findings are of low impact for checkpoints that the program saves itself.
+    Findings are of low impact for checkpoints that the program saves itself and for data that the package
+    brings along.
 
     ## Why is this bad?
 
@@ -89,7 +91,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     if module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
         fix = unsafe(module, "Pass `weights_only=True`", edits)
-    impact = Impact.LOW if _resumes(module) else Impact.HIGH
+    impact = Impact.LOW if _resumes(module) or _is_shipped(module, call) else Impact.HIGH
     yield Finding(call, message, fix=fix, impact=impact)
 
 
@@ -111,6 +113,30 @@ def _resumes(module: Module) -> bool:
 
 _SAVING = ("torch.save(", "accelerator.save(")
 _OF_OTHERS = ("download", "_hub", "url", "pretrain")
+
+
+def _is_shipped(module: Module, call: cst.Call) -> bool:
+    """Whether what is loaded comes with the package: it lies beside the file, or among its resources."""
+    loaded = module.argument(call, "f").node
+    return loaded is not None and some(_lies_in_package(module, loaded))
+
+
+@traced(Through.OPERANDS)
+def _lies_in_package(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    match node:
+        case cst.Name("__file__"):
+            return True
+        case cst.Call(func=func, args=args):
+            if (module.qualified(func) or "").startswith(_RESOURCES):
+                return True
+            owner = [func.value] if isinstance(func, cst.Attribute) else []
+            return onward(*owner, *(arg.value for arg in args))
+        case cst.Attribute(value=owner) | cst.Subscript(value=owner):
+            return onward(owner)
+    return None
+
+
+_RESOURCES = ("importlib.resources.", "importlib_resources.", "pkg_resources.", "pkgutil.get_data")
 
 
 def _is_own(module: Module, call: cst.Call) -> bool:
