@@ -689,12 +689,26 @@ case(
 )
 case(
     "TL401",
-    "a convolution",
+    "a convolution of a model that others train",
+    True,
+    """\
+    from torch import nn
+
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    """,
+)
+case(
+    "TL401",
+    "a convolution of a model that is trained",
     False,
     """\
     from torch import nn
 
     block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+
+    def step(x, optimizer):
+        block(x).mean().backward()
+        optimizer.step()
     """,
 )
 case(
@@ -865,6 +879,12 @@ LOOP = """\
         def __getitem__(self, index):
             return self.tokenizer(self.texts[index], truncation=True)
 
+    def tokenized(texts, tokenizer):
+        def tokenize(rows):
+            return tokenizer(rows["text"], truncation=True)
+
+        return texts.map(tokenize, batched=True).shuffle(seed=0)["train"]
+
     def run(model, images, texts, tokenizer, rows):
         model.cuda()
         for x in LOADER:
@@ -873,6 +893,8 @@ LOOP = """\
 LOADERS = (
     ("TL101", "images", False, "DataLoader(images, batch_size=8)"),
     ("TL101", "texts to tokenize", True, "DataLoader(Texts(texts, tokenizer), batch_size=8)"),
+    ("TL101", "texts that were tokenized", True, "DataLoader(tokenized(texts, tokenizer), batch_size=8)"),
+    ("TL102", "tokens", True, "DataLoader(Texts(texts, tokenizer), batch_size=8, num_workers=4)"),
     ("TL102", "batches", False, "DataLoader(images, batch_size=8, num_workers=4)"),
     ("TL102", "single items in random order", False, "DataLoader(images, shuffle=True, num_workers=4)"),
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
@@ -936,6 +958,42 @@ case(
         for x in loader:
             found = torch.cat((found, model(x.cuda())))
         return found
+    """,
+)
+case(
+    "TL411",
+    "results of things that the caller lists",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def embed(model: nn.Module, prompts):
+        found = torch.empty(0).cuda()
+        for prompt in prompts:
+            found = torch.cat((found, model(prompt)))
+        return found
+    """,
+)
+case(
+    "TL411",
+    "results for the pieces of a sequence",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Embedder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode = nn.Linear(8, 8)
+
+        def forward(self, sequence):
+            found = torch.empty(0).cuda()
+            for piece in sequence.split(8, dim=-1):
+                found = torch.cat((found, self.encode(piece)))
+            return found
     """,
 )
 case(
@@ -1716,6 +1774,43 @@ case(
 )
 
 
+case(
+    "TL601",
+    "images of any size, one after the other",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Enhancer(nn.Module):
+        @torch.no_grad()
+        def predict(self, image):
+            result = self(image.cuda()).cpu()
+            torch.cuda.empty_cache()
+            return result
+
+    def main(paths, read, write):
+        model = Enhancer().cuda()
+        for path in paths:
+            write(path, model.predict(read(path)))
+    """,
+)
+case(
+    "TL601",
+    "batches that are evaluated",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        for images in loader:
+            yield model(images.cuda()).cpu()
+            torch.cuda.empty_cache()
+    """,
+)
+
+
 @pytest.mark.parametrize(
     ("code", "low", "text"),
     [(code, low, text) for code, _, low, text in CASES],
@@ -1783,6 +1878,7 @@ SAVE = """\
 def save(model, path):
     torch.save({"model": model.state_dict()}, path)
 """
+RESOURCES = "import io\nfrom importlib import resources"
 DOWNLOAD = "from huggingface_hub import hf_hub_download"
 
 
@@ -1792,9 +1888,11 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         ("", SAVE, "path", True),
         ("", "", "path", False),
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
+        ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
+        (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
-def test_little_is_at_stake_in_checkpoints_that_a_file_itself_writes(
+def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     imported: str, saved: str, loaded: str, low: bool
 ) -> None:
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))

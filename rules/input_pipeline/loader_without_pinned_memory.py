@@ -35,7 +35,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     fail on the batches. It also ignores loaders whose batches are only moved as copies
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
     need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
-    are of low impact for single items and for data that is in memory as a whole, whose batches are small.
+    are of low impact for single items, for the tokens of texts, and for data that is in memory as a whole,
+    whose batches are small.
 
     ## Why is this bad?
 
@@ -92,7 +93,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
-    small = loaders.evaluates_one_by_one(call) or loaders.in_memory(call) or loaders.only_collected(call)
+    small = (
+        loaders.evaluates_one_by_one(call)
+        or loaders.in_memory(call)
+        or loaders.yields_tokens(call)
+        or loaders.only_collected(call)
+    )
     stake = Impact.LOW if small else Impact.HIGH
     if setting is not None:
         fix = configure(setting, True, safe=certain)

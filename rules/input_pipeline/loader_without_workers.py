@@ -35,7 +35,8 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     The rule ignores data that is already in memory, loaders in debug runs, functions that are given a number
     of workers and pass on zero, and datasets that workers would duplicate or that return tensors on the
-    accelerator.
+    accelerator. Findings are of low impact for texts that are tokenized, beforehand or one by one, which is
+    quick.
 
     ## Why is this bad?
 
@@ -72,6 +73,8 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     loaders = Loaders.of(module)
     workers = module.settings.workers
     if loaders.is_trainer_arguments(call):
+        if isinstance(module.tree.parent(call), cst.Expr):
+            return  # No trainer gets them: making them sets the devices up.
         argument = "dataloader_num_workers"
         setting = _setting(module, call, argument)
         if not (setting or loaders.trainer_works_alone(call)) or loaders.trains_on_host(call):
@@ -97,7 +100,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=None if kept else _fix(module, call, argument, workers, setting),
         remedy=_remedy(module, call, code, kept),
         at=setting,
-        impact=Impact.LOW if loaders.only_tokenizes(call) or loaders.only_collected(call) else Impact.HIGH,
+        impact=Impact.LOW if loaders.yields_tokens(call) or loaders.only_collected(call) else Impact.HIGH,
     )
 
 

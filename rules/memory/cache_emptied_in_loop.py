@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Fix, Frequency, Impact
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
+from torchlint.semantics.flow.graph import FUNCTIONS
+from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 
@@ -39,6 +42,9 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     that call them, at every step of a loop that runs on the device. The rule ignores calls behind a
     memory-saving option, calls in only some iterations, and calls after an out-of-memory error, between
     models or around measurements.
+
+    Findings are of low impact where a program goes through single inputs one by one, which may differ in
+    size.
 
     ## Why is this bad?
 
@@ -86,7 +92,16 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
+        impact=_at_stake(module, call, hot),
     )
+
+
+def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
+    """How much there is to gain: little where a program goes through single inputs, which differ in size."""
+    if frequency(module, call) in (Frequency.STEP, Frequency.TOKEN):
+        return Impact.HIGH
+    batches = not isinstance(hot.loop, FUNCTIONS) and places.over_loader(module, hot.loop)
+    return Impact.HIGH if batches else Impact.LOW
 
 
 def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:

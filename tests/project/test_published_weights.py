@@ -62,7 +62,7 @@ FILLS_ITSELF = dedent("""\
     [
         (TRAINED, "medium"),
         (RESUMED, "medium"),
-        (LIBRARY, "medium"),
+        (LIBRARY, "low"),
         (STORED, "low"),
         (FILLED, "low"),
         (FILLS_ITSELF, "low"),
@@ -75,5 +75,36 @@ def test_published_weights_have_the_biases_of_the_model(
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     words = [*("check", "--select", "TL401", "--impact", "low", "--output-format", "json"), "--no-cache", "."]
+    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
+    assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
+
+
+LOADED = dedent("""\
+    import torch
+
+
+    def load(model, path):
+        model.load_state_dict(torch.load(path, map_location="cpu"))
+    """)
+SAVED = dedent("""\
+    import torch
+
+    from model import load
+
+
+    def save(model, path):
+        torch.save(model.state_dict(), path)
+    """)
+
+
+@pytest.mark.parametrize(("trainer", "expected"), [(SAVED, "low"), ("from model import load\n", "medium")])
+def test_a_checkpoint_that_another_file_saves_is_that_of_the_program(
+    trainer: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"pyproject.toml": "", "model.py": LOADED, "trainer.py": trainer}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    words = ["check", "--select", "TL904", "--impact", "low", "--target-torch", "2.5", "--no-cache"]
+    words += ["--output-format", "json", "."]
     result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
     assert [item["impact"] for item in json.loads(result.stdout)] == [expected]

@@ -89,17 +89,10 @@ def loads_published_weights(module: Module) -> bool:
 
 
 @remembered
-def meets_stored_weights(module: Module) -> bool:
-    """Whether weights that the program does not train itself are loaded into the models of a file.
-
-    Somebody else has published them, or no file of the program that loads any trains.
-    """
+def trains_from_scratch(module: Module) -> bool:
+    """Whether the program trains the models of a file itself, and nobody has published weights for them."""
     files = (module, *module.companions(*PUBLISHED))
-    if any(map(loads_published_weights, files)):
-        return True
-    if module.mentions(*_TRAINING):
-        return False
-    return any(any(map(each.tree.mentions, _LOADING)) for each in (module, *module.companions(*_LOADING)))
+    return module.mentions(*_TRAINING) and not any(map(loads_published_weights, files))
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:

@@ -157,10 +157,38 @@ class Datasets(Part):
         """Whether the data is there already, so that fetching an item is only picking a row."""
         return some(self._rows_only(node))
 
-    def tokenizes_rows(self, node: cst.BaseExpression) -> bool:
-        """Whether fetching an item is picking a text that is there already, and tokenizing it."""
+    def has_tokens(self, node: cst.BaseExpression) -> bool:
+        """Whether an item is the tokens of a text that is there already, before it is fetched or then."""
         definition = self.module.value(node).definition
-        return isinstance(definition, cst.ClassDef) and self._class_rows_only(definition, tokenizing=True)
+        if isinstance(definition, cst.ClassDef):
+            return self._class_rows_only(definition, tokenizing=True)
+        return every(self._tokenized(node))
+
+    @traced(Through.RETURNS)
+    def _tokenized(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        """``texts.map(tokenize)``: whether a dataset of Datasets comes from texts that a function tokenizes.
+
+        The methods that choose and order items give such a dataset again, and its splits are its items.
+        """
+        match node:
+            case cst.Subscript(value=owner):
+                return onward(owner)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if (
+                self.module.callee(node) is None and self.module.qualified(node.func) is None
+            ):
+                function = self.module.argument(node, "function").node if name == "map" else None
+                if function is None and name == "map" and node.args and node.args[0].keyword is None:
+                    function = node.args[0].value
+                return (function is not None and self._tokenizes(function)) or onward(owner)
+        return None
+
+    def _tokenizes(self, function: cst.BaseExpression) -> bool:
+        """Whether a function of the file hands a text to a tokenizer."""
+        definition = self.module.value(function).definition
+        return isinstance(definition, cst.FunctionDef | cst.Lambda) and any(
+            isinstance(call, cst.Call) and names_tokenizer(last_name(call.func))
+            for call in self.module.home(definition).tree.descendants(definition)
+        )
 
     def has_few_items(self, node: cst.BaseExpression) -> bool:
         """Whether a dataset is made of texts or numbers that are written out in the file, one by one.

@@ -47,6 +47,7 @@ from torchlint.semantics.sources import (
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
+from torchlint.semantics.usage import receivers
 from torchlint.semantics.values import MISSING, Device, Kind, Memory
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
@@ -292,7 +293,11 @@ class Loaders(Part):
     # ------------------------------------------------------------------ data
 
     def dataset(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The dataset that a loader is given."""
+        """The dataset that a loader is given, or the trainer that is given these arguments."""
+        if self.is_trainer_arguments(call):
+            trainers = receivers(self.module, call)
+            given = (self.module.argument(trainer, "train_dataset").node for trainer in trainers)
+            return next((dataset for dataset in given if dataset is not None), None)
         return self.module.argument(call, "dataset").node
 
     def in_memory(self, call: cst.Call) -> bool:
@@ -382,10 +387,10 @@ class Loaders(Part):
             parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
         )
 
-    def only_tokenizes(self, call: cst.Call) -> bool:
-        """Whether what a loader does for an item is to pick a text and tokenize it, which is quick."""
+    def yields_tokens(self, call: cst.Call) -> bool:
+        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
         node = self.dataset(call)
-        return node is not None and self.data.tokenizes_rows(node)
+        return node is not None and self.data.has_tokens(node)
 
     def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
         """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""

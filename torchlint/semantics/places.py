@@ -456,7 +456,7 @@ class Places(Part):
             return False
         return any(
             self._is_loader(part)
-            for part in _iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
+            for part in iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
         )
 
     def _over_several(self, loop: Loop) -> bool:
@@ -466,7 +466,7 @@ class Places(Part):
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
-        return any((last_name(part) or "").endswith("loaders") for part in _iterated(iterable))
+        return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
 
     @solved(False)
     def _is_loader(self, node: cst.BaseExpression) -> bool:
@@ -478,7 +478,7 @@ class Places(Part):
                 # ``pbar = tqdm(enumerate(loader))``
                 for binding in self.names.bindings(node):
                     if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
-                        parts = list(_iterated(binding.value))
+                        parts = list(iterated(binding.value))
                         if parts[0] is not binding.value and any(
                             isinstance(p, (cst.Name, cst.Attribute))
                             and not _same(p, node)
@@ -495,7 +495,7 @@ class Places(Part):
         if isinstance(loop, cst.While):
             return False
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in _iterated(iterable):
+        for part in iterated(iterable):
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -506,7 +506,7 @@ class Places(Part):
         if isinstance(loop, cst.While):
             return False
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in _iterated(iterable):
+        for part in iterated(iterable):
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -1032,7 +1032,7 @@ def _is_written_out(loop: Loop) -> bool:
     return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
 
 
-def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """An iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
     yield node
     if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
@@ -1040,9 +1040,9 @@ def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         for argument in node.args:
             # What ``range`` takes is a number, whatever it is called: only ``len`` leads on.
             if not counts or isinstance(argument.value, cst.Call):
-                yield from _iterated(argument.value)
+                yield from iterated(argument.value)
     elif isinstance(node, cst.Subscript):
-        yield from _iterated(node.value)
+        yield from iterated(node.value)
 
 
 def _is_cached(module: Module, function: cst.FunctionDef) -> bool:

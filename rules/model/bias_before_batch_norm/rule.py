@@ -16,7 +16,7 @@ from torchlint.semantics.api.families import (
     INSTANCE_NORMS,
     LINEAR_LAYERS,
 )
-from torchlint.semantics.checkpoints import meets_stored_weights
+from torchlint.semantics.checkpoints import trains_from_scratch
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
@@ -50,6 +50,9 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     Finds convolutions and linear layers with a bias whose output only goes to a batch norm (or instance norm)
     over the same channels. It follows layers through `nn.Sequential`, however it is filled, through
     `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
+
+    Findings are of low impact for linear layers, and where the project does not train the model itself or
+    weights for it are published: those checkpoints hold the bias.
 
     ## Why is this bad?
 
@@ -124,11 +127,12 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, layer: str) -> Impact:
-    """How much there is to gain: little for a linear layer, and where stored weights have such biases.
+    """How much there is to gain: little for a linear layer, and where the program trains no model.
 
-    A bias of a matrix product costs next to nothing, unlike one of a whole activation map.
+    A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
+    the model, or have, their checkpoints hold the bias.
     """
-    return Impact.LOW if layer in LINEAR_LAYERS or meets_stored_weights(module) else Impact.HIGH
+    return Impact.LOW if layer in LINEAR_LAYERS or not trains_from_scratch(module) else Impact.HIGH
 
 
 def _is_true(node: cst.BaseExpression | None) -> bool:

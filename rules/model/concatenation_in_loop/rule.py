@@ -13,10 +13,12 @@ from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.sources import Path, Through, every, traced
-from torchlint.semantics.spellings import last_words
-from torchlint.semantics.values import Device
+from torchlint.semantics.spellings import last_name, last_words
+from torchlint.semantics.values import Device, Kind
 
 from .growth import CONCATENATIONS, Growth, collected, grown
+
+_DATA = frozenset({Kind.TENSOR, Kind.BATCH, Kind.LOADER, Kind.DATASET})
 
 
 @rule(
@@ -36,9 +38,11 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     and items, itself or through a method that it calls. The rule ignores loops that read the tensor, where a
     list does not help (token-by-token decoding, caches, sliding windows), and loops of a few iterations.
 
-    Findings are of low impact in loops over modules and parts that a constructor counts, such as heads, in
-    `while` loops that fill a tensor up to a size, and in loops without a model or other work for the device,
-    if the pieces are in host memory or the code is not known to run at every step.
+    Findings are of low impact in loops that do not go through data: over modules, over what a caller lists,
+    such as prompts, up to a number that a constructor is given, such as heads, and in `while` loops that fill
+    a tensor up to a size. Loops over batches, over parts of a tensor and up to a size go through data.
+    Findings are also of low impact in loops without a model or other work for the device, if the pieces are
+    in host memory or the code is not known to run at every step.
 
     ## Why is this bad?
 
@@ -90,13 +94,10 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 def _at_stake(module: Module, growth: Growth) -> Impact:
     """How much there is to gain: little beside a decoding step, which adds one element to a sequence.
 
-    Nor is there much where the loop counts what the program is configured with, its heads or levels, where
-    it only fills a tensor up to a size, or where it has no other work for the device.
+    Nor is there much where no loop goes through data, since what is listed or configured is few, or where the
+    loop has no other work for the device.
     """
-    few = all(
-        _fills_up(module, growth, loop) or _counts_parts(module, loop) or places.over_layers(module, loop)
-        for loop in growth.loops
-    )
+    few = not any(_goes_through_data(module, growth, loop) for loop in growth.loops)
     often = frequency(module, growth.call)
     if few or often is Frequency.TOKEN:
         return Impact.LOW
@@ -105,20 +106,32 @@ def _at_stake(module: Module, growth: Growth) -> Impact:
     return Impact.LOW if idle and (on_host or often is not Frequency.STEP) else Impact.HIGH
 
 
-def _fills_up(module: Module, growth: Growth, loop: StatementLoop) -> bool:
-    """``while mask.shape[1] < n``: whether a loop adds as much as is missing, piece by piece."""
-    target = module.source(growth.target)
-    return isinstance(loop, cst.While) and any(
-        module.source(part) == target for part in module.tree.descendants(loop.test)
+def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> bool:
+    """Whether the data says how many rounds a loop has: batches, parts of a tensor, numbers up to a size."""
+    if isinstance(loop, cst.While):
+        return not _fills_up(module, growth, loop)
+    if places.over_loader(module, loop):
+        return True
+    return not places.over_layers(module, loop) and any(
+        _counts_data(module, part) or not {value.kind, value.item and value.item.kind}.isdisjoint(_DATA)
+        for part in places.iterated(loop.iter)
+        for value in (module.value(part),)
     )
 
 
-def _counts_parts(module: Module, loop: StatementLoop) -> bool:
-    """Whether a loop goes as often as a number says that the constructor is given, or that is written out."""
-    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+def _counts_data(module: Module, node: cst.BaseExpression) -> bool:
+    """``range(1, x.shape[1])``: whether an iterable counts to what is no setting and no length of a list."""
+    if not isinstance(node, cst.Call) or module.qualified(node.func) != "builtins.range":
         return False
-    counted = module.qualified(loop.iter.func) == "builtins.range"
-    return counted and all(every(_is_configured(module, arg.value)) for arg in loop.iter.args)
+    return not all(
+        last_name(arg.value) == "len" or every(_is_configured(module, arg.value)) for arg in node.args
+    )
+
+
+def _fills_up(module: Module, growth: Growth, loop: cst.While) -> bool:
+    """``while mask.shape[1] < n``: whether a loop adds as much as is missing, piece by piece."""
+    target = module.source(growth.target)
+    return any(module.source(part) == target for part in module.tree.descendants(loop.test))
 
 
 @traced(Through.PARAMETERS | Through.OPERANDS)

@@ -12,9 +12,10 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 
 from ..uses import stands_in
-from .pickled import loads_object, saved_as, saves, saves_objects
+from .pickled import loads_object, saved_as, saves_objects
 
 
 @rule(
@@ -34,6 +35,9 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     Finds `torch.load` without `weights_only` in projects that support torch releases before 2.6. The rule
     ignores files that the same function saved before, tests, and code behind a check of the torch version or
     of the parameters of `torch.load`, or in a `try` that catches `TypeError`.
+
+    Findings are of low impact for checkpoints that the program saves itself and for data that the package
+    brings along.
 
     ## Why is this bad?
 
@@ -87,7 +91,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     if module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
         fix = unsafe(module, "Pass `weights_only=True`", edits)
-    impact = Impact.LOW if _resumes(module) else Impact.HIGH
+    impact = Impact.LOW if _resumes(module) or _is_shipped(module, call) else Impact.HIGH
     yield Finding(call, message, fix=fix, impact=impact)
 
 
@@ -99,15 +103,40 @@ _OBJECTS = (
 
 @remembered
 def _resumes(module: Module) -> bool:
-    """Whether what is loaded is, as far as can be told, what the file has saved in another run.
+    """Whether what is loaded is, as far as can be told, what the program has saved in another run.
 
-    It saves such checkpoints, and has no names for what others have put up somewhere.
+    It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
-    names = {node.value.lower() for node in module.tree.nodes(cst.Name)} if saves(module) else set()
-    return bool(names) and not any(word in name for name in names for word in _OF_OTHERS)
+    names = {node.value.lower() for node in module.tree.nodes(cst.Name)}
+    return module.mentions(*_SAVING) and not any(word in name for name in names for word in _OF_OTHERS)
 
 
+_SAVING = ("torch.save(", "accelerator.save(")
 _OF_OTHERS = ("download", "_hub", "url", "pretrain")
+
+
+def _is_shipped(module: Module, call: cst.Call) -> bool:
+    """Whether what is loaded comes with the package: it lies beside the file, or among its resources."""
+    loaded = module.argument(call, "f").node
+    return loaded is not None and some(_lies_in_package(module, loaded))
+
+
+@traced(Through.OPERANDS)
+def _lies_in_package(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    match node:
+        case cst.Name("__file__"):
+            return True
+        case cst.Call(func=func, args=args):
+            if (module.qualified(func) or "").startswith(_RESOURCES):
+                return True
+            owner = [func.value] if isinstance(func, cst.Attribute) else []
+            return onward(*owner, *(arg.value for arg in args))
+        case cst.Attribute(value=owner) | cst.Subscript(value=owner):
+            return onward(owner)
+    return None
+
+
+_RESOURCES = ("importlib.resources.", "importlib_resources.", "pkg_resources.", "pkgutil.get_data")
 
 
 def _is_own(module: Module, call: cst.Call) -> bool:
