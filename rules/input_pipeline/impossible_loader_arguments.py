@@ -127,7 +127,7 @@ def _message(conflict: Conflict) -> str:
 
 
 def _is_expected(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the program counts on the error: it catches it, or asserts that it is raised, here or in a caller."""
+    """Whether the program counts on the error: it is caught, or asserted, here or in a caller."""
     open_nodes, seen = [node], {node}
     while open_nodes:
         place = open_nodes.pop()
