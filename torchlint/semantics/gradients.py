@@ -180,7 +180,10 @@ class Gradients(Part):
         for name in self.tree.nodes(cst.Name):
             if isinstance(self.tree.parent(name), _LISTING) or self.module.function(name) is not function:
                 continue
-            if (value := self.module.value(name)).leaf or value.kind is Kind.MODULE:
+            value = self.module.value(name)
+            if (value.leaf or value.kind is Kind.MODULE) and any(
+                self.tree.holds(loop, steps) for loop in self.module.flow.loops(name)
+            ):
                 used.setdefault(name.value, []).append(name)
         return any(all(self._at_times(name, names, steps) for name in names) for names in used.values())
 
