@@ -68,8 +68,8 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     ## Fix safety
     Passing `set_to_none=True` to an optimizer or module of torch is safe. It is unsafe where only the name
     suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
-    the program checks for None before the next backward pass, where a model of the program runs a layer in
-    some steps only, where a step may skip the backward pass or run it through another model, where a loop
+    the program checks for None before the next backward pass, where a model, a layer or a parameter is used
+    in some steps only, where a step may skip the backward pass or run it through another model, where a loop
     freezes parameters on the way, and where gradients are kept in a list or are parts of a buffer.
 
     Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches

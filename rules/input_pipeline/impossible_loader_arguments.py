@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -12,6 +12,7 @@ from torchlint.fixes import configure, safe, spelt, unset_argument
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.configured import configured
 from torchlint.semantics.contexts import is_test
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.loaders import Conflict, Loaders, Refusal
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
@@ -125,12 +126,54 @@ def _message(conflict: Conflict) -> str:
             return f"`{name}=True` and `batch_sampler` are mutually exclusive"
 
 
-def _is_expected(module: Module, call: cst.Call) -> bool:
-    """Whether the program counts on the error: it catches it, or asserts that it is raised."""
-    caught = (handler.type for handler in module.tree.handlers(call))
-    if any(kind is None or _CAUGHT.search(module.source(kind)) for kind in caught):
-        return True
-    return any("raises" in module.source(item.item).lower() for item in module.flow.contexts(call))
+def _is_expected(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the program counts on the error: it is caught, or asserted, here or in a caller."""
+    open_nodes, seen = [node], {node}
+    while open_nodes:
+        place = open_nodes.pop()
+        home = module.home(place)
+        if _catches(home, home.tree.handlers(place)) or any(
+            "raises" in home.source(item.item).lower() for item in home.flow.contexts(place)
+        ):
+            return True
+        function = home.function(place)
+        if function is None:
+            continue
+        calls = home.callers(function)
+        # Whatever it is handed to may call it as well: `attempt(make_loader, dataset)`.
+        if any(_may_catch(module.home(given), given) for given in _handed_on(home, function)):
+            return True
+        open_nodes += (call for call in calls if call not in seen)
+        seen.update(calls)
+    return False
+
+
+def _catches(module: Module, handlers: Iterable[cst.ExceptHandler]) -> bool:
+    return any(each.type is None or _CAUGHT.search(module.source(each.type)) for each in handlers)
+
+
+def _handed_on(module: Module, function: Function) -> Iterator[cst.Arg]:
+    """The arguments by which a function is given to others."""
+    reads: list[cst.CSTNode] = [function]
+    binding = module.binding_of(function)
+    if isinstance(function, cst.FunctionDef):
+        reads += module.tree.attributes_by_name.get(function.name.value, ())
+    if binding is not None:
+        reads += [*module.uses(binding), *module.names.uses_elsewhere(binding)]
+    for read in reads:
+        holder = module.home(read).tree.parent(read)
+        if isinstance(holder, cst.Arg):
+            yield holder
+
+
+def _may_catch(module: Module, argument: cst.Arg) -> bool:
+    """Whether what a function is given to may catch what it raises, or asserts that it raises."""
+    call = module.tree.parent(argument)
+    return "raises" in module.source(call).lower() or any(
+        _catches(module, [handler])
+        for handler in module.tree.nodes(cst.ExceptHandler)
+        if isinstance(handler, cst.ExceptHandler)
+    )
 
 
 def _fix(module: Module, call: cst.Call, conflict: Conflict) -> Fix | None:

@@ -53,9 +53,9 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     Safe if the tensor has the same dtype and values either way. The fix is unsafe in these cases: the dtype
     follows from the arrays and the list may be empty (an empty list makes a float32 tensor, an empty array a
     float64 tensor) or may mix dtypes, which NumPy and PyTorch promote differently; floats may be truncated to
-    integers, or integers may not fit the requested dtype, for which only the list raises; or the arrays may
-    hold Python objects. Arrays without elements keep their shape, while a list loses all dimensions after the
-    first zero.
+    integers, or integers may not fit the requested dtype, for which only the list raises; the arrays may hold
+    Python objects; or the program catches the error that arrays of different shapes raise. Arrays without
+    elements keep their shape, while a list loses all dimensions after the first zero.
 
     ## References
 
@@ -69,7 +69,9 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     spelling = spell(module, "numpy.array", call)
     fix = None
     if spelling is not None:
-        grade = safe if same_through_one_array(module, call, arrays) else unsafe
+        # What arrays of different shapes raise is worded otherwise, and may be of another type.
+        same = same_through_one_array(module, call, arrays) and not any(module.tree.handlers(call))
+        grade = safe if same else unsafe
         fix = grade(
             module,
             f"Convert the list with `{spelling.text}` first",

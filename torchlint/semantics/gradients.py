@@ -29,6 +29,7 @@ _CAPTURES = frozenset(
         "tensordict.nn.CudaGraphModule",
     }
 )
+_LISTING = (cst.Arg, cst.AssignTarget, cst.Element, cst.StarredElement)
 _STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
 
@@ -79,7 +80,7 @@ class Gradients(Part):
         """Whether the program may tell gradients that ``call`` sets to None from gradients of zeros.
 
         It asks for them before the next backward, or takes steps behind a backward that did not run, or that
-        ran through another model than the last: a step moves what has a gradient of zeros by its momentum.
+        ran through other models than the last: a step moves what has a gradient of zeros by its momentum.
         """
         kept = any(each._kept for each in (self, *map(Gradients.of, self._others)))
         return kept or self._read_before_backward(call, None, self._asked) or self._uneven(call)
@@ -154,14 +155,14 @@ class Gradients(Part):
         """Where a function steps without knowing what for.
 
         These are the conditions that have a backward in one branch only, and no step in either; and whether
-        a model is picked.
+        a model is picked or left out.
         """
         calls = self.module.calls_in(function)
         steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
         backwards = self._backwards(function)
         found = [self._branch_without(backward, backwards, steps) for backward in backwards]
         branches = list(dict.fromkeys(branch for branch in found if branch is not None))
-        return branches, any(map(self._is_chosen, calls))
+        return branches, any(map(self._is_chosen, calls)) or self._leaves_out(function, steps)
 
     def _branch_without(
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
@@ -176,6 +177,31 @@ class Gradients(Part):
                 if not all(b is not None and self.tree.holds(b, backwards) for b in branches):
                     return around
         return None
+
+    def _leaves_out(self, function: Function | None, steps: Sequence[cst.Call]) -> bool:
+        """Whether some iterations do not use a model or parameter: ``if step > 9: loss += head(x)``."""
+        used: dict[str, list[cst.Name]] = {}
+        for name in self.tree.nodes(cst.Name):
+            if isinstance(self.tree.parent(name), _LISTING) or self.module.function(name) is not function:
+                continue
+            value = self.module.value(name)
+            if (value.leaf or value.kind is Kind.MODULE) and any(
+                self.tree.holds(loop, steps) for loop in self.module.flow.loops(name)
+            ):
+                used.setdefault(name.value, []).append(name)
+        return any(all(self._at_times(name, names, steps) for name in names) for names in used.values())
+
+    def _at_times(self, name: cst.Name, names: Sequence[cst.Name], steps: Sequence[cst.Call]) -> bool:
+        """Whether an iteration may run a step, and nothing that has one of some names as ``name`` has."""
+        return any(
+            isinstance(around := branch.construct, cst.If)
+            and not self.tree.holds(around, steps)
+            and not (
+                around.orelse is not None
+                and all(self.tree.holds(b, names) for b in (around.body, around.orelse))
+            )
+            for branch in self.module.flow.branches(name)
+        )
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a forward pass runs through one of several models: ``heads[task](x)``."""

@@ -117,17 +117,18 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
 def _width(module: Module, tensor: cst.BaseExpression) -> str:
     """The cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
 
-    To single precision, and to double precision where the file uses that on tensors.
+    To single precision, and to double precision where a file of the program uses that on tensors.
     """
     if module.value(tensor).dtype in _WIDE:
         return ""
-    return ".double()" if _uses_double(module) else ".float()"
+    files = (module, *module.companions("float64", "double"))
+    return ".double()" if any(map(_uses_double, files)) else ".float()"
 
 
 @remembered
 def _has_double(module: Module) -> bool:
     """Whether the devices that the program runs on have double precision, which Apple's do not."""
-    if not module.tree.mentions("cuda") or imports(module, _PLACING):
+    if not module.mentions("cuda") or imports(module, _PLACING):
         return False
     named = {device.partition(":")[0] for device in named_accelerators(module)} | identifiers(module)
     return named.isdisjoint(_PERHAPS_SINGLE)

@@ -132,7 +132,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
     back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with
     `loss.detach().float()`, even if the loss is in half precision. Python numbers have double precision, and
-    so has the total in a file that uses double precision on tensors. The last digits of a mean may differ:
+    so has the total in a program that uses double precision on tensors. The last digits of a mean may differ:
     from the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If
     there was no batch at all, a total that began as `0` becomes `0.0`.
 
