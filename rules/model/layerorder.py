@@ -58,6 +58,9 @@ def called(module: Module, call: cst.CSTNode | None) -> str | None:
 @traced(Through.ITEMS | Through.RETURNS)
 def makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
     """The constructor calls that can have made a layer; None for what is out of sight."""
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name("forward")):
+            return onward(owner, path=path)
     if not isinstance(node, cst.Call):
         return None
     name = called(module, node)

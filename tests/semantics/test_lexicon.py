@@ -322,6 +322,7 @@ def test_a_flag_asks_for_one_thing_only(name: str, expected: bool) -> None:
             "gpu no_cuda use_cpu cuda_rng",
         ),
         ("names_loader", "loader train_loader valLoader data_loader test_dl", "image_loader loaders dl"),
+        ("names_loaders", "loaders dataloaders val_loaders loader_dict dicLoader", "image_loaders parsers"),
         (
             "names_model",
             "model net_g policy netG unet module",

@@ -16,7 +16,7 @@ MAKER_NAME = (Role.MAKING, Role.CHOOSING, Role.LOADING)
 # Libraries beside torch whose models are written in the same words.
 OTHER_FRAMEWORKS = frozenset(
     {"caffe", "chainer", "cv2", "equinox", "flax", "haiku", "jax", "jittor", "keras", "megengine"}
-    | {"mindspore", "mlx", "mxnet", "oneflow", "paddle", "tensorflow", "tinygrad"}
+    | {"mindspore", "mlx", "mxnet", "oneflow", "paddle", "tensorflow", "tinygrad", "MNN", "ncnn", "openvino"}
 )
 # What is called with a batch as a model or a loss is, though nothing tells what it is: ``self.net_g(x)``.
 CALLED_MODULE_NAME = (Role.MODEL, Role.POLICY, Role.CRITERION, Role.MODEL_PART)

@@ -17,7 +17,7 @@ from torchlint.semantics.configured import configured
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.lexicon import Role, begins, has
-from torchlint.semantics.loaders import USING, Loaders
+from torchlint.semantics.loaders import PROCESSOR_COUNTS, USING, Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Through, traced
@@ -31,6 +31,7 @@ _GOING_THROUGH = (
     *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
     *(Role.PREDICTION, Role.INFERENCE),
 )
+_USUAL_PROCESSORS = 8
 _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
 
@@ -68,24 +69,57 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
 
 @solved(None)
 def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
-    """The number that an option of the command line or a parameter has unless somebody asks for another."""
-    read = node
-    if isinstance(read, cst.Call) and module.qualified(read.func) == "builtins.int" and len(read.args) == 1:
-        read = read.args[0].value
+    """The number that an expression gives on a usual machine, unless somebody asks for another.
+
+    An option of the command line or a parameter has its default, and ``min(8, os.cpu_count())`` is 8.
+    """
+    known = module.value(node).constant
+    if isinstance(known, int) and not isinstance(known, bool):
+        return known
     default: cst.BaseExpression | None = None
-    match read:
+    match node:
+        case cst.Call():
+            return _called_count(module, node)
+        case cst.IfExp():
+            found = (_usual_count(module, node.body), _usual_count(module, node.orelse))
+            return None if None in found else max(filter(None, found), default=0)
+        case cst.BooleanOperation(operator=cst.Or()):
+            return _usual_count(module, node.left)
+        case cst.BinaryOperation(operator=cst.FloorDivide()):
+            whole, parts = _usual_count(module, node.left), _usual_count(module, node.right)
+            return whole // parts if whole is not None and parts else None
         case cst.Attribute():
-            default = setting_default(module, read)
+            default = setting_default(module, node)
         case cst.Name():
-            bindings = module.bindings(read)
+            bindings = module.bindings(node)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
                 if module.link is not None and module.callers(bindings[0].scope.node):
                     return _passed_count(module, bindings[0])
                 default = bindings[0].node.default
-        case _:
-            return None
+            else:
+                made = module.names.assignment(node)
+                return (
+                    _usual_count(module, made.value) if made is not None and made.value is not None else None
+                )
     count = module.value(default).constant if default is not None else None
     return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _called_count(module: Module, call: cst.Call) -> int | None:
+    """``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``: what a call makes of counts."""
+    name = module.qualified(call.func)
+    if name in PROCESSOR_COUNTS:
+        return _USUAL_PROCESSORS
+    given = [argument.value for argument in call.args]
+    if name == "builtins.int" and len(given) == 1:
+        return _usual_count(module, given[0])
+    if name != "builtins.min":
+        return None
+    if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
+        given = [element.value for element in given[0].elements]
+    counts = [_usual_count(module, each) for each in given]
+    known = [count for count in counts if count is not None]
+    return min(known) if known and len(known) == len(counts) else None
 
 
 def _passed_count(module: Module, parameter: Binding) -> int | None:

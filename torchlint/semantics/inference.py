@@ -34,7 +34,15 @@ from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards, unchanged
-from torchlint.semantics.lexicon import Role, denotes, ends, names_device, names_loss
+from torchlint.semantics.lexicon import (
+    Role,
+    denotes,
+    ends,
+    names_device,
+    names_loader,
+    names_loaders,
+    names_loss,
+)
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
 from torchlint.semantics.linked import Target, handing_on
 from torchlint.semantics.names import (
@@ -1077,6 +1085,8 @@ class Inference:
             assigned = self._assigned_elsewhere(node)
             if assigned.known:
                 return assigned
+            if attr == "forward" and base.kind is Kind.MODULE:
+                return base  # to call it is to call the module
             shown = self.clues.by_use(node)
             if shown.known:
                 shown = self._merge_device(shown, result)
@@ -1488,9 +1498,12 @@ class Inference:
             return base
         if base.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
-            word = last_name(node)
-            if not shown.known and word is not None and names_device(word):
-                return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
+            if not shown.known:
+                word = last_name(node)
+                if names_device(word):
+                    return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
+                if names_loader(word) or names_loaders(last_name(node.value)):
+                    return Value(Kind.LOADER)  # a loader itself cannot be asked for an item
             return shown.on(base.device) if shown.device is Device.UNKNOWN else shown
         if base.kind is Kind.CLASS:
             return base
@@ -1535,8 +1548,8 @@ class Inference:
         first, *others = (element.slice for element in node.slice)
         for index in (first, *others):
             if isinstance(index, cst.Index) and self.value(index.value).kind not in (Kind.NUMBER, Kind.NONE):
-                unclear = self.value(index.value).kind is Kind.UNKNOWN or base.memory is Memory.UNKNOWN
-                return Memory.UNKNOWN if unclear else Memory.PAGEABLE
+                known = self.value(index.value).kind is not Kind.UNKNOWN or base.memory is Memory.PAGEABLE
+                return Memory.PAGEABLE if known and base.memory is not Memory.UNKNOWN else Memory.UNKNOWN
         if isinstance(first, cst.Slice) and first.step is not None:
             return base.memory if base.memory is not Memory.PINNED else Memory.EITHER
         if not others or base.memory is not Memory.PINNED:

@@ -781,6 +781,12 @@ def names_loader(name: str | None) -> bool:
     return words(name or "") == ("loader",) or has(name, *said)
 
 
+def names_loaders(name: str | None) -> bool:
+    """Return whether a variable of this name holds several data loaders: ``val_loaders``, ``loader_dict``."""
+    said = [word for word in words(name or "") if word not in ("dict", "dic")]
+    return names_loader("_".join(said))
+
+
 def names_model(name: str | None) -> bool:
     """Return whether a variable of this name is a model; ``build_model`` is a function."""
     if name is None or name[:1].isupper() or begins(name, *_DOINGS) or has(name, Role.SIZE):

@@ -92,7 +92,7 @@ _JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack"
 USING = ("oader", "atch", "epoch", "data")
 _MOVING = (".to(", ".cuda(", ".type(", ".copy_(")
 _TRIAL = (Role.DEBUGGING, Role.DUMMY)
-_COUNTS = frozenset(
+PROCESSOR_COUNTS = frozenset(
     {
         "os.cpu_count",
         "multiprocessing.cpu_count",
@@ -238,7 +238,7 @@ class Loaders(Part):
         if isinstance(constant, int) and not self._from_parameter(argument.node):
             return int(constant)
         node = argument.node
-        if isinstance(node, cst.Call) and self.module.qualified(node.func) in _COUNTS:
+        if isinstance(node, cst.Call) and self.module.qualified(node.func) in PROCESSOR_COUNTS:
             return 1
         return None
 

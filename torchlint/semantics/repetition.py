@@ -30,6 +30,9 @@ _BODIES: frozenset[type] = frozenset(FUNCTIONS)
 # What runs the function that it is given: at once, at every step, or as the closure of an optimizer.
 _RUNNERS = APPLYING_FUNCTIONS | HOOK_REGISTRATIONS | {"step"}
 
+# Methods of torch's own objects: of optimizers and schedulers, and of modules.
+_OF_TORCH = frozenset({"step", "train"})
+
 _HOOKS = LIGHTNING_STEPS.union(*METHODS_OF_STEPS.values())
 
 
@@ -168,9 +171,9 @@ class Repetition(Part):
             if self._asked_of_base(scope.node, name):
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file. What is
-        # called `step` here is, for all its name tells, an optimizer.
+        # called `step` or `train` here is, for all its name tells, an optimizer or a module.
         called = name in self.tree.calls_by_name
-        if function in self._stepping and (name == "step" or not called):
+        if function in self._stepping and (name in _OF_TORCH or not called):
             return True
         if self._stepping and not called and has(name, Role.STEP):
             return True

@@ -203,6 +203,16 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
     return "Make the index on the device, with `device=…`"
 
 
+def _is_bound_in(module: Module, indices: cst.BaseExpression, hot: Hot) -> bool:
+    """Whether a list is made of what each round of a loop gives a value of its own."""
+    return isinstance(hot.loop, (cst.For, cst.While)) and any(
+        module.tree.contains(hot.loop, binding.node)
+        for name in module.tree.descendants(indices)
+        if isinstance(name, cst.Name)
+        for binding in module.bindings(name)
+    )
+
+
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     bounds = slice_of(module, indices)
     if bounds is not None:
@@ -214,5 +224,11 @@ def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     if in_forward(hot) and not hot.path:
         made = f"torch.tensor({code}), persistent=False"
         return f"Register the index as a buffer: `self.register_buffer(…, {made})`"
+    if _is_bound_in(module, indices, hot):
+        match indices:
+            case cst.BinaryOperation(left=cst.List(elements=[cst.Element(value=same)]), right=count):
+                size, value = inline(module, count), inline(module, same)
+                return f"Fill the index on the device: `torch.full(({size},), {value}, device=…)`"
+        return f"Copy the index without blocking: `torch.tensor({code}).to(…, non_blocking=True)`"
     when = "before the loop" if isinstance(hot.loop, (cst.For, cst.While)) else "and keep it"
     return f"Create the index once {when}: `torch.tensor({code}, device=…)`"
