@@ -20,9 +20,8 @@ from torchlint.semantics.synchronisation import waits_within
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
-from .neighbours import before_staying_wait
+from .neighbours import beside_staying_wait
 from .numbers import gone_through
-from .purpose import waits_anyway
 from .remedies import counter_of, now_and_then
 from .stakes import leaves_loop, slight
 
@@ -79,8 +78,8 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
     checks = what is Outcome.CHECK or (asks_if_finite(module, tensor) and not _skips_round(module, tensor))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    spared = spared and not begins_with_waits(module, tensor) and not waits_anyway(module, tensor, hot)
-    spared = spared and not before_staying_wait(module, tensor) and not _chooses_size(module, tensor)
+    spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
+    spared = spared and not beside_staying_wait(module, tensor, hot)
     return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
 
 

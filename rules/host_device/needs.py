@@ -222,7 +222,7 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
             return Need.DECISION
         case cst.If(body=body) if any(isinstance(part, _DECIDING) for part in module.tree.descendants(body)):
             return Need.DECISION
-        case cst.If() as branch if _ends_loop_by_flag(module, branch):
+        case cst.If() as branch if _ends_loop_by_what_it_sets(module, branch):
             return Need.DECISION
         case cst.If() if _is_answer(use.node) and phase(module, use.by) is Phase.FORWARD:
             return Need.DECISION
@@ -231,21 +231,29 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
     return ()
 
 
-def _ends_loop_by_flag(module: Module, branch: cst.If) -> bool:
-    """``if label == blank: going = False`` in ``while going and …``: whether a branch ends a loop."""
+def _ends_loop_by_what_it_sets(module: Module, branch: cst.If) -> bool:
+    """``if loss < best: n = 0``, ``else: n += 1``, and ``if n > 9: break`` or ``while n < 9``."""
     loop = next(iter(module.flow.loops(branch)), None)
-    if not isinstance(loop, cst.While):
+    if not isinstance(loop, (cst.For, cst.While)):
         return False
-    lines = (line for line in branch.body.body if isinstance(line, cst.SimpleStatementLine))
     set_here = {
-        target.target.value
-        for line in lines
-        for each in line.body
-        if isinstance(each, cst.Assign)
-        for target in each.targets
-        if isinstance(target.target, cst.Name)
+        part.target.value
+        for part in module.tree.descendants(branch)
+        if isinstance(part, (cst.AssignTarget, cst.AugAssign)) and isinstance(part.target, cst.Name)
     }
-    return not set_here.isdisjoint(module.tree.names_in(loop.test))
+    return not set_here.isdisjoint(_asked_to_end(module, loop))
+
+
+@remembered
+def _asked_to_end(module: Module, loop: cst.For | cst.While) -> frozenset[str]:
+    """The names in the conditions by which a loop ends."""
+    asked = {*module.tree.names_in(loop.test)} if isinstance(loop, cst.While) else set[str]()
+    for kind in (cst.Break, cst.Return):
+        for leaving in module.tree.within(loop, module.tree.nodes(kind)):
+            branch = next((each for each in module.tree.ancestors(leaving) if isinstance(each, cst.If)), None)
+            if branch is not None and module.tree.contains(loop, branch):
+                asked |= {*module.tree.names_in(branch.test)}
+    return frozenset(asked)
 
 
 def _is_answer(node: cst.CSTNode) -> bool:

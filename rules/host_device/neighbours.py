@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_wait,
@@ -21,17 +21,48 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
 
-from .needs import needed_on_host
+from .needs import Need, needed_on_host
 from .purpose import keeps_results
 from .remedies import packs_sequences
 from .selections import Fate, fates
 from .stakes import leaves_loop
 
 if TYPE_CHECKING:
-    from torchlint.semantics.flow.graph import Root
+    from torchlint.semantics.flow.control import Facts
+    from torchlint.semantics.flow.graph import Function, Root
     from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive", "where"})
+
+
+def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
+    """Whether each round of a hot place waits for what the program cannot do without, near ``node``."""
+    return (
+        waits_anyway(module, node, hot)
+        or after_staying_wait(module, node)
+        or before_staying_wait(module, node, hot)
+    )
+
+
+def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop."""
+    if not isinstance(hot.loop, (cst.For, cst.While)):
+        return False
+    return any(other is not node for other in _deciding(module, hot.loop))
+
+
+@remembered
+def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpression]:
+    """The reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
+    asked = list(asks_device(module, loop.test)) if isinstance(loop, cst.While) else []
+    return asked + [
+        call
+        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
+        if conversion(module, call) is not None or host_copy(module, call) is not None
+        if not places.throttled(module, call)
+        if needed_on_host(module, call) is Need.DECISION
+    ]
 
 
 def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
@@ -48,12 +79,15 @@ def _could_be_later(module: Module, call: cst.Call) -> bool:
     copies = host_copy(module, call) is not None
     if not copies and conversion(module, call) is None:
         return False
-    if module.flow.condition(call) is not None or needed_on_host(module, call) is not None:
-        return False
-    if handed_to(module, call, _takes_from_host):
+    if module.flow.condition(call) is not None or _is_needed(module, call):
         return False
     hot = waiting_place(module, call)
     return hot is not None and not (copies and keeps_results(module, call, hot))
+
+
+def _is_needed(module: Module, call: cst.Call) -> bool:
+    """Whether something in the same iteration needs what a call reads on the host."""
+    return needed_on_host(module, call) is not None or handed_to(module, call, _takes_from_host)
 
 
 def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
@@ -66,18 +100,22 @@ def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
     )
 
 
-def before_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
+def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
     """Whether the host waits behind ``node`` for what the program cannot do without, before it runs a model.
 
     That is a number or an array that the host needs, a selection that is the result, or a decision by which a
-    loop or function is left, on every way that the same iteration can take.
+    loop or function is left, on every way that the same iteration can take, in the functions that the hot
+    loop comes by as well.
     """
-    return module.flow.at_point(node, _waits_behind(module, module.flow.root(node)))
+    at_end = False
+    for place in (*hot.path, node):
+        at_end = module.flow.at_point(place, _waits_behind(module, module.flow.root(place), at_end))
+    return at_end
 
 
 @remembered
-def _waits_behind(module: Module, root: Root) -> list[bool]:
-    """Of each point of a function, whether such a wait comes behind it."""
+def _waits_behind(module: Module, root: Root, at_end: bool) -> Facts:
+    """Of each point of a function, and of its start, whether such a wait comes behind it, or ``at_end``."""
 
     def waits(point: cst.CSTNode) -> bool | None:
         part = point.iter if isinstance(point, cst.For) else point
@@ -85,7 +123,13 @@ def _waits_behind(module: Module, root: Root) -> list[bool]:
             return False
         return True if _needs_wait(module, part) else None
 
-    return module.flow.anticipated(root, waits)
+    return module.flow.anticipated(root, waits, at_end=at_end)
+
+
+@solved(nothing=False)
+def _begins_with_wait(module: Module, function: Function) -> bool:
+    """Whether each call of a function waits for what the program needs, before it runs a model."""
+    return not isinstance(function, cst.Lambda) and _waits_behind(module, function, False).far
 
 
 def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
@@ -100,10 +144,14 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
                 return True
         elif isinstance(each, cst.Call):
             if conversion(module, each) is not None or host_copy(module, each) is not None:
-                if needed_on_host(module, each) is not None:
+                if _is_needed(module, each):
                     return True
             elif last_name(each.func) in _SELECTING and shape_wait(module, each):
                 if Fate.KEPT in fates(module, each):
+                    return True
+            else:
+                callees = module.callees(each)
+                if callees and all(_begins_with_wait(module, callee) for callee in callees):
                     return True
     return False
 
@@ -112,4 +160,6 @@ def _stays(module: Module, test: cst.CSTNode) -> bool:
     """Whether a decision asks the device, and a loop or function is left by it, if only with an error."""
     if not isinstance(test, cst.BaseExpression) or not any(asks_device(module, test)):
         return False
-    return isinstance(module.flow.condition(test), cst.Assert) or leaves_loop(module, test)
+    decision = module.flow.condition(test)
+    raises = isinstance(decision, cst.If) and module.flow.ends_badly(decision.body.body[0])
+    return raises or isinstance(decision, cst.Assert) or leaves_loop(module, test)

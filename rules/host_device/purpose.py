@@ -22,12 +22,11 @@ from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import asks_device, conversion, host_copy
+from torchlint.semantics.synchronisation import conversion, host_copy
 from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Graph, Kind
 
 from . import stakes
-from .needs import Need, needed_on_host
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop
@@ -38,26 +37,6 @@ if TYPE_CHECKING:
 def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
     """The most that is at stake in a wait: less for a ``slight`` one, which its author could hardly spare."""
     return stakes.slight(module, node) if slight else Impact.HIGH
-
-
-def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop."""
-    if not isinstance(hot.loop, (cst.For, cst.While)):
-        return False
-    return any(other is not node for other in _deciding(module, hot.loop))
-
-
-@remembered
-def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpression]:
-    """The reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
-    asked = list(asks_device(module, loop.test)) if isinstance(loop, cst.While) else []
-    return asked + [
-        call
-        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
-        if conversion(module, call) is not None or host_copy(module, call) is not None
-        if not places.throttled(module, call)
-        if needed_on_host(module, call) is Need.DECISION
-    ]
 
 
 def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:

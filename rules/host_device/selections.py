@@ -42,7 +42,8 @@ def fates(module: Module, selection: cst.BaseExpression) -> frozenset[Fate]:
     if is_target(module, selection):
         return frozenset({Fate.WRITTEN_BACK})
     found = set()
-    for fate in sinks(module, selection, _fate):
+    masked = isinstance(selection, cst.Subscript)
+    for fate in sinks(module, selection, _fate_of_values if masked else _fate):
         found.add(fate)
         if fate is Fate.KEPT:
             break
@@ -55,6 +56,11 @@ _GOING_ON = ELEMENTWISE | {
     *("bool", "contiguous", "detach", "double", "flatten", "float", "half", "int", "long", "reshape"),
     *("squeeze", "to", "type", "unbind", "unsqueeze", "view"),
 }
+
+
+def _fate_of_values(module: Module, use: Use) -> Verdict[Fate]:
+    """As ``_fate`` for what a mask selects: what picks from another tensor are not the places of the mask."""
+    return Fate.KEPT if use.kind is UseKind.INDEX else _fate(module, use)
 
 
 def _fate(module: Module, use: Use) -> Verdict[Fate]:

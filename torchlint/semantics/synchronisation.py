@@ -41,7 +41,7 @@ from torchlint.semantics.lexicon import Role, begins, denotes, ends, names_loss
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import is_part_of_step, works_on_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words
@@ -51,7 +51,8 @@ from torchlint.semantics.values import Device, Kind, Value, item_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchlint.semantics.flow.graph import Root
+    from torchlint.semantics.flow.control import Facts
+    from torchlint.semantics.flow.graph import Function, Root
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
@@ -262,10 +263,26 @@ def _decided_on_device(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
-    """``if loss.item() < 0``: the decision waits as well where the number is read first."""
+    """``if loss.item() < 0``: the decision waits as well where the number is read first, or has been."""
+    parts = [test, *module.tree.descendants(test)]
     return any(
-        isinstance(part, cst.Call) and conversion(module, part) is not None
-        for part in module.tree.descendants(test)
+        conversion(module, part) is not None
+        if isinstance(part, cst.Call)
+        else isinstance(part, cst.Name) and _just_read(module, part)
+        for part in parts
+    )
+
+
+def _just_read(module: Module, name: cst.Name) -> bool:
+    """Whether a variable is a number that has been read from the device in the same round."""
+    loop = next(iter(module.flow.loops(name)), None)
+    bindings = module.bindings(name)
+    return bool(bindings) and all(
+        isinstance(binding.value, cst.Call)
+        and not binding.path
+        and (loop is None or module.tree.contains(loop, binding.node))
+        and conversion(module, binding.value) is not None
+        for binding in bindings
     )
 
 
@@ -275,7 +292,7 @@ def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
 
 
 @remembered
-def _guarded(module: Module, root: Root) -> list[bool]:
+def _guarded(module: Module, root: Root) -> Facts:
     """Of each point of a function whether the host has waited for a decision shortly before."""
 
     def decides(point: cst.CSTNode) -> bool | None:
@@ -781,8 +798,8 @@ def _waited_before(module: Module, node: cst.CSTNode, spared: _Spared | None) ->
 
 
 @remembered
-def _waited(module: Module, root: Root, spared: _Spared | None) -> list[bool]:
-    """Of each point of a function whether the host has waited shortly before."""
+def _waited(module: Module, root: Root, spared: _Spared | None) -> Facts:
+    """Of each point of a function, and of its end, whether the host has waited shortly before."""
 
     def waits(point: cst.CSTNode) -> bool | None:
         if _waits_in(module, point, None, spared):
@@ -817,13 +834,31 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spare
 
 @remembered
 def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> list[cst.CSTNode]:
-    """The expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones."""
+    """The expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones.
+
+    Where some are spared, calls of functions of the project that wait for others count as well.
+    """
+    parts = list(module.tree.descendants(point))
+    if spared is None:
+        return [part for part in parts if _surely_waits(module, part)]
     return [
         part
-        for part in module.tree.descendants(point)
-        if _surely_waits(module, part)
-        and (spared is None or not isinstance(part, cst.Call) or not spared(module, part))
+        for part in parts
+        if (_surely_waits(module, part) and not (isinstance(part, cst.Call) and spared(module, part)))
+        or (isinstance(part, cst.Call) and _returns_from_waiting(module, part, spared))
     ]
+
+
+def _returns_from_waiting(module: Module, call: cst.Call, spared: _Spared) -> bool:
+    """Whether a call runs a function of the project that has waited, whichever it is, when it returns."""
+    callees = module.callees(call)
+    return bool(callees) and all(_ends_waited(module, each, spared) for each in callees)
+
+
+@solved(nothing=False)
+def _ends_waited(module: Module, function: Function, spared: _Spared) -> bool:
+    """Whether a function has waited shortly before it returns."""
+    return not isinstance(function, cst.Lambda) and _waited(module, function, spared).far
 
 
 def _runs_nothing_after(module: Module, statement: cst.CSTNode, wait: cst.CSTNode) -> bool:

@@ -675,8 +675,10 @@ class Throttling(Part):
         if self.module.classes.owner(method) is None or not method.params.params:
             return
         receiver = method.params.params[0].name.value
-        for target in self.tree.within(method, self.tree.nodes(cst.AssignTarget)):
-            match target.target:
+        assigned = (each.target for each in self.tree.within(method, self.tree.nodes(cst.AssignTarget)))
+        filled = map(_set_in_place, self.tree.within(method, self.tree.nodes(cst.Call)))
+        for target in (*assigned, *filled):
+            match target:
                 case cst.Attribute(value=cst.Name(value=holder), attr=attribute) if holder == receiver:
                     yield f"{owner}.{attribute.value}"
 

@@ -31,6 +31,7 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Device, Kind
 
+from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import as_spelt, inline, tight
 from ..selections import (
@@ -124,6 +125,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if hot is None or _stands_in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
+    most = slight(module, node) if beside_staying_wait(module, node, hot) else Impact.HIGH
     if isinstance(node, cst.Call):
         name = last_name(node.func) or ""
         message = (
@@ -144,6 +146,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         elif name not in _BEFOREHAND:
             # The size has been computed on the device.
             impact = slight(module, node)
+        impact = min(impact, most)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
         return
     assigned = _assigned(module, node)
@@ -156,7 +159,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         severity = NOTE if writes_results(module, hot) else None
         remedy = _bounds(module, node) if number is None else _looked_up(module, node)
         message = f"{message} {when(module, hot)}"
-        yield Finding(node, message, severity=severity, related=related, remedy=remedy)
+        yield Finding(node, message, severity=severity, related=related, remedy=remedy, impact=most)
     elif assigned is None:
         message = "boolean indexing synchronizes with the device to determine its output size"
         found = fates(module, node)
@@ -164,6 +167,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         impact = _impact(module, node, found)
         if Fate.KEPT in found and is_pattern(module, mask):
             remedy, impact = _SAME_PLACES, Impact.HIGH
+        impact = min(impact, most)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
@@ -171,7 +175,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         remedy = _chosen(module, node, "…")
         if selected_by_another(module, node, assigned):
             little, remedy = True, _scattered(module, node, assigned)
-        impact = slight(module, node) if little else Impact.HIGH
+        impact = slight(module, node) if little else most
         yield Finding(node, message, related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"

@@ -20,7 +20,7 @@ from torchlint.semantics.values import Memory
 
 from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
-from ..neighbours import before_staying_wait
+from ..neighbours import beside_staying_wait
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
@@ -129,7 +129,7 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = _DRAWN if is_drawn(module, data) else _REMEDY
             if (helper := async_helper(module)) is not None:
                 fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-            impact = _at_stake(module, node, data)
+            impact = _at_stake(module, node, data, hot)
             yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
         return
     source = sent_from_host(module, node)
@@ -151,14 +151,16 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = as_spelt(module, node, f"Copy without blocking: `.to({typed_like}, non_blocking=True)`")
         if (helper := async_helper(module)) is not None:
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-        impact = _at_stake(module, node, source)
+        impact = _at_stake(module, node, source, hot)
         yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
 
 
-def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression) -> Impact:
+def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> Impact:
     """How much there is to gain: little for input, which has to be copied, and beside a wait that stays."""
     little = (
-        sends_observation(module, node) or is_input(module, node, source) or before_staying_wait(module, node)
+        sends_observation(module, node)
+        or is_input(module, node, source)
+        or beside_staying_wait(module, node, hot)
     )
     impact: Impact = stake(module, node, slight=little)
     return impact
@@ -190,7 +192,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         return
     message = f"{what} requires a blocking host-to-device copy {often(hot)}"
     remedy = _made_once(module, index, hot) if listed else _made_there(module, index)
-    yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy))
+    impact = stake(module, node, slight=beside_staying_wait(module, node, hot))
+    yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy), impact=impact)
 
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:

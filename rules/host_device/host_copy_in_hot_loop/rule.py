@@ -20,7 +20,6 @@ from torchlint.rules.host_device.purpose import (
     reduced_by,
     scored_elsewhere,
     stake,
-    waits_anyway,
     writes_results,
 )
 from torchlint.semantics.backpropagation import Backpropagation
@@ -47,7 +46,7 @@ from torchlint.semantics.usage import (
 )
 
 from ..needs import needed_on_host, shown_at_once
-from ..neighbours import after_staying_wait
+from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
@@ -168,11 +167,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = not needless and (
-        waits_anyway(module, call, hot)
-        or after_staying_wait(module, call)
-        or keeps_results(module, call, hot)
-    )
+    slight = not needless and (beside_staying_wait(module, call, hot) or keeps_results(module, call, hot))
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = _FROM_HOST

@@ -13,7 +13,6 @@ from torchlint.rules.host_device.purpose import (
     not_a_list_yet,
     reads_items,
     stake,
-    waits_anyway,
     writes_results,
 )
 from torchlint.semantics.graphbreaks import graph_break
@@ -36,7 +35,7 @@ from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..needs import Need, needed_on_host, only_recorded, shown_at_once
-from ..neighbours import after_staying_wait, before_staying_wait
+from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
     LENGTHS_FOR_PACKING,
@@ -180,9 +179,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         (need is not None and gone_through(module, tensor) is None)
         or below_saving(module, call)
         or not_a_list_yet(module, call)
-        or waits_anyway(module, call, hot)
-        or after_staying_wait(module, call)
-        or before_staying_wait(module, call)
+        or beside_staying_wait(module, call, hot)
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
@@ -208,7 +205,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
         related=trail(hot),
         remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
-        impact=stake(module, node, slight=after_staying_wait(module, node)),
+        impact=stake(module, node, slight=beside_staying_wait(module, node, hot)),
     )
 
 

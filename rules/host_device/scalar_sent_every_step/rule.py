@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
-from ..neighbours import before_staying_wait
+from ..neighbours import beside_staying_wait
 from ..purpose import stake
 from ..remedies import as_spelt, inline
 from ..scalars import (
@@ -110,5 +110,5 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
         filled_on_device(module, sent),
         related=trail(hot),
         remedy=as_spelt(module, node, remedy),
-        impact=stake(module, node, slight=before_staying_wait(module, node)),
+        impact=stake(module, node, slight=beside_staying_wait(module, node, hot)),
     )

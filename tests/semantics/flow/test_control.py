@@ -738,6 +738,36 @@ def test_what_comes_on_every_way(program: str, expected: bool) -> None:
     assert flow.at_point(read, flow.anticipated(flow.root(read), judge)) is expected
 
 
+ENDS = {
+    "made": ("def f():\n    make()", True, True),
+    "made on one way": ("def f():\n    if x:\n        make()", False, False),
+    "made in front of a way out": (
+        "def f():\n    make()\n    if x:\n        return\n    other()",
+        True,
+        True,
+    ),
+    "made behind a way out": ("def f():\n    if x:\n        return\n    make()", False, False),
+    "made and ended": ("def f():\n    make()\n    end()", False, True),
+    "ended and made": ("def f():\n    end()\n    make()", True, False),
+    "an error otherwise": ("def f():\n    if make():\n        raise x", True, True),
+}
+
+
+@pytest.mark.parametrize(("program", "at_end", "at_start"), ENDS.values(), ids=ENDS)
+def test_what_holds_at_the_ends_of_a_function(program: str, at_end: bool, at_start: bool) -> None:
+    tree = SyntaxTree(program)
+    flow = control_flow(tree)
+    (function,) = tree.nodes(cst.FunctionDef)
+
+    def judge(point: cst.CSTNode) -> bool | None:
+        source = tree.source(point)
+        return True if "make" in source else False if "end" in source else None
+
+    assert flow.available(function, judge).far is at_end
+    assert flow.anticipated(function, judge).far is at_start
+    assert flow.anticipated(function, lambda _: None, at_end=True).far
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
@@ -44,6 +45,18 @@ _FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", c
 
 _FAR = 40
 """How far a node may lie below what has a point before its own is noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Where a fact holds in a function: ``at`` each of its points, and at the ``far`` end of all ways.
+
+    The far end is where the function ends for what holds before a point, and where it starts for what holds
+    behind one.
+    """
+
+    at: Sequence[bool]
+    far: bool
 
 
 class FunctionFlow:
@@ -489,8 +502,8 @@ class ControlFlow:
 
         return bool(later) and all(any(precedes(before, after) for before in earlier) for after in later)
 
-    def available(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> list[bool]:
-        """Of each point of a function whether a fact holds before it, whichever way control came there.
+    def available(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> Facts:
+        """Of each point of a function, and of its end, whether a fact holds before it on all ways there.
 
         ``judge`` says whether the fact holds behind a point; None if it holds there as before. These are the
         available expressions of Aho, Lam, Sethi and Ullman, "Compilers" (2006), section 9.2.6: the fact is
@@ -522,15 +535,17 @@ class ControlFlow:
             before.append(holds[block])
             if last is not None:
                 holds[block] = last
-        return before
+        return Facts(before, holds[graph.exit])
 
-    def anticipated(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> list[bool]:
-        """Of each point of a function whether a fact holds behind it, whichever way control goes.
+    def anticipated(
+        self, root: Root, judge: Callable[[cst.CSTNode], bool | None], *, at_end: bool = False
+    ) -> Facts:
+        """Of each point of a function, and of its start, whether a fact holds behind it, on all ways from it.
 
         ``judge`` says whether the fact holds at a point, whatever comes behind it; None if that decides.
         These are the anticipated expressions of the same book, section 9.5.1. A way ends where the function
-        does and where an iteration of a loop is over; it takes each ``for`` to have something to go through,
-        and exceptions are left out of account.
+        does, behind which the fact holds ``at_end``, and where an iteration of a loop is over; it takes each
+        ``for`` to have something to go through, and exceptions are left out of account.
         """
         flow = self.of(root)
         graph = flow.graph
@@ -539,19 +554,20 @@ class ControlFlow:
         for number, block in enumerate(graph.blocks):
             of_block[block].append(number)
         bodies = {graph.heads[loop]: loop for loop in graph.heads if isinstance(loop, cst.For)}
-        over = {graph.exit, *graph.latches.values()}
+        latches = set(graph.latches.values())
         behind = [False] * len(graph.points)
         holds = [False] * len(graph.successors)
         for block in flow.backwards:
             following = [each for each in graph.successors[block] if flow.lasts(each)]
             if block in bodies:
                 following = following[:1]
-            held = block not in over and bool(following) and all(holds[each] for each in following)
+            held = block not in latches and bool(following) and all(holds[each] for each in following)
+            held = at_end if block == graph.exit else held
             for number in reversed(of_block[block]):
                 behind[number] = held
                 held = held if said[number] is None else bool(said[number])
             holds[block] = held
-        return behind
+        return Facts(behind, holds[graph.entry])
 
     def point(self, node: cst.CSTNode) -> cst.CSTNode:
         """The small statement, or the part of a choice or of a compound statement, that evaluates a node."""
@@ -559,10 +575,10 @@ class ControlFlow:
         points = self.points(node, graph)
         return graph.points[points[0]] if points else node
 
-    def at_point(self, node: cst.CSTNode, facts: Sequence[bool]) -> bool:
-        """Whether a fact that is known of each point of a function holds before the point of a node."""
+    def at_point(self, node: cst.CSTNode, facts: Facts) -> bool:
+        """Whether a fact that is known of each point of a function holds at the point of a node."""
         points = self.points(node, self.of(self.root(node)).graph)
-        return bool(points) and all(facts[point] for point in points)
+        return bool(points) and all(facts.at[point] for point in points)
 
     def evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether of two nodes at the same point one is evaluated first."""

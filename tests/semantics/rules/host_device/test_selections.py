@@ -48,6 +48,7 @@ def f(x: torch.Tensor, y: torch.Tensor, found):
         ("found['edges'] = x[mask]", SELECTION, {Fate.KEPT}),
         ("n = F.mse_loss(x[mask], y[mask])", SELECTION, {Fate.KEPT}),
         ("n = x[mask].mean() + x[mask].sum()", SELECTION, {Fate.KEPT}),
+        ("i = x[mask]; y[i] = 0; n = i.numel()", SELECTION, {Fate.KEPT}),
         ("p = mask.nonzero(); y[p] = 1", POSITIONS, {Fate.WRITTEN_BACK}),
         ("n = x[mask.nonzero()].sum()", POSITIONS, {Fate.SUMMED}),
         ("n = mask.nonzero().numel()", POSITIONS, {Fate.COUNTED}),

@@ -14,12 +14,22 @@ from torchlint.syntax import SyntaxTree
 LOOP = """
 import torch
 
+
+def require_finite(x):
+    if not torch.isfinite(x).all():
+        raise ValueError
+
+
+def read(x):
+    return x.item()
+
+
 model = torch.nn.Linear(8, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 def train(loader, patience, bar):
-    total, losses = 0.0, []
+    total, losses, best, n = 0.0, [], 9.0, 0
     for x in loader:
         loss = model(x.cuda()).mean()
         loss.backward()
@@ -44,12 +54,15 @@ def generate(model: Decoder, tokens):
     return tokens
 """
 
+BEST = "if (v := loss.item()) < best:\n            best = v"
 WAITS = {
     "z = torch.zeros(loss.item())": Impact.LOW,
     "if loss.item() < 1e-5:\n            break": Impact.LOW,
     "losses.append(loss.item())\n        if x.cuda().sum().item() < 0:\n            break": Impact.LOW,
     "losses.append(loss.item())\n        bar.set_postfix(loss=losses[-1])": Impact.HIGH,
     "bar.set_postfix(loss=loss.item())": Impact.HIGH,
+    f"{BEST}\n        else:\n            n += 1\n        if n > 9:\n            break": Impact.LOW,
+    f"{BEST}\n        if patience > 9:\n            break": Impact.HIGH,
     "if patience and losses_save_path:\n            losses.append(loss.item())": Impact.LOW,
     "if not isinstance(loss, (list, tuple)):\n            loss = loss.tolist()": Impact.LOW,
     "if not bool(torch.isfinite(loss)):\n            raise ValueError": Impact.HIGH,
@@ -99,12 +112,29 @@ GROUPS = {
     "z = torch.zeros(loss.item())": Impact.LOW,
     "env.step(loss.tolist())": Impact.LOW,
     "z = torch.zeros(loss.item())\n        z = model(z)": Impact.HIGH,
+    # Also in a function that is called.
+    "require_finite(loss)": Impact.LOW,
+    "if patience:\n            require_finite(loss)": Impact.HIGH,
+    "require_finite(loss)\n        z = model(x)": Impact.HIGH,
 }
 
 
 @pytest.mark.parametrize("first", GROUPS)
 def test_behind_a_wait_that_stays_another_counts_little(first: str) -> None:
     assert _stakes(LOOP.format(first + TOTAL))[-1] is GROUPS[first]
+
+
+AROUND = {
+    "value = read(loss)\n        require_finite(loss)": Impact.LOW,
+    "value = read(loss)\n        if patience:\n            require_finite(loss)": Impact.HIGH,
+    "value = read(loss)\n        model(x)\n        require_finite(loss)": Impact.HIGH,
+    "value = read(loss)": Impact.HIGH,
+}
+
+
+@pytest.mark.parametrize("lines", AROUND)
+def test_before_a_wait_of_the_caller_that_stays_another_counts_little(lines: str) -> None:
+    assert _stakes(LOOP.format(lines))[0] is AROUND[lines]
 
 
 def test_waits_for_tokens_count() -> None:
