@@ -382,7 +382,15 @@ class Places(Part):
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
                 administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
                 return None if administers else _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
-        return None
+        handed = [function for arg in call.args if (function := self._made_for(arg.value)) is not None]
+        return self._work_of_functions(handed) if handed else None
+
+    def _made_for(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The function made for the one call of a driver that an argument hands over."""
+        if not isinstance(node, cst.Name):
+            return None
+        made = self.module.value(node).definition
+        return made if isinstance(made, cst.FunctionDef) and self._is_for_one_call(made) else None
 
     def _work_of_functions(self, functions: Sequence[Function]) -> _Work | None:
         """The device work of a call that may be one of several functions; None for none.
@@ -839,7 +847,7 @@ class Places(Part):
             return False
         return (
             work.trains
-            or (both_ways and work.training_steps)
+            or (both_ways and (work.training_steps or work.heat is Heat.HOT))
             or any(
                 not self._rarely_reached(call, function)
                 for call in self._held[function][0]
@@ -899,7 +907,9 @@ class Places(Part):
         for reference in self._references(function):
             argument = self.tree.parent(reference)
             given = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(given, cst.Call) and (self._is_applied(reference) or self._is_closure(given)):
+            if isinstance(given, cst.Call) and (
+                self._is_applied(reference) or self._is_closure(given) or self._is_for_one_call(function)
+            ):
                 yield given, given
         decorated = self._decorates(function)
         if decorated is not None:
@@ -943,6 +953,31 @@ class Places(Part):
             return False
         optimizer = self.module.value(call.func.value)
         return optimizer.kind is Kind.OPTIMIZER and not (optimizer.cls or "").endswith("LBFGS")
+
+    @remembered
+    def _is_for_one_call(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is made anew where it runs, for nothing but to be handed over, to a driver, say.
+
+        ``forward_backward(forward_step, batches)`` runs it if anything does. What knows it by a name of torch
+        or Python says itself when that is.
+        """
+        if not isinstance(self.module.function(function), cst.FunctionDef):
+            return False
+        references = self._references(function)
+        return bool(references) and all(map(self._is_handed_to_unknown, references))
+
+    def _is_handed_to_unknown(self, reference: cst.Name) -> bool:
+        """Whether a function is an argument of a call of what is not known, perhaps bound to arguments."""
+        argument = self.tree.parent(reference)
+        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(call, cst.Call):
+            return False
+        if self.module.qualified(call.func) == "functools.partial":
+            return True
+        owner = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+        if self.module.qualified(call.func) is not None or self.module.callees(call):
+            return False
+        return self.module.value(owner).kind is Kind.UNKNOWN
 
     def _registered(self, function: cst.FunctionDef) -> bool:
         for reference in self._references(function):

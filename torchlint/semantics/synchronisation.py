@@ -249,11 +249,14 @@ _BRANCHES: frozenset[type] = frozenset({cst.If, cst.IfExp})
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
 
-    The host has waited for that value just before, and reads another one at little cost.
+    The host has waited for that value just before, and reads another one at little cost; but one in each
+    round of a loop behind the decision adds up.
     """
+    loop = next(iter(module.flow.loops(node)), None)
     return any(
         _decided_on_device(module, branch.test)
         for branch in module.flow.branches(node, loops=True, kinds=_BRANCHES)
+        if loop is None or module.tree.contains(loop, branch.construct)
     )
 
 

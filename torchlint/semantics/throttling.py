@@ -373,7 +373,8 @@ class Throttling(Part):
     def _flag(self, flag: cst.Name | cst.Attribute | cst.Subscript, truth: bool) -> Restriction | None:
         values = _values(self.module, flag)
         if None not in values:
-            rarely = self._one_of((value for value in values if value is not None), truth)
+            kept = flag.attr.value if isinstance(flag, cst.Attribute) else None
+            rarely = self._one_of((value for value in values if value is not None), truth, kept)
             if rarely is not None:
                 return rarely
         if truth and (left := self._left_by(flag)) is not None:
@@ -410,12 +411,17 @@ class Throttling(Part):
                     return loop
         return None
 
-    def _one_of(self, values: Iterable[cst.CSTNode], truth: bool) -> Restriction | None:
-        """When one of some values is true (or false): all that can be so have to say it."""
+    def _one_of(
+        self, values: Iterable[cst.CSTNode], truth: bool, kept: str | None = None
+    ) -> Restriction | None:
+        """When one of some values is true (or false): all that can be so have to say it.
+
+        What an attribute ``kept`` gets where it is found without it, it has from then on.
+        """
         said = ((value, _constant(value)) for value in values)
         # ``log = True`` below ``if step % 100 == 0``.
         rare = (
-            self._rare(value, truth) if constant is None else self._at(value)
+            self._rare(value, truth) if constant is None else self._at(value, kept)
             for value, constant in said
             if constant is None or constant is truth
         )
@@ -425,12 +431,24 @@ class Throttling(Part):
         """Whether one of some values is plainly true (or false) at a place that is no seldom one."""
         return any(_constant(value) is truth and self._at(value) is None for value in values)
 
-    def _at(self, node: cst.CSTNode) -> Restriction | None:
-        """The innermost restriction of a place in the loop around it."""
+    def _at(self, node: cst.CSTNode, kept: str | None = None) -> Restriction | None:
+        """The innermost restriction of a place in the loop around it, but for tests of an attribute."""
         loops = self.module.flow.statement_loops(node)
         within = loops[0] if loops else self.tree.root
         return next(
-            (rarely for holder, rarely in self._chain(node) if self.tree.contains(within, holder)), None
+            (
+                rarely
+                for holder, rarely in self._chain(node)
+                if self.tree.contains(within, holder) and not (kept is not None and self._tests(holder, kept))
+            ),
+            None,
+        )
+
+    def _tests(self, branch: cst.CSTNode, attribute: str) -> bool:
+        """Whether the test of a branch reads an attribute of this name."""
+        return isinstance(branch, cst.If) and any(
+            isinstance(part, cst.Attribute) and part.attr.value == attribute
+            for part in (branch.test, *self.tree.descendants(branch.test))
         )
 
     @cached_property
