@@ -2,12 +2,16 @@
 
 Usage: ``python -m benchmarks.byhand LABEL [--programs NAME ...] [--scripts FILE] [--verified FOLDER]``
 
-The programs are those of ``verdicts.py``. Of each, two copies are made, the fixes of ``torchlint check
---fix`` applied to one, and both run alone, in turn: A B B A and again. The time of a step is that from
-the end of one step of the optimizer to the end of a later one, the device synchronized at both, over the
-steps between; nothing else is hooked, and no other process of the two runs meanwhile. The results go
-under LABEL into ``benchmarks/results/byhand.json``, beside the ratio that ``verify`` gave: FOLDER is
-what ``verdicts.py --folder`` kept.
+The programs are those of ``verdicts.py``. Of each, two copies are made and the fixes of ``torchlint check
+--fix`` applied to one. Several processes of both are started by ``python``, and each waits at the end of a
+step of its optimizer until it is its turn: then it runs alone, a few untimed steps and then as many as take
+a third of a second, the device synchronized at both ends. Nothing else is hooked, no process is stopped by a
+signal, and nothing is set that the program does not set. The two processes of a pair take their turns one
+after the other, before and after, after and before (A B B A), so that both cover the same steps.
+
+The speed of these machines changes from one turn to the next, so that the ratio has an interval like that of
+``verify`` (`torchlint.verify.stats`). The results go under LABEL into ``benchmarks/results/byhand.json``,
+beside the ratio that ``verify`` gave: FOLDER is what ``verdicts.py --folder`` kept.
 """
 
 from __future__ import annotations
@@ -22,20 +26,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.verdicts import PROGRAMS, Program, given, own
+from torchlint.verify import stats, words
+from torchlint.verify.results import ORIGINAL, TOGETHER, Block, load
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "byhand.json"
 WARM = 30
-"""Steps before the first that counts."""
-GROUP = 10
-"""The steps that are timed as one."""
+"""Steps of a process before its first turn."""
+LEAD = 10
+"""Untimed steps of a turn: the batches that were loaded while others had their turns are used up first."""
+TURN = 0.35
+"""About how many seconds of a turn are timed,"""
+FEWEST = 10
+"""in at least so many steps."""
 AGREES = 0.05
 """How far the two ratios may be apart."""
 
@@ -60,8 +71,59 @@ class Command:
         return Command((*told, *theirs), links)
 
 
-def run_alone(steps: int, seconds: float) -> None:
-    """Run the program that the rest of the command line names, and write the seconds of its steps as JSON."""
+class Turns:
+    """What happens at the end of each step of the program's first optimizer.
+
+    Args:
+        order: waits for the next order, the number of steps to time; None ends the program.
+        answer: takes the seconds that they took; 0 when the process is ready for its first turn.
+        synchronize: waits for the device.
+        end: ends the program.
+    """
+
+    def __init__(
+        self,
+        order: Callable[[], int | None],
+        answer: Callable[[float], None],
+        synchronize: Callable[[], None],
+        end: Callable[[], None],
+    ) -> None:
+        self._order, self._answer, self._synchronize, self._end = order, answer, synchronize, end
+        self._optimizer: object = None
+        self._left, self._steps = WARM, 0
+        self._began: float | None = None
+
+    def __call__(self, optimizer: object, *_: Any) -> None:
+        """Count a step."""
+        if self._optimizer is None:
+            self._optimizer = optimizer
+        if optimizer is not self._optimizer:
+            return
+        self._left -= 1
+        if self._left > 0:
+            return
+        self._synchronize()
+        now = time.perf_counter()
+        if self._steps and self._began is None:
+            # The untimed steps are over.
+            self._left, self._began = self._steps, time.perf_counter()
+            return
+        self._answer(0.0 if self._began is None else now - self._began)
+        self._began = None
+        steps = self._order()
+        if steps is None:
+            self._end()
+        else:
+            self._left, self._steps = LEAD, steps
+
+
+def run_alone(answers: int) -> None:
+    """Run the program that the rest of the command line names; orders come from the standard input.
+
+    Args:
+        answers: the descriptor that takes the seconds of a turn, a line each, and at the end the number of
+            threads that the program's main thread has.
+    """
     import torch
     from torch.optim import optimizer as optimizers
 
@@ -70,72 +132,130 @@ def run_alone(steps: int, seconds: float) -> None:
     if module:
         del sys.argv[0]
     sys.path[0] = str(Path.cwd()) if module else str(Path(sys.argv[0]).resolve().parent)
-    marks: list[float] = []
-    steppers: list[int] = []
+    orders = sys.stdin
 
-    def stepped(optimizer: Any, *_: Any) -> None:
-        if steppers and steppers[0] != id(optimizer):
-            return
-        steppers.append(id(optimizer))
-        past = len(steppers) - WARM
-        if past >= 0 and past % GROUP == 0:
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-            marks.append(time.perf_counter())
-            if past >= steps or marks[-1] - marks[0] > seconds:
-                tell()
+    def order() -> int | None:
+        line = orders.readline().strip()
+        return int(line) if line else None
 
-    def tell() -> None:
-        pairs = itertools.pairwise(marks)
-        Path(os.environ["STEP_TIMES"]).write_text(
-            json.dumps([(after - before) / GROUP for before, after in pairs]), encoding="utf-8"
-        )
+    def tell(number: float) -> None:
+        os.write(answers, f"{number}\n".encode())
+
+    def synchronize() -> None:
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    def end() -> None:
+        # Asked earlier, it would settle what the program has left open.
+        tell(torch.get_num_threads())
         sys.stdout.flush()
         os._exit(0)
 
-    optimizers.register_optimizer_step_post_hook(stepped)
+    optimizers.register_optimizer_step_post_hook(Turns(order, tell, synchronize, end))
     if module:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")
-    tell()
+    os._exit(0)
 
 
-def times(folder: Path, command: Sequence[str], program: Program, steps: int, seconds: float) -> list[float]:
-    """The times of the steps of one run, in groups.
+class Alone:
+    """A process of a program, which waits for its turns. Leaving the ``with`` block ends it."""
+
+    def __init__(self, folder: Path, command: Sequence[str], program: Program, log: Path) -> None:
+        """Start it in ``folder``; what it prints goes to ``log``."""
+        ours, theirs = os.pipe()
+        worker = [sys.executable, "-m", "benchmarks.byhand", "--alone", str(theirs), "--", *command]
+        entries = [*program.python_path, str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._log = log
+        with log.open("wb") as printed:
+            self._process = subprocess.Popen(
+                worker,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(entries)},
+                stdin=subprocess.PIPE,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs,),
+            )
+        os.close(theirs)
+        self._answers = os.fdopen(ours)
+
+    def __enter__(self) -> Alone:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._answers.close()
+
+    def answer(self) -> float | None:
+        """What it says next; None once the program is over."""
+        line = self._answers.readline()
+        return float(line) if line else None
+
+    def ready(self) -> None:
+        """Wait until it has warmed up.
+
+        Raises:
+            RuntimeError: it failed, or was over before.
+        """
+        if self.answer() is None:
+            raise RuntimeError(f"failed:\n{self._log.read_text('utf-8', 'replace')[-2000:]}")
+
+    def turn(self, steps: int) -> float | None:
+        """The seconds of so many steps; None if the program was over before."""
+        self._order(str(steps))
+        return self.answer()
+
+    def end(self) -> int:
+        """End the program, and say how many threads its main thread had; 0 if it was over before."""
+        self._order("")
+        return int(self.answer() or 0)
+
+    def _order(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return
+
+
+def taken_in_turns(
+    pairs: Sequence[Mapping[str, Callable[[int], float | None]]], steps: int, seconds: float
+) -> list[Block]:
+    """What the processes took, as blocks: each pair is a replicate, and its rounds are an A B B A.
+
+    Args:
+        pairs: for each pair and each variant, what runs a turn of so many steps.
+        steps: those of a turn.
+        seconds: how long to go on. It ends with a whole A B B A, or where a program is over.
+    """
+    found: list[Block] = []
+    end = time.monotonic() + seconds
+    for turn in itertools.count():
+        if turn % 2 == 0 and time.monotonic() > end:
+            break
+        for number, pair in enumerate(pairs):
+            order = (ORIGINAL, TOGETHER) if (turn + number) % 2 == 0 else (TOGETHER, ORIGINAL)
+            for place, name in enumerate(order):
+                taken = pair[name](steps)
+                if taken is None:
+                    return found
+                found.append(Block(name, number, turn, place, steps, taken, None, None))
+    return found
+
+
+def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]:
+    """The times of a program before and after its fixes, and their ratio.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: the program failed, or was over too soon.
     """
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "times.json"
-        worker = [
-            sys.executable,
-            "-m",
-            "benchmarks.byhand",
-            "--alone",
-            str(steps),
-            str(seconds),
-            "--",
-            *command,
-        ]
-        environment = {**os.environ, "STEP_TIMES": str(file)}
-        entries = [*program.python_path, str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment["PYTHONPATH"] = os.pathsep.join(entries)
-        ended = subprocess.run(
-            worker, cwd=folder, env=environment, check=False, capture_output=True, text=True
-        )
-        if not file.exists():
-            raise RuntimeError(f"{command[0]} failed:\n{ended.stderr[-2000:]}")
-        found: list[float] = json.loads(file.read_text(encoding="utf-8"))
-        return found
-
-
-def measured(program: Program, steps: int, seconds: float, rounds: int) -> dict[str, Any]:
-    """The times of a program before and after its fixes, and their ratio."""
     command = Command.of(program)
-    with tempfile.TemporaryDirectory() as place:
-        folders = {name: Path(place) / name / program.folder.name for name in ("before", "after")}
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        folders = {name: Path(place) / name / program.folder.name for name in (ORIGINAL, TOGETHER)}
         for folder in folders.values():
             shutil.copytree(program.folder, folder)
             for link in command.links:
@@ -145,28 +265,53 @@ def measured(program: Program, steps: int, seconds: float, rounds: int) -> dict[
         fix = [sys.executable, "-m", "torchlint", "check", "--fix", "--isolated", "--impact", "low"]
         subprocess.run(
             [*fix, "--advice", "--no-cache", "."],
-            cwd=folders["after"],
+            cwd=folders[TOGETHER],
             check=False,
             stdout=subprocess.DEVNULL,
         )
-        runs: dict[str, list[list[float]]] = {"before": [], "after": []}
-        for number in range(2 * rounds):
-            for name in ("before", "after")[:: 1 if number % 2 == 0 else -1]:
-                runs[name].append(times(folders[name], command.words, program, steps, seconds))
-    means = {name: [sum(run) / len(run) for run in found] for name, found in runs.items()}
+        pairs = [
+            {
+                name: stack.enter_context(
+                    Alone(folder, command.words, program, Path(place) / f"{name}{number}.log")
+                )
+                for name, folder in folders.items()
+            }
+            for number in range(processes)
+        ]
+        every = [process for pair in pairs for process in pair.values()]
+        for process in every:
+            process.ready()
+        first = [taken for process in every if (taken := process.turn(FEWEST)) is not None]
+        steps = max(FEWEST, round(TURN * FEWEST / median(first))) if first else FEWEST
+        turns = [{name: process.turn for name, process in pair.items()} for pair in pairs]
+        blocks = taken_in_turns(turns, steps, seconds)
+        threads = {name: [pair[name].end() for pair in pairs] for name in folders}
+    interval = stats.interval(blocks, ORIGINAL, TOGETHER)
+    if interval is None:
+        raise RuntimeError("the program was over before every process had two turns")
     return {
         "command": " ".join(program.command),
-        "steps": [GROUP * len(run) for run in runs["before"]],
-        "milliseconds": {name: [round(1e3 * run, 3) for run in taken] for name, taken in means.items()},
-        "ratio": round(median(means["before"]) / median(means["after"]), 4),
+        "processes": processes,
+        "turns": max(block.round for block in blocks) + 1,
+        "steps": steps,
+        "milliseconds": {
+            name: [round(_milliseconds(blocks, name, number), 3) for number in range(processes)]
+            for name in folders
+        },
+        "threads": threads,
+        "ratio": round(interval.ratio, 4),
+        "interval": [round(interval.low, 4), round(interval.high, 4)],
     }
+
+
+def _milliseconds(blocks: Sequence[Block], name: str, number: int) -> float:
+    """The usual step of one process."""
+    own_blocks = [block for block in blocks if (block.variant, block.replicate) == (name, number)]
+    return median(1e3 * block.wall / block.steps for block in own_blocks)
 
 
 def verified(file: Path) -> dict[str, Any] | None:
     """What ``verify`` found of all fixes together: the ratio with its interval, and the time of a step."""
-    from torchlint.verify import stats, words
-    from torchlint.verify.results import ORIGINAL, TOGETHER, load
-
     if not file.exists():
         return None
     measurement = load(file).measurements[0]
@@ -187,7 +332,7 @@ def verified(file: Path) -> dict[str, Any] | None:
 def main() -> None:
     """Measure programs, and write what came out."""
     if sys.argv[1:2] == ["--alone"]:
-        run_alone(int(sys.argv[2]), float(sys.argv[3]))
+        run_alone(int(sys.argv[2]))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("label")
@@ -196,9 +341,8 @@ def main() -> None:
     )
     parser.add_argument("--scripts", type=Path)
     parser.add_argument("--only", nargs="+", help="of the scripts, these")
-    parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=4.0, help="the most that a run is timed for")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=6, help="how many of each variant")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long they take their turns")
     parser.add_argument("--verified", type=Path, help="what `verdicts.py --folder` kept")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
@@ -211,7 +355,7 @@ def main() -> None:
             programs += [item for item in scripts if not arguments.only or item.name in arguments.only]
         for program in programs:
             try:
-                found = measured(program, arguments.steps, arguments.seconds, arguments.rounds)
+                found = measured(program, arguments.processes, arguments.seconds)
             except RuntimeError as error:
                 print(program.name, error, flush=True)
                 continue

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from torchlint.verify.measure import Pool, Session, Settings
+from torchlint.verify.measure import WATCHING_SECONDS, WINDOWS, Pool, Session, Settings
 from torchlint.verify.plan import FIRST_ROUNDS, LEAST_REPLICATES, Plan
 from torchlint.verify.processes import Nurseries, Spares, Times
 from torchlint.verify.results import (
@@ -214,7 +214,7 @@ class Program:
 
     def work(self, lead: int, steps: int, timeout: float) -> Times:
         """The profiler takes its time."""
-        self.clock.now += 0.6
+        self.clock.now += WATCHING_SECONDS / WINDOWS
         return Times(steps * 0.02, steps * 0.01, None)
 
     def kill(self) -> None:
@@ -274,10 +274,10 @@ def test_time_that_is_too_short_for_another_process_is_spent_on_those_that_are_t
     session, clock, started = program
     # There is no room for more than one process of each variant.
     monkeypatch.setattr("torchlint.verify.measure.processors", lambda: 4)
-    session.allow(24.0)
+    session.allow(30.0)
     session.time(lambda *_: None)
     assert len(started) == len(session.variants)
-    assert 20.0 <= clock.now <= 24.0
+    assert 26.0 <= clock.now <= 30.0
     assert max(block.round for block in session.blocks) > FIRST_ROUNDS
 
 

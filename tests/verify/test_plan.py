@@ -43,7 +43,7 @@ def test_a_small_budget_drops_variants_from_the_end() -> None:
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.004, 0.02, 0.3, 4.0])
-def test_a_block_has_ten_steps_and_a_tenth_of_a_second_unless_steps_are_long(step: float) -> None:
+def test_a_block_has_ten_steps_and_a_quarter_of_a_second_unless_steps_are_long(step: float) -> None:
     made = plan(NEEDED, (), Costs(step, 3.0), Wishes(), 1e6, None)
     assert made.steps * step >= BLOCK_SECONDS - 1e-9
     assert made.steps >= BLOCK_STEPS or made.steps * step >= 1.0

@@ -38,14 +38,14 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--steps"],
             type=click.IntRange(min=2),
             metavar="N",
-            help="Steps to time in each process; by default blocks of at least 10 steps and 100 ms, until "
+            help="Steps to time in each process; by default blocks of at least 10 steps and 250 ms, until "
             "the verdict is clear or the time is up.",
         ),
         click.Option(
             ["--warmup"],
             type=click.IntRange(min=0),
             metavar="N",
-            help="Minimum number of warm-up steps; by default 10, or 4 if they are long.",
+            help="Number of warm-up steps; by default 10 to 40 within half a second, or 4 if they are long.",
         ),
         click.Option(
             ["--replicates"],

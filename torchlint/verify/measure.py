@@ -26,9 +26,11 @@ from torchlint.verify import judge, stats
 from torchlint.verify.awake import processors_awake
 from torchlint.verify.periodic import periodic
 from torchlint.verify.plan import (
+    BLOCK_STEPS,
     FIRST_ROUNDS,
     LEAST_REPLICATES,
     LEAST_ROUNDS,
+    MOST_WARMUPS,
     Costs,
     Plan,
     Wishes,
@@ -68,9 +70,6 @@ from torchlint.verify.results import (
 from torchlint.verify.stats import discard
 from torchlint.verify.worker.job import Job
 
-STEADY = 0.1
-"""Two successive warm-up blocks that differ by less are steady, as far as noise lets that be seen. Longer
-counts as well as shorter: a loader's buffers are full at first, and their steps fast."""
 PRECISE = 0.03
 """The relative half-width of an interval that needs no further replicates to narrow it."""
 ONE_PROCESSOR = 1.5
@@ -651,13 +650,9 @@ class Session:
                     process.run(**self._changes())
                 for process in every:
                     process.ready(self._patience)
-            warm = {}
             try:
                 with self._spending("warm-up"):
-                    for number, processes in sets.items():
-                        self._run_steps = 1
-                        self._warm_up(planned, processes)
-                        warm[number] = self._run_steps
+                    self._warm_up(planned, every)
                 if len(sets) == 1:
                     # Those that started side by side had imported torch before.
                     self._started = (time.monotonic() - began) / len(planned.variants)
@@ -672,7 +667,7 @@ class Session:
                     still = self._still(planned.variants, turn)
                     if not still:
                         break
-                    self._run_steps = warm[number] + turn * (planned.lead + planned.steps)
+                    self._run_steps = 1 + planned.warmup + turn * (planned.lead + planned.steps)
                     names = [name for name in orders[number] if name in still]
                     with self._spending("timed"):
                         for half, order in enumerate((names, names[::-1])):
@@ -698,7 +693,8 @@ class Session:
         first = self._current < LEAST_REPLICATES - 1 and turn >= FIRST_ROUNDS
         over = first or (turn == FIRST_ROUNDS and self._others_wanted(planned))
         over = over or time.monotonic() + taken > end
-        return over and (self.pool.subject.reruns or self._costs().replicate(planned) <= left)
+        another = self._costs().replicate(planned) + self._watching(planned, self._current + 1)
+        return over and (self.pool.subject.reruns or another <= left)
 
     def _others_wanted(self, planned: Plan) -> bool:
         """Whether the rest of the budget is for several other processes: a single one costs too much."""
@@ -746,15 +742,16 @@ class Session:
         """
         open_ = self._open(planned.variants) if self._watches else []
         names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
+        steps = max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
         began = time.monotonic()
         for turn in range(WINDOWS if names else 0):
             for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
                 process = processes[name]
                 assert isinstance(process, Process)
-                taken = process.work(planned.lead, planned.steps, PATIENCE)
+                taken = process.work(planned.lead, steps, PATIENCE)
                 if taken is None:
                     raise _Ended
-                self.windows.append(taken.block(name, number, turn, place, planned.steps))
+                self.windows.append(taken.block(name, number, turn, place, steps))
         if names:
             self._watched = (time.monotonic() - began) / len(names)
 
@@ -777,21 +774,25 @@ class Session:
             raise _Ended
         return times
 
-    def _warm_up(self, planned: Plan, processes: Mapping[str, Running]) -> None:
-        """Run steps that do not count until times are steady; the same number in every variant."""
-        if not planned.warmup:
-            return
-        chunk = max(1, planned.warmup // 2)
-        run, before = 0, dict.fromkeys(processes, float("inf"))
-        while run + chunk <= planned.most_warmup:
-            times = {name: self._block(process, 0, chunk).wall for name, process in processes.items()}
-            steady = all(abs(times[name] - before[name]) <= STEADY * times[name] for name in times)
-            before = times
-            run += chunk
-            self._run_steps += chunk
-            if run >= planned.warmup and steady:
-                break
-        self._warmup = max(self._warmup, run)
+    def _warm_up(self, planned: Plan, processes: Sequence[Running]) -> None:
+        """Run steps that do not count, in several programs side by side.
+
+        Raises:
+            _Ended: a program came to an end first.
+        """
+        chunk = max(1, planned.warmup // MOST_WARMUPS)
+        self._run_steps = 1
+        with ThreadPoolExecutor(self._parallel(len(processes))) as threads:
+            try:
+                while (left := 1 + planned.warmup - self._run_steps) > 0:
+                    steps = min(chunk, left)
+                    list(threads.map(partial(self._block, lead=0, steps=steps), processes))
+                    self._run_steps += steps
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                self.pool.abort()
+                raise
+        self._warmup = max(self._warmup, planned.warmup)
 
     def _groups(self, others: Sequence[str]) -> list[tuple[str, ...]]:
         """The variants that may hold the device's memory at once; each group has the original twice."""
@@ -907,7 +908,9 @@ TRAINING = 0.2
 MOST_LOSSES = 300
 """The most steps of such a run."""
 WINDOWS = 2
-"""The blocks of a process that the profiler sees. What the device does is much the same in all of them."""
+"""The blocks of a process that the profiler sees. What the device does is much the same in all of them,"""
+WINDOW = 3
+"""so that they are shorter than those that are timed: a third."""
 WATCHED = range(LEAST_REPLICATES)
 """The processes in which the profiler sees them,"""
 WATCHED_SHORT = range(LEAST_REPLICATES, 2 * LEAST_REPLICATES)

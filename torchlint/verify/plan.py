@@ -1,6 +1,6 @@
 """How a budget is divided: among variants, the processes of each, and the blocks of a process.
 
-Starting a process costs seconds, and timing a block costs a tenth of one; but blocks of one process share
+Starting a process costs seconds, and timing a block costs a third of one; but blocks of one process share
 what that process was dealt (addresses, kernels chosen by trial), so that no number of them replaces a second
 process. The best number of blocks in a process is that of two-stage sampling: the root of what a process
 costs over what a block costs, times the deviation of blocks over that of processes (W. G. Cochran, *Sampling
@@ -13,14 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-BLOCK_SECONDS = 0.1
-"""The least length of a block. Processors of a virtual machine differ in speed, and a block keeps the one
-that it is dealt when its program goes on: two short blocks tell more than a long one."""
+BLOCK_SECONDS = 0.25
+"""The least length of a block. Processors of a virtual machine differ in speed, and a step is about as fast
+as those in the 50 ms before it: several short blocks tell more than a long one, but each needs its lead."""
 BLOCK_STEPS = 10
 """The fewest steps of a block, unless they take longer than ``LONG_BLOCK``."""
 LONG_BLOCK = 1.0
-LEAD_SECONDS = 0.02
-"""The least length of the untimed steps before a block, in which the program wakes up from its pause."""
+LEAD_SECONDS = 0.05
+"""The least length of the untimed steps before a block, in which the program wakes up from its pause: where
+all processors take part in a step, steps get a third faster in the first 100 ms."""
 LONG_STEP = 0.1
 """Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
@@ -29,11 +30,11 @@ FIRST_ROUNDS = 12
 """The rounds of the first processes of the variants, and of the second ones where several others follow: then
 it is known how long these are best kept. Also of all processes where the user says how many there are."""
 WARMUP = (10, 4)
-"""The warm-up of short and of long steps, where nobody says how much."""
+"""The least warm-up of short and of long steps, where nobody says how much."""
 MOST_WARMUPS = 4
-"""How many times the asked warm-up is run at most while the times are not steady,"""
+"""How many times that is run at most,"""
 WARMUP_SECONDS = 0.5
-"""and for how long, where nobody asked for more steps."""
+"""and for how long, where there are more steps and nobody says how many."""
 LEAST_REPLICATES = 2
 """The fewest processes of a variant: one does not show by how much processes differ."""
 REPLICATES = 12
@@ -62,9 +63,7 @@ class Plan:
     lead: int
     """Untimed steps before them, in which caches and the device's clock recover from the pause."""
     warmup: int
-    """The fewest steps before the first block."""
-    most_warmup: int
-    """The most, where times do not become steady."""
+    """Untimed steps before the first block."""
     dropped: tuple[str, ...] = ()
     """The variants that the budget has no time for."""
 
@@ -100,8 +99,8 @@ class Costs:
         count = len(plan.variants)
         if self.started is not None:
             return count * self.started
-        started = self.copy * count + self.startup * math.ceil(count / self.parallel)
-        return started + count * plan.warmup * self.step
+        turns = math.ceil(count / self.parallel)
+        return self.copy * count + turns * (self.startup + plan.warmup * self.step)
 
     def round(self, plan: Plan) -> float:
         """The time of one round."""
@@ -174,7 +173,7 @@ def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:
     if wishes.steps is not None:
         rounds = max(min(wishes.steps, FIRST_ROUNDS) // 2 * 2, 2)
         steps = max(1, wishes.steps // rounds)
-    most_warmup = max(warmup, min(MOST_WARMUPS * warmup, int(WARMUP_SECONDS / step)))
+    more = min(MOST_WARMUPS * warmup, int(WARMUP_SECONDS / step)) if wishes.warmup is None else 0
     if total is not None:
         # The first step is over before anything is counted.
         free = total - 1
@@ -184,5 +183,5 @@ def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:
             steps = max(1, min(steps, (free - warmup) // (rounds or LEAST_ROUNDS)))
         fitting = max(2, (free - warmup) // (lead + steps) // 2 * 2)
         rounds = fitting if rounds is None else min(rounds, fitting)
-        most_warmup = max(warmup, min(most_warmup, free - rounds * (lead + steps)))
-    return Plan((), rounds, steps, lead, warmup, most_warmup)
+        more = min(more, free - rounds * (lead + steps))
+    return Plan((), rounds, steps, lead, max(warmup, more))
