@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.fixes import replace, set_argument, spell, unsafe
+from torchlint.fixes import Edits, elsewhere, replace, set_argument, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.convolutions import convolutional, needs_channels_first
@@ -101,18 +101,18 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
 
 def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
     training = Program.of(module).training
-    if training is None or module.tree.is_elsewhere(training.loop):
-        return None
-    moves = _moves(module, training)
+    moves = _moves(module, training) if training is not None else []
     if not moves or needs_channels_first(module, model):
         return None
-    spelling = spell(module, _LAST, placed)
-    if spelling is None:
-        return None
-    edits = [_with_format(module, call, spelling.text) for call in (placed, *moves)]
-    return unsafe(
-        module, f"Move the model and its images with `memory_format={_LAST}`", *edits, spelling.edits
-    )
+    edits: list[Edits | None] = []
+    for home in dict.fromkeys(map(module.home, (placed, *moves))):
+        calls = [call for call in (placed, *moves) if module.home(call) is home]
+        spelling = spell(home, _LAST, calls[0])
+        if spelling is None:
+            return None
+        edits += [elsewhere(module, home, _with_format(home, call, spelling.text)) for call in calls]
+        edits.append(elsewhere(module, home, spelling.edits))
+    return unsafe(module, f"Move the model and its images with `memory_format={_LAST}`", *edits)
 
 
 def _moves(module: Module, training: Training) -> list[cst.Call]:

@@ -10,7 +10,7 @@ from torchlint.fixes import insert_after_imports, replace, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.comments import Topic, says
 from torchlint.semantics.convolutions import convolutional, one_size
-from torchlint.semantics.identifiers import identifiers, options, speaks_of
+from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.lexicon import Role, words
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program
@@ -79,18 +79,22 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html)
     """
     program, flags = Program.of(module), BackendFlags.of(module)
-    training, place = program.training, program.torch_import
+    off = [write for write in flags.writes_of(BENCHMARK) if write.value is False and write.block is None]
+    # The switch may be set in a file that trains nothing.
+    training = program.training or (next(iter(program.trainings), None) if off else None)
     if training is None or program.framework or program.waits_for_environment:
         return
-    off = [write for write in flags.writes_of(BENCHMARK) if write.value is False and write.block is None]
     if off:
         others = [write for write in flags.writes_of(BENCHMARK) if write.value is not False]
         asked = flags.writes_of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
-        if others or asked or _is_repeatable(module) or says(module, off[0].node, Topic.REPEATING):
+        if module.tree.is_elsewhere(off[0].node) or others or asked or _is_repeatable(module):
+            return
+        if says(module, off[0].node, Topic.REPEATING):
             return
     elif flags.writes_of(BENCHMARK) or program.speaks_of(Role.DETERMINISM) or "benchmark" in _spoken(module):
         return
-    if not any(convolutional(module, model) for model in training.models) or not one_size(module):
+    home = module.home(training.loop)
+    if not any(convolutional(home, model) for model in training.models) or not one_size(module):
         return
     if off:
         yield Finding(
@@ -100,6 +104,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
             severity=WARNING,
         )
         return
+    place = program.torch_import
     if place is None:
         return
     edits = insert_after_imports(module, "\n{} = True", BENCHMARK)
@@ -113,7 +118,10 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 def _is_repeatable(module: Module) -> bool:
     """Whether the program seeds its random numbers, or speaks of determinism."""
-    return speaks_of(module, Role.DETERMINISM) or any(word.startswith("seed") for word in _spoken(module))
+    if Program.of(module).speaks_of(Role.DETERMINISM):
+        return True
+    files = (module, *module.companions("seed"))
+    return any(word.startswith("seed") for each in files for word in _spoken(each))
 
 
 def _spoken(module: Module) -> frozenset[str]:

@@ -71,6 +71,8 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     if conflict is None:
         return
     search, repeatable = conflict
+    if module.tree.is_elsewhere(search.node):
+        return
     remedy, given = None, _only_if_given(module, repeatable.node, search.node)
     if given is not None:
         remedy = f"Autotune only where results may differ: `benchmark = {module.source(given)} is None`"

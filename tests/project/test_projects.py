@@ -11,6 +11,7 @@ made, unsafe ones too; in a project that has twins the other files stay as they 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from torchlint import registry
 from torchlint.commands.check import command
 from torchlint.diagnostics import Position
 from torchlint.project import index
+from torchlint.syntax import ElsewhereError
 from torchlint.testing import Case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,10 +131,13 @@ def differences(project: Path, *selection: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_project(name: str, tmp_path: Path) -> None:
+def test_project(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     project = copied(PROJECTS / name, tmp_path)
-    different = differences(project, "--select", "ALL")
+    with caplog.at_level(logging.DEBUG, logger="torchlint"):
+        different = differences(project, "--select", "ALL")
     assert not different, "\n".join(different)
+    # It ends a rule, and nobody but the log is told.
+    assert ElsewhereError.__name__ not in caplog.text
 
 
 @pytest.mark.parametrize("name", NAMES)

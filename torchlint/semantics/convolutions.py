@@ -120,13 +120,20 @@ def _convolves_to_the_end(name: str) -> bool:
 
 
 def one_size(module: Module) -> bool:
-    """Whether the batches of a program have one shape, as far as its file shows.
+    """Whether the batches of a program have one shape, as far as its files show.
 
     What shows it are data sets and crops of one size, an option for the size, or batches that the default
     collation stacks; what speaks against it are sequences, detection and training at several scales.
     """
-    if speaks_of(module, Role.VARIABLE_SHAPE) or imports(module, _OF_LENGTHS) or _collates(module):
-        return False
+    files = (module, *module.companions())
+    return not any(map(_varies_in_size, files)) and any(map(_shows_size, files))
+
+
+def _varies_in_size(module: Module) -> bool:
+    return speaks_of(module, Role.VARIABLE_SHAPE) or imports(module, _OF_LENGTHS) or _collates(module)
+
+
+def _shows_size(module: Module) -> bool:
     for call in module.tree.nodes(cst.Call):
         name = module.qualified(call.func) or last_name(call.func) or ""
         last = name.rpartition(".")[2]
@@ -177,6 +184,10 @@ def needs_channels_first(module: Module, model: Trained) -> bool:
             return True
     elif not any(name.startswith(_KNOWN) for _, name in Program.of(module).layers(model)):
         return True
+    return any(map(_changes_dimensions, (module, *module.companions())))
+
+
+def _changes_dimensions(module: Module) -> bool:
     return any(_refuses_channels_last(call) for call in module.tree.nodes(cst.Call)) or any(
         adds_dimension(element.slice)
         for subscript in module.tree.nodes(cst.Subscript)

@@ -177,14 +177,18 @@ class Program(Part):
             return self.steps
         if is_test(self.module):
             return None
-        others = self.link.companions(self, ("backward",))
-        for each in [self, *map(Program.of, others)]:
-            if each.steps is not None:
-                models = [self._known_here(owned) for owned in each._owned(each.steps)]
-                own = [model for model in models if model is not None]
-                if own and len(own) == len(models):
-                    return replace(each.steps, models=tuple(own))
+        for found in self.trainings:
+            models = [self._known_here(owned) for owned in self._owned(found)]
+            own = [model for model in models if model is not None]
+            if own and len(own) == len(models):
+                return replace(found, models=tuple(own))
         return None
+
+    @cached_property
+    def trainings(self) -> list[Training]:
+        """The trainings of the programs that the file is part of, first those that it backpropagates."""
+        files = (self.module, *self.module.companions("backward"))
+        return [found for each in files for found in Program.of(each).backpropagated]
 
     @cached_property
     def _companions(self) -> list[Program]:
@@ -227,10 +231,17 @@ class Program(Part):
 
     @cached_property
     def steps(self) -> Training | None:
-        """The training whose loop stands in this file."""
+        """The training whose loop stands in this file; its backward pass may stand in another."""
+        here = (found for found in self.trainings if not self.tree.is_elsewhere(found.loop))
+        return next(here, None)
+
+    @cached_property
+    def backpropagated(self) -> list[Training]:
+        """The trainings whose backward passes stand in this file; the loop may stand in another."""
+        found: list[Training] = []
         passes = Backpropagation.of(self.module).passes
         if not passes or not self._on_gpu:
-            return None
+            return found
         for backward in sorted(passes, key=lambda backward: self.tree.standing(backward.call)):
             hot = places.hot(self.module, backward.call)
             loop = hot.loop if hot is not None else None
@@ -242,8 +253,8 @@ class Program(Part):
                 continue
             started = self._is_run(loop)
             if started or self._makes(models):
-                return Training(loop, backward.call, models, started)
-        return None
+                found.append(Training(loop, backward.call, models, started))
+        return found
 
     @cached_property
     def inference(self) -> Trained | None:
