@@ -12,7 +12,8 @@ from torchlint.dev import ROOT, site
 
 FOLDER = ROOT / "docs" / "pictures"
 _EDITOR = ROOT / "editors" / "vscode" / "dist" / "tests" / "pictures" / "findings.png"
-_SIZE = (1200, 860)
+_WIDTH = 1200
+_HEIGHTS = {"verify": 860, "summary": 660, "report": 860, "site": 860}
 _TEAMS = {
     "vision": ("image_classifier", "metric_learning", "segmentation_amp"),
     "language": ("accelerate_finetune", "gpt"),
@@ -103,10 +104,11 @@ def _torchlint(*arguments: str, cwd: Path) -> str:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False).stdout
 
 
-def _taken(browser: str, page: Path, picture: Path, scratch: Path) -> Path:
+def _taken(browser: str, name: str, page: Path, scratch: Path) -> Path:
     """The picture of a page."""
+    picture = scratch / f"{name}.png"
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
-    options += [f"--user-data-dir={scratch / 'chromium'}", f"--window-size={_SIZE[0]},{_SIZE[1]}"]
+    options += [f"--user-data-dir={scratch / 'chromium'}", f"--window-size={_WIDTH},{_HEIGHTS[name]}"]
     command = [browser, *options, f"--screenshot={picture}", page.as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return picture
