@@ -44,9 +44,7 @@ def main() -> int:
             "report": _report(scratch),
             "site": _site(scratch),
         }
-        taken = {
-            name: _taken(browser, page, scratch / f"{name}.png", scratch) for name, page in pages.items()
-        }
+        taken = {name: _taken(browser, name, page, scratch) for name, page in pages.items()}
         if _EDITOR.exists():
             taken["vscode"] = _EDITOR
         for name, picture in taken.items():
