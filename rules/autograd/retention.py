@@ -10,13 +10,14 @@ import libcst as cst
 
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Item, Source, steps
+from torchlint.semantics.sources import Item, Source, Through, onward, some, steps, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path
 
 # What is assigned where something is added up or collected.
 _KEEPING = (cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.DictComp)
@@ -332,30 +333,29 @@ def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
 
 def outlives(module: Module, place: cst.BaseExpression, loop: cst.CSTNode) -> bool:
     """Whether what is kept in ``place`` is carried from one iteration of ``loop`` to the next."""
-    if isinstance(loop, (cst.ListComp, cst.DictComp)):
-        return True
-    while isinstance(place, cst.Subscript):
-        place = place.value
+    return isinstance(loop, (cst.ListComp, cst.DictComp)) or some(_was_there(module, place, loop))
+
+
+@traced(Through.NOTHING)
+def _was_there(module: Module, node: cst.CSTNode, path: Path, loop: cst.CSTNode) -> bool | list[Source]:
+    """Whether something is what was there before an iteration: ``for callback in self.callbacks``."""
     tree = module.tree
-    if isinstance(place, cst.Attribute):
-        assigned = module.names.attributes.get(place.attr.value, ())
-        return not any(
-            binding.kind is BindingKind.ASSIGN
-            and tree.contains(loop, binding.target)
-            # ``total = total + loss`` carries it on.
-            and not (binding.value is not None and _terms(binding.value, place))
-            for binding in assigned
-        )
-    if isinstance(place, cst.Name):
-        return any(_was_there(module, each, loop) for each in module.names.bindings_at(place.value, place))
+    match node:
+        case cst.Subscript(value=owner):
+            return onward(owner)
+        case cst.Attribute(attr=cst.Name(name)):
+            return not any(
+                binding.kind is BindingKind.ASSIGN
+                and tree.contains(loop, binding.target)
+                # ``total = total + loss`` carries it on.
+                and not (binding.value is not None and _terms(binding.value, node))
+                for binding in module.names.attributes.get(name, ())
+            )
+        case cst.Name(name):
+            bindings = module.names.bindings_at(name, node)
+            if not all(tree.contains(loop, binding.node) for binding in bindings):
+                return True
+            inner = [each for each in bindings if each.kind is BindingKind.LOOP]
+            gone_through = [each.value for each in inner if module.names.loop(each) not in (None, loop)]
+            return onward(*(each for each in gone_through if isinstance(each, (cst.Name, cst.Attribute))))
     return False
-
-
-def _was_there(module: Module, binding: Binding, loop: cst.CSTNode) -> bool:
-    """Whether a name has what was there before an iteration: ``for callback in self.callbacks``."""
-    if not module.tree.contains(loop, binding.node):
-        return True
-    inner = module.names.loop(binding) if binding.kind is BindingKind.LOOP else None
-    if inner is None or inner is loop or not isinstance(binding.value, (cst.Name, cst.Attribute)):
-        return False
-    return outlives(module, binding.value, loop)

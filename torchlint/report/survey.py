@@ -22,7 +22,6 @@ from torchlint.render.snippet import expand, split_lines
 from torchlint.report.records import Finding, Record
 from torchlint.source import SourceError
 
-ENGINES = ("local", "dask")
 _ERROR = "error: "
 _CONTEXT = 2
 _LONGEST = 12

@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Position
 from torchlint.documents import Entry
-from torchlint.syntax import RANK_SHIFT
+from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
 Class = TypeVar("Class")
 
@@ -231,10 +231,10 @@ _WAYS = _Ways()
 _WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
 
 
-def node_of(argument: Any) -> cst.CSTNode | None:
-    """The node that an argument is, or is about; None for any other."""
+def elsewhere(tree: SyntaxTree, argument: Any) -> cst.CSTNode | None:
+    """The node of another file than that of a tree that an argument is, or is about; None for any other."""
     way = _WAYS[argument.__class__]
     if way is None:
         return None
     node: cst.CSTNode = argument.node if way else argument
-    return node
+    return node if tree.order.get(node, tree.first) >> RANK_SHIFT != tree.rank else None

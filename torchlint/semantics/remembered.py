@@ -20,7 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from torchlint.effort import ExhaustedError
 from torchlint.semantics.dependencies import noted
 from torchlint.semantics.fixpoint import Answers
-from torchlint.semantics.linked import node_of
+from torchlint.semantics.linked import elsewhere
 
 P = ParamSpec("P")
 Owner = TypeVar("Owner")
@@ -33,11 +33,13 @@ _NONE: Any = object()
 
 def in_charge(owner: Owner, module: Any, argument: object) -> Owner:
     """Whoever answers for what is asked about: the same owner in the file that this belongs to."""
-    node = node_of(argument)
-    if node is None or not module.tree.is_elsewhere(node):
-        return owner
-    counterpart: Any = owner
-    found: Owner = counterpart.counterpart(module.link.home(node))
+    node = elsewhere(module.tree, argument)
+    return owner if node is None else _counterpart(owner, module, node)
+
+
+def _counterpart(owner: Owner, module: Any, node: Any) -> Owner:
+    linked: Any = owner
+    found: Owner = linked.counterpart(module.link.home(node))
     return found
 
 
@@ -67,10 +69,10 @@ def remembered(
             return cast("Answer", resting[0])
         if module.link is not None and arguments:
             # Only what is not known yet may be another file's to answer.
-            answering = in_charge(owner, module, arguments[0])
-            if answering is not owner:
+            node = elsewhere(module.tree, arguments[0])
+            if node is not None:
                 effort.spent -= 1
-                return asked(answering, *arguments, **options)
+                return asked(_counterpart(owner, module, node), *arguments, **options)
         if effort.spent > effort.limit:
             raise ExhaustedError
         if module.link is None and not fixpoint.open:

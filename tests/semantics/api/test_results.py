@@ -440,22 +440,20 @@ UNDOCUMENTED_FACTORIES = frozenset(
 
 @pytest.mark.parametrize(
     "name",
-    sorted(results.NN_LOSSES | results.NN_CONVS | results.NN_NORMS | results.MODULE_RESULTS.keys()),
+    sorted(results.NN_LOSSES | results.MODULE_RESULTS.keys()),
 )
 def test_named_modules_are_modules(name: str) -> None:
     assert issubclass(resolve(name), torch.nn.Module)
     assert results.function_result(name) == "module"
 
 
-def test_losses_and_norms_are_complete() -> None:
+def test_losses_are_complete() -> None:
     losses = {
         f"torch.nn.{name}"
         for name in dir(torch.nn)
         if name.endswith("Loss") and name != "AdaptiveLogSoftmaxWithLoss"
     }
-    norms = {f"torch.nn.{name}" for name in dir(torch.nn) if "Norm" in name}
     assert losses <= results.NN_LOSSES
-    assert norms == results.NN_NORMS
 
 
 @pytest.mark.parametrize(

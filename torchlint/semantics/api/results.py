@@ -1071,34 +1071,6 @@ NN_LOSSES: Final = frozenset(
 )
 """Criteria: calling an instance gives a 0-d tensor, unless it was made with ``reduction="none"``."""
 
-NN_CONVS: Final = frozenset(
-    f"torch.nn.{lazy}{name}{size}d"
-    for lazy in ("", "Lazy")
-    for name in ("Conv", "ConvTranspose")
-    for size in "123"
-)
-"""Convolutions, transposed and lazy ones included."""
-
-NN_BATCH_NORMS: Final = frozenset(
-    (
-        "torch.nn.SyncBatchNorm",
-        *(f"torch.nn.{lazy}BatchNorm{size}d" for lazy in ("", "Lazy") for size in "123"),
-    )
-)
-"""Norms that subtract the mean of each channel over the batch."""
-
-NN_INSTANCE_NORMS: Final = frozenset(
-    f"torch.nn.{lazy}InstanceNorm{size}d" for lazy in ("", "Lazy") for size in "123"
-)
-"""Norms that subtract the mean of each channel of each sample."""
-
-NN_NORMS: Final = (
-    NN_BATCH_NORMS
-    | NN_INSTANCE_NORMS
-    | {f"torch.nn.{name}" for name in ("GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm")}
-)
-"""Every normalising module."""
-
 # --- synchronisation --------------------------------------------------------------------------------
 
 
