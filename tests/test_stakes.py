@@ -1808,7 +1808,7 @@ case(
     class Enhancer(nn.Module):
         @torch.no_grad()
         def predict(self, image):
-            result = self(image.cuda()).cpu()
+            result = self(image.unsqueeze(0).cuda()).cpu()
             torch.cuda.empty_cache()
             return result
 
