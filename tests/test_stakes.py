@@ -903,6 +903,29 @@ LOADERS = (
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
 case(
+    "TL101",
+    "texts that were tokenized once there are some",
+    True,
+    """\
+    import lightning as L
+    from torch.utils.data import DataLoader
+
+    class Texts(L.LightningDataModule):
+        def __init__(self, texts, tokenizer):
+            super().__init__()
+            self.texts, self.tokenizer, self.train = texts, tokenizer, None
+
+        def tokenized(self):
+            return self.texts.map(lambda row: self.tokenizer(row["text"], truncation=True))
+
+        def setup(self, stage):
+            self.train = self.tokenized()["train"]
+
+        def train_dataloader(self):
+            return DataLoader(self.train, batch_size=8)
+    """,
+)
+case(
     "TL410",
     "a module made for one call",
     True,
@@ -1785,7 +1808,7 @@ case(
     class Enhancer(nn.Module):
         @torch.no_grad()
         def predict(self, image):
-            result = self(image.cuda()).cpu()
+            result = self(image.unsqueeze(0).cuda()).cpu()
             torch.cuda.empty_cache()
             return result
 
@@ -1889,6 +1912,7 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         ("", "", "path", False),
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
         ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
+        ("import torch as th", SAVE.replace("torch", "th"), "path", True),
         (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )

@@ -128,6 +128,15 @@ def _is_plain(module: Module, param: cst.Param) -> bool:
     return param.default is not None and module.value(param.default).kind in plain
 
 
+@remembered
+def _differentiates(module: Module) -> bool:
+    """Whether the forward pass of a module of the file takes gradients itself, as of an energy."""
+    passes = (module.function(call) for call in module.tree.calls_by_name.get("grad", ()))
+    return any(
+        isinstance(function, cst.FunctionDef) and function.name.value == "forward" for function in passes
+    )
+
+
 class NoGradRegions(Part):
     """The evaluation code of one file."""
 
@@ -797,10 +806,14 @@ class NoGradRegions(Part):
         return any(has(name, *_NEEDS_GRADIENTS) for name in names)
 
     def _is_differentiated(self, call: cst.Call) -> bool:
-        """Whether a forward pass is given an attribute that its class wants gradients of.
+        """Whether a forward pass is given an attribute that its class wants gradients of, or takes gradients.
 
-        ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it.
+        ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it. A model
+        that nothing shows may be any of the program.
         """
+        if not self.module.value(self._model_run(call)).definitions:
+            if any(map(_differentiates, self.module.companions("autograd.grad("))):
+                return True
         owner = self.tree.enclosing(call, cst.ClassDef)
         given = {dotted_text(arg.value) for arg in call.args if isinstance(arg.value, cst.Attribute)}
         return owner is not None and any(

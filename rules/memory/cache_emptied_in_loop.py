@@ -10,8 +10,6 @@ from torchlint.diagnostics import Fix, Frequency, Impact
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics import places
-from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -43,8 +41,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     memory-saving option, calls in only some iterations, and calls after an out-of-memory error, between
     models or around measurements.
 
-    Findings are of low impact where a program goes through single inputs one by one, which may differ in
-    size.
+    Findings are of low impact where a program evaluates single inputs one by one, which may differ in size.
 
     ## Why is this bad?
 
@@ -97,11 +94,22 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
-    """How much there is to gain: little where a program goes through single inputs, which differ in size."""
-    if frequency(module, call) in (Frequency.STEP, Frequency.TOKEN):
-        return Impact.HIGH
-    batches = not isinstance(hot.loop, FUNCTIONS) and places.over_loader(module, hot.loop)
-    return Impact.HIGH if batches else Impact.LOW
+    """How much there is to gain: little where a program evaluates single inputs, which differ in size."""
+    function = module.function(call)
+    around = (hot.loop, *hot.path) if function is None else (hot.loop, *hot.path, function)
+    single = frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around)
+    return Impact.LOW if single else Impact.HIGH
+
+
+def _makes_batch(module: Module, node: cst.CSTNode) -> bool:
+    """``image.unsqueeze(0)``: whether code makes a batch of one input."""
+    home = module.home(node)
+    return any(
+        home.value(home.argument(call, "dim").node or call.args[0].value).constant == 0
+        for name in ("unsqueeze", "unsqueeze_")
+        for call in home.tree.within(node, home.tree.calls_by_name.get(name, ()))
+        if call.args
+    )
 
 
 def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:

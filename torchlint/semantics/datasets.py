@@ -171,6 +171,8 @@ class Datasets(Part):
         The methods that choose and order items give such a dataset again, and its splits are its items.
         """
         match node:
+            case cst.Name("None"):
+                return []
             case cst.Subscript(value=owner):
                 return onward(owner)
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if (

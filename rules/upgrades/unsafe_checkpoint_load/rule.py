@@ -15,7 +15,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 
 from ..uses import stands_in
-from .pickled import loads_object, saved_as, saves_objects
+from .pickled import loads_object, saved_as, saves, saves_objects
 
 
 @rule(
@@ -108,7 +108,8 @@ def _resumes(module: Module) -> bool:
     It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
     names = {node.value.lower() for node in module.tree.nodes(cst.Name)}
-    return module.mentions(*_SAVING) and not any(word in name for name in names for word in _OF_OTHERS)
+    saved = saves(module) or module.mentions(*_SAVING)
+    return bool(saved) and not any(word in name for name in names for word in _OF_OTHERS)
 
 
 _SAVING = ("torch.save(", "accelerator.save(")
