@@ -18,11 +18,13 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
 from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.wholeprogram import calls_shown
 
 from .factories import created_on, factory
 from .sending import goes_on, on_accelerator, place_of_sending, single_number
@@ -241,6 +243,17 @@ def _only_promised(module: Module, node: cst.CSTNode, path: Path) -> bool | None
     return True if any(not home.value(value).known for value in returned) else None
 
 
+@traced(Through.OPERANDS)
+def _chosen_by_callers(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether what calls elsewhere may give a parameter is a number by its annotation."""
+    bindings = module.bindings(node) if isinstance(node, cst.Name) and not path else ()
+    for param in (binding.node for binding in bindings if binding.kind is BindingKind.PARAMETER):
+        function = module.tree.parents[module.tree.parents[param]]
+        if isinstance(param, cst.Param) and isinstance(function, cst.FunctionDef):
+            return None if calls_shown(module, function) else param.annotation is not None
+    return None
+
+
 # --- the fix ----------------------------------------------------------------------------------------
 
 
@@ -255,6 +268,10 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     message = f"Fill the tensor on the device with `{function}(…)`"
     if exact and not sent.size.startswith(("(1", "()")):
         exact = False  # an empty list is a tensor of floats, and a negative size an error
+    chosen = _chosen_by_callers(module, sent.number)
+    # They may give a list or an array, or a number of NumPy, which has a dtype.
+    if False in chosen or (True in chosen and "dtype" not in module.source(sent.call)):
+        exact = False
     return safe(module, message, code, edits) if exact else unsafe(module, message, code, edits)
 
 

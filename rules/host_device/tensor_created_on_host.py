@@ -87,6 +87,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     - for a tensor that is expanded before it moves, because only the copy can be written to;
     - with `requires_grad`, because the moved tensor was not a leaf of the autograd graph and the new one is;
     - for `.cuda(index)` if the file does not show that `index` is a number: `None` means the current device;
+    - where a call passes a tensor or a dtype for what the function calls the device;
     - if a comment would be lost with the statement that moves the tensor.
 
     There is no fix for tensors that are moved under a condition (`if cuda: x = x.cuda()`), for calls with

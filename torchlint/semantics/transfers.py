@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, MOVES_TO_ACCELERATOR
+from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.values import Device, Kind
 
@@ -211,7 +212,13 @@ def _to_move(module: Module, call: cst.Call) -> Move | None:
         return None
     source = module.tree.source(device)
     return Move(
-        call, source, device, dtype, None if dtype is None else module.tree.source(dtype), fixable=fixable
+        call,
+        source,
+        device,
+        dtype,
+        None if dtype is None else module.tree.source(dtype),
+        certain=not some(_other_target(module, device)),
+        fixable=fixable,
     )
 
 
@@ -266,6 +273,13 @@ def _is_device(module: Module, node: cst.BaseExpression) -> bool:
     if value.kind is Kind.UNKNOWN:
         return _named_device(node)
     return value.kind in (Kind.STRING, Kind.NUMBER)
+
+
+@traced(Through.PARAMETERS)
+def _other_target(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether what ``to`` is given comes from a tensor or a dtype."""
+    value = module.value(node) if isinstance(node, cst.BaseExpression) and not path else None
+    return True if value is not None and (value.tensorlike or value.kind is Kind.DTYPE) else None
 
 
 def on_host(module: Module, device: cst.BaseExpression) -> bool:

@@ -78,6 +78,7 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
 
     - without `dtype=`, if the file does not show that the number is a Python number: a NumPy number
       determines the dtype;
+    - for a parameter without an annotation that code elsewhere may pass a list or an array for;
     - with a dtype that may be too small for the number: `torch.full` raises an error on overflow;
     - for `[number] * n`, which is an empty tensor of floats if `n` is 0.
 
