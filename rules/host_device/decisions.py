@@ -158,11 +158,28 @@ def _has_infinite(module: Module, test: cst.CSTNode) -> bool:
 
 
 def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``if mask.any(): loss = f(x[mask])``: whether the branch begins with a wait of its own."""
+    """``if mask.any(): loss = f(x[mask])``: whether the branch begins with a wait of its own.
+
+    ``if mask.any(): x[mask] = -x[mask]`` does so for the decision alone, which `torch.where` makes as well.
+    """
     branch = module.flow.condition(tensor)
     if not isinstance(branch, cst.If) or not isinstance(branch.body, cst.IndentedBlock):
         return False
-    return waits_within(module, branch.body.body[0])
+    return waits_within(module, branch.body.body[0]) and not _assigns_by_mask(module, branch)
+
+
+def _assigns_by_mask(module: Module, branch: cst.If) -> bool:
+    """Whether all that a branch does is to assign where the mask holds that it asks about."""
+    asked = {module.source(part) for part in module.tree.descendants(branch.test)}
+    for line in branch.body.body:
+        match line:
+            case cst.SimpleStatementLine(
+                body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)])]
+            ) if any(module.source(element.slice) in asked for element in target.slice):
+                pass
+            case _:
+                return False
+    return True
 
 
 def _only_raises(block: cst.BaseSuite) -> bool:

@@ -93,6 +93,10 @@ LENGTHS_FOR_PACKING = "Keep a copy of the lengths in host memory, and pass it to
 """What to do with a copy of lengths that ``packs_sequences`` gets."""
 
 
+FROM_HOST = "Use the tensor that the host has sent: keep it under another name when it is moved"
+"""What to do with a value that the same function has sent to the device."""
+
+
 WITH_OTHERS = "Read it together with other values, in a single copy"
 """What to do with a value that the host needs at once."""
 

@@ -131,12 +131,9 @@ _ALIKE: Final = frozenset(
 )
 
 
-def still_on_host(module: Module, copy: cst.Call) -> bool:
-    """Whether a copy to the host brings back what the same function has sent from there, as it was sent."""
-    tensor = host_copy(module, copy)
-    if tensor is None or changed_later(module, tensor):
-        return False
-    return every(_sent(module, tensor, module.function(copy)))
+def still_on_host(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether a tensor that is read is what the same function has sent from the host, as it was sent."""
+    return not changed_later(module, tensor) and every(_sent(module, tensor, module.function(tensor)))
 
 
 @traced(Through.NOTHING)
@@ -150,7 +147,7 @@ def _sent(
     if isinstance(node, cst.Name):
         made = [each for each in module.bindings(node) if each.kind is not BindingKind.LOOP]
         return [Source(each, path) for each in made] or False
-    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+    if isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value == "data"):
         return onward(node.value, path=path)
     if not isinstance(node, cst.Call):
         return None
@@ -159,6 +156,8 @@ def _sent(
         return module.function(node) is function and _on_host(module, moved)
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _ALIKE:
         return onward(node.func.value, path=path)
+    if module.qualified(node.func) == "torch.autograd.Variable" and node.args:
+        return onward(node.args[0].value, path=path)
     return False
 
 

@@ -748,7 +748,10 @@ class Loaders(Part):
     def _may_be_imported(self, call: cst.Call) -> bool:
         """Whether a loader is a variable of a module that only other files can be meant to use."""
         return self.module.function(call) is None and not (
-            self.module.in_notebook or self._loops_over_loaders or imported_by_nobody(self.module)
+            self.module.in_notebook
+            or self._loops_over_loaders
+            or imported_by_nobody(self.module)
+            or places.main_guarded(self.module, call)
         )
 
     @cached_property

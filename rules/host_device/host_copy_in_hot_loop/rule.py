@@ -49,6 +49,7 @@ from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
+    FROM_HOST,
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
     as_spelt,
@@ -149,7 +150,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if handed_to(module, call, packs_sequences):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
         return
-    needless = still_on_host(module, call)
+    needless = still_on_host(module, tensor)
     purpose = not needless and (
         stored_by_writer(module, call)
         or shared_with_processes(module, call)
@@ -170,7 +171,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     slight = not needless and (beside_staying_wait(module, call, hot) or keeps_results(module, call, hot))
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
-        remedy = _FROM_HOST
+        remedy = FROM_HOST
     elif items is not None:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
@@ -198,7 +199,6 @@ def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
 _WITHOUT_WAITING = (
     'Copy with `.to("cpu", non_blocking=True)`, and call `torch.cuda.synchronize()` before reading the result'
 )
-_FROM_HOST = "Use the tensor that the host has sent: keep it under another name when it is moved"
 _COLLECTING = frozenset({"append", "extend"})
 
 

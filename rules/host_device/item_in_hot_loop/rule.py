@@ -38,6 +38,7 @@ from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
+    FROM_HOST,
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
     as_spelt,
@@ -54,6 +55,7 @@ from ..remedies import (
     tight,
     without_graph,
 )
+from ..roundtrips import still_on_host
 from .accumulation import holds_arrays, keep_on_device
 
 
@@ -171,11 +173,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
         wanted = wanted or handed_to(module, call, writes_out)
-    severity = NOTE if wanted else None
-    fix = keep_on_device(module, call, tensor)
-    need = None if wanted or fix is not None else _need(module, call)
+    needless = still_on_host(module, tensor)
+    severity = NOTE if wanted and not needless else None
+    fix = keep_on_device(module, call, tensor) if not needless else None
+    need = None if needless or wanted or fix is not None else _need(module, call)
     # Read one by one, the elements wait each by itself, whatever they are needed for.
-    slight = (
+    slight = not needless and (
         (need is not None and gone_through(module, tensor) is None)
         or below_saving(module, call)
         or not_a_list_yet(module, call)
@@ -183,12 +186,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
-    what = None if wanted or fix is not None or need is not None else outcome(module, call)
+    what = None if needless or wanted or fix is not None or need is not None else outcome(module, call)
     if what is not None:
         impact = min(impact, at_stake(module, call, what, hot))
     if what is Outcome.CHECK or (what is not None and (in_forward(hot) or runs_as_function(hot))):
         advice = instead(module, call, hot) or advice
-    remedy = as_spelt(module, call, advice)
+    remedy = as_spelt(module, call, FROM_HOST if needless else advice)
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
 
 
