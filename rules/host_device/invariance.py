@@ -90,7 +90,7 @@ def _stays_the_same(
             bindings = [b for b in module.bindings(node) if b.value is not call]
             return bool(bindings) and all(_outside(module, b, call, hot) for b in bindings)
         case cst.Attribute(value=cst.Name()):
-            return _set_up_once(module, node)
+            return set_up_once(module, node)
         case cst.Subscript():
             indices = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
             literal = len(indices) == len(node.slice) and all(isinstance(i, _LITERALS) for i in indices)
@@ -157,22 +157,26 @@ def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     return module.tree.contains(outermost, node)
 
 
-def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
-    """Whether ``self.x`` is only ever set where an instance is made, and nowhere changed in place."""
+def set_up_once(module: Module, attribute: cst.Attribute) -> bool:
+    """Whether ``self.x`` is only ever set where an instance is made, and nowhere else changed in place."""
     if module.classes.instance_class(attribute.value) is None:
         return False
     bindings = module.names.attributes.get(attribute.attr.value, ())
     if not bindings:
         return False
-    for binding in bindings:
-        function = module.function(binding.target)
-        if binding.kind is not BindingKind.ASSIGN or not isinstance(function, cst.FunctionDef):
-            return False
-        if function.name.value not in _SETUP:
-            return False
+    if any(b.kind is not BindingKind.ASSIGN or not _in_setup(module, b.target) for b in bindings):
+        return False
     return not any(
-        writes_to(module, other) for other in module.tree.nodes(cst.Attribute) if _same(other, attribute)
+        writes_to(module, other) and not _in_setup(module, other)
+        for other in module.tree.nodes(cst.Attribute)
+        if _same(other, attribute)
     )
+
+
+def _in_setup(module: Module, node: cst.CSTNode) -> bool:
+    """Whether an instance is made where ``node`` stands."""
+    function = module.function(node)
+    return isinstance(function, cst.FunctionDef) and function.name.value in _SETUP
 
 
 def _same(one: cst.Attribute, other: cst.Attribute) -> bool:

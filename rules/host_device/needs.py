@@ -15,13 +15,12 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
-from torchlint.semantics.usage import feeds_host_engine, reads_in_iteration
+from torchlint.semantics.usage import FILLING, feeds_host_engine, filled_here, reads_in_iteration
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ _SIZES: Final = frozenset(
     | {"split_size_or_sections", "total_length"}
 )
 _FILLING: Final = frozenset({"fill_value", "value"})
-_FILLING_LISTS: Final = frozenset({"append", "extend", "insert"})
 _SAME_NUMBER: Final = frozenset(
     f"builtins.{name}"
     for name in (
@@ -94,7 +92,7 @@ def _need(module: Module, use: Use) -> Verdict[Need]:
             return () if module.value(_whole(use)).kind is Kind.TENSOR else Standing(_whole(use))
         case UseKind.RETURNED:
             return _of_return(module, use)
-        case UseKind.STORED if isinstance(use.by, cst.Subscript) and _is_filled_here(module, use.by.value):
+        case UseKind.STORED if isinstance(use.by, cst.Subscript) and filled_here(module, use.by.value):
             return ONWARD
         case UseKind.STORED:
             return _read_behind(module, use.by)
@@ -123,9 +121,9 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
         return ONWARD
     if last_name(call.func) in _SIZED and keyword not in _FILLING and _is_size(module, use):
         return Need.SIZE
-    if last_name(call.func) in _FILLING_LISTS and isinstance(call.func, cst.Attribute):
+    if last_name(call.func) in FILLING and isinstance(call.func, cst.Attribute):
         owner = call.func.value
-        return ONWARD if _is_filled_here(module, owner) else _read_back(module, owner)
+        return ONWARD if filled_here(module, owner) else _read_back(module, owner)
     if last_name(call.func) == "step" and isinstance(call.func, cst.Attribute):
         trains = module.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCHEDULER)
         return Need.DECISION if trains else ()
@@ -169,16 +167,6 @@ def _is_list_for_others(module: Module, use: Use) -> bool:
         answers = not isinstance(module.tree.parent(use.call), cst.Expr)
         return answers or module.value(use.call.func).kind is Kind.MODULE
     return name.partition(".")[0] not in ("torch", "numpy", "builtins", "json", "logging")
-
-
-def _is_filled_here(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether a list is made anew in each round of the hot loop, which is done with it at its end."""
-    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else []
-    around = [loop for loop in module.flow.loops(owner) if places.heat(module, loop) is places.Heat.HOT]
-    return bool(bindings) and all(
-        binding.kind is BindingKind.ASSIGN and (not around or module.tree.contains(around[0], binding.node))
-        for binding in bindings
-    )
 
 
 def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:

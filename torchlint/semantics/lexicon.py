@@ -85,7 +85,7 @@ class Role(IdentityEnum):
     BEGINNING = "before begin start initialize initialise init setup set_up prepare configure"
     """Runs once, before something else."""
 
-    SAVING = "save dump write record capture"
+    SAVING = "save dump write serialize record capture"
     """Stores something outside of the process."""
 
     DRAWING = "plot draw render vis visuali* show"

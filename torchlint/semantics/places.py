@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import libcst as cst
 
@@ -31,7 +31,7 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
-from torchlint.semantics.flow.guards import Guard, concluded, guards
+from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
 from torchlint.semantics.module import Module, Part
@@ -127,6 +127,11 @@ class _Work:
 
 _NO_WORK = _Work()
 _START = _Work(starts=True)
+
+# Kinds of values none of which is an instance of another's type.
+_APART: Final = frozenset(
+    {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
+)
 
 # The tests of the branches around a place that ask for a parameter, and how each must come out.
 _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
@@ -652,7 +657,8 @@ class Places(Part):
                         return hot
                     warm = warm or hot
                 if outer is not None:
-                    key = self._run_of(place, outer)
+                    function, streams, before = self._run_of(place, outer)
+                    key = function, streams, (*before, *self._passed_on(step, current, conditions, outer))
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
@@ -711,6 +717,19 @@ class Places(Part):
             place = flow.root(place)
         return tuple(found)
 
+    def _passed_on(
+        self, call: cst.BaseExpression, function: Function, conditions: _Conditions, outer: Function
+    ) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """What is decided by what a function gets, where its caller has been given that: ``f(x, update)``."""
+        if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
+            return
+        for test, truth in conditions:
+            for guard in implied(self.module, test, truth):
+                if isinstance(guard.test, cst.Name) and self._is_parameter(guard.test, function):
+                    passed = self.module.argument(call, guard.test.value).node
+                    if isinstance(passed, cst.Name) and self._is_parameter(passed, outer):
+                        yield passed, guard.holds
+
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
         return bool(bindings) and all(
@@ -765,10 +784,12 @@ class Places(Part):
                 return given is not MISSING and (given == expected) is not (same is guard.holds)
             case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
                 name, wanted = asked
-                if not self._is_parameter(name, function) or wanted.kind is not Kind.TENSOR:
+                if not self._is_parameter(name, function):
                     return False
-                passed_value = self.module.argument(call, name.value, override).value
-                return passed_value.kind is Kind.TENSOR and not guard.holds
+                passed_kind = self.module.argument(call, name.value, override).value.kind
+                if guard.holds:
+                    return {passed_kind, wanted.kind} <= _APART and passed_kind is not wanted.kind
+                return passed_kind is wanted.kind is Kind.TENSOR
             case _:
                 return False
 

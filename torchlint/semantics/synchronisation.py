@@ -112,11 +112,9 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
         return None
     if captured(module, node):
         return None
-    if (
-        any(_searches_lines(module, place) for place in (node, *hot.path))
-        or _generates(module, node, hot)
-        or _builds_module(module, node)
-    ):
+    if any(
+        _searches_lines(module, place) or _builds_module(module, place) for place in (node, *hot.path)
+    ) or _generates(module, node, hot):
         return None
     return None if _administers(module, (node, *hot.path)) else hot
 

@@ -65,7 +65,7 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
     """Where a value goes on, or what is computed from it."""
     match use.kind:
         case UseKind.ARGUMENT:
-            entered = (ONWARD,) if isinstance(module.callee(use.call), cst.FunctionDef) else ()
+            entered = (ONWARD,) if _takes_in(module, use.call) else ()
             updated = _reads_of_updated(module, use.call) if collected else ()
             return (Standing(use.call), *entered, *updated)
         case UseKind.ASSIGNED | UseKind.AUGMENTS | UseKind.AUGMENTED:
@@ -83,6 +83,33 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
     return (Standing(use.by),) if isinstance(use.by, cst.BaseExpression) and use.kind in COMPUTING else ()
 
 
+def _takes_in(module: Module, call: cst.Call) -> bool:
+    """Whether a value goes on inside of what takes it: a function, or a list that is made in each round."""
+    if isinstance(module.callee(call), cst.FunctionDef):
+        return True
+    func = call.func
+    return (
+        isinstance(func, cst.Attribute)
+        and func.attr.value in FILLING
+        and isinstance(func.value, cst.Name)
+        and filled_here(module, func.value)
+    )
+
+
+FILLING = frozenset({"append", "extend", "insert"})
+"""The methods by which a list takes a value in."""
+
+
+def filled_here(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether a list is made anew in each round of the hot loop, which is done with it at its end."""
+    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else []
+    around = [loop for loop in module.flow.loops(owner) if places.heat(module, loop) is places.Heat.HOT]
+    return bool(bindings) and all(
+        binding.kind is BindingKind.ASSIGN and (not around or module.tree.contains(around[0], binding.node))
+        for binding in bindings
+    )
+
+
 COMPUTING = frozenset(
     {UseKind.METHOD, UseKind.CALLED, UseKind.ATTRIBUTE, UseKind.ITEM, UseKind.INDEX, UseKind.ELEMENT}
     | {UseKind.OPERAND, UseKind.COMPARED, UseKind.CHOICE, UseKind.TESTED, UseKind.AWAITED, UseKind.OTHER}
@@ -94,7 +121,9 @@ def _reads_of(
     module: Module, target: cst.CSTNode, bindings: Iterable[Binding], collected: bool
 ) -> tuple[Standing, ...]:
     """The later reads of what is assigned, in the same iteration of the loop around it if not all."""
-    loop = None if collected else next(iter(module.flow.loops(target)), None)
+    loops = () if collected else module.flow.loops(target)
+    hot = (loop for loop in loops if places.heat(module, loop) is places.Heat.HOT)
+    loop = next(hot, next(iter(loops), None))
     reads = (module.uses(binding) for binding in bindings)
     return tuple(
         Standing(read)

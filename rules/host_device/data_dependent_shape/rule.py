@@ -31,6 +31,7 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Device, Kind
 
+from ..invariance import set_up_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import as_spelt, inline, tight
@@ -165,7 +166,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
         impact = _impact(module, node, found)
-        if Fate.KEPT in found and is_pattern(module, mask):
+        if Fate.KEPT in found and _never_changes(module, mask):
             remedy, impact = _SAME_PLACES, Impact.HIGH
         impact = min(impact, most)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
@@ -175,6 +176,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         remedy = _chosen(module, node, "…")
         if selected_by_another(module, node, assigned):
             little, remedy = True, _scattered(module, node, assigned)
+        elif _never_changes(module, mask):
+            remedy = _SAME_PLACES
         impact = slight(module, node) if little else most
         yield Finding(node, message, related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
@@ -188,6 +191,11 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 _SAME_PLACES = (
     "The mask never changes: compute its indices once, with `.nonzero(as_tuple=True)`, and index with them"
 )
+
+
+def _never_changes(module: Module, mask: cst.BaseExpression) -> bool:
+    """Whether a mask is the same in every step: it depends on sizes alone, or a constructor has made it."""
+    return is_pattern(module, mask) or (isinstance(mask, cst.Attribute) and set_up_once(module, mask))
 
 
 def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
