@@ -764,10 +764,12 @@ class Places(Part):
                 given = passed.constant
                 return given is not MISSING and (given == expected) is not (same is guard.holds)
             case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
-                name, wanted = asked
-                if not self._is_parameter(name, function) or wanted.kind is not Kind.TENSOR:
+                tested, wanted = asked
+                if not isinstance(tested, cst.Name) or not self._is_parameter(tested, function):
                     return False
-                passed_value = self.module.argument(call, name.value, override).value
+                if wanted.kind is not Kind.TENSOR:
+                    return False
+                passed_value = self.module.argument(call, tested.value, override).value
                 return passed_value.kind is Kind.TENSOR and not guard.holds
             case _:
                 return False
