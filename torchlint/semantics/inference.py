@@ -353,6 +353,8 @@ class Inference:
                 return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
+            if result.device is Device.UNKNOWN and says_host(node.value):
+                return result.on(Device.CPU)
             if all(map(self._open, bindings)):
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
