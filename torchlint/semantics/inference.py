@@ -363,6 +363,8 @@ class Inference:
                 return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
+            if result.device is Device.UNKNOWN and says_host(node.value):
+                return result.on(Device.CPU)
             if all(map(self._open, bindings)):
                 return self._merge_device(self.clues.by_name(node.value, node, result), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
@@ -489,16 +491,18 @@ class Inference:
 
     @cached_property
     def _type_tests(self) -> frozenset[str]:
-        """The variables that ``isinstance(x, int)`` or ``torch.is_tensor(x)`` asks of which type they are."""
+        """The names of what ``isinstance(x, int)`` or ``torch.is_tensor(out.x)`` asks of which type it is."""
         asked = (
             *self.tree.calls_by_name.get("isinstance", ()),
             *self.tree.calls_by_name.get("is_tensor", ()),
         )
         tests = (call.args[0].value for call in asked if call.args)
-        return frozenset(tested.value for tested in tests if isinstance(tested, cst.Name))
+        return frozenset(
+            last_name(tested) or "" for tested in tests if isinstance(tested, (cst.Name, cst.Attribute))
+        )
 
-    def proven(self, node: cst.Name, value: Value = UNKNOWN) -> Value | None:
-        """What ``isinstance`` proves a variable to be where it is read, by what else is known of it.
+    def proven(self, node: cst.Name | cst.Attribute, value: Value = UNKNOWN) -> Value | None:
+        """What ``isinstance`` proves something to be where it is read, by what else is known of it.
 
         That is something of the host, or no tensor, or of a structure of tensors, that it is one tensor.
         """
@@ -509,7 +513,7 @@ class Inference:
                 return value._replace(kind=Kind.TENSOR) if holds else UNKNOWN
             others = (
                 self._other_types(node, shown)
-                if not holds and value.kind in (Kind.UNKNOWN, shown.kind)
+                if isinstance(node, cst.Name) and not holds and value.kind in (Kind.UNKNOWN, shown.kind)
                 else None
             )
             if others is not None:
@@ -524,26 +528,26 @@ class Inference:
     def _is_proven_tensor(self, node: cst.Name) -> bool:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
 
-    def _proven(self, node: cst.Name) -> Iterator[tuple[bool, Value]]:
-        """What each ``isinstance`` that is decided where a variable is read says that it is, or is not."""
-        if node.value not in self._type_tests:
+    def _proven(self, node: cst.Name | cst.Attribute) -> Iterator[tuple[bool, Value]]:
+        """What each ``isinstance`` that is decided where something is read says that it is, or is not."""
+        if last_name(node) not in self._type_tests:
             return
         for guard in guards(self, node):
             asked = self.type_test(guard.test)
             if asked is not None and unchanged(self, asked[0], node):
                 yield guard.holds, asked[1]
 
-    def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name, Value] | None:
-        """The variable that a test asks for its type, with what it is then; None for any other test."""
+    def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name | cst.Attribute, Value] | None:
+        """The variable or attribute that a test asks for its type, with what it is then; None for others."""
         match test:
             case cst.Call(
                 func=cst.Name("isinstance"),
-                args=[cst.Arg(value=cst.Name() as tested), cst.Arg(value=types)],
+                args=[cst.Arg(value=cst.Name() | cst.Attribute() as tested), cst.Arg(value=types)],
             ):
                 parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
                 shown = join(map(self.annotations.promised, parts))
                 return (tested, shown) if shown is not BOTTOM else None
-            case cst.Call(args=[cst.Arg(value=cst.Name() as tested)]) if (
+            case cst.Call(args=[cst.Arg(value=cst.Name() | cst.Attribute() as tested)]) if (
                 self.names.qualified(test.func) == "torch.is_tensor"
             ):
                 return tested, TENSOR
@@ -1044,6 +1048,8 @@ class Inference:
             return result.on(Device.CPU)
         if not result.tensorlike or result.device is Device.CPU:
             return result
+        if (shown := self.proven(node, result)) is not None:
+            return shown
         if says_host(node.attr.value) or (
             result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node)
         ):

@@ -783,10 +783,10 @@ class Places(Part):
                 given = passed.constant
                 return given is not MISSING and (given == expected) is not (same is guard.holds)
             case cst.Call() if (asked := self.module.inference.type_test(guard.test)) is not None:
-                name, wanted = asked
-                if not self._is_parameter(name, function):
+                tested, wanted = asked
+                if not isinstance(tested, cst.Name) or not self._is_parameter(tested, function):
                     return False
-                passed_kind = self.module.argument(call, name.value, override).value.kind
+                passed_kind = self.module.argument(call, tested.value, override).value.kind
                 if guard.holds:
                     return {passed_kind, wanted.kind} <= _APART and passed_kind is not wanted.kind
                 return passed_kind is wanted.kind is Kind.TENSOR

@@ -651,7 +651,8 @@ class Throttling(Part):
         for target in chain.from_iterable(map(_filled_by, behind)):
             if self._outlives(target) and dotted_text(target) in missing:
                 return True
-            if isinstance(target, cst.Subscript) and dotted_text(target.value) in tables:
+            # ``if key in self.table: return …``, and ``self.table[key] = …`` behind it: once for each key.
+            if isinstance(target, cst.Subscript) and dotted_text(target.value) in tables | missing:
                 return self._outlives(target.value)
         return False
 
