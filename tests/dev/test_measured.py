@@ -156,6 +156,30 @@ def test_programs_have_a_line_for_each_variant(kept: Path, synthetic: ModuleType
     assert rows[6] == "|  | TL302 | failed | REJECTED | – | – | – | – |"
 
 
+def test_it_is_said_whether_programs_repeat_on_another_machine(kept: Path, synthetic: ModuleType) -> None:
+    first = synthetic.verify_results()
+    put(kept, "verify-train", first)
+    assert "on two machines" not in measured.generate()[measured.PAGE]
+    machine = replace(first.machine, gpu="NVIDIA H100")
+    put(kept, "verify-train-h100", replace(synthetic.verify_results(1), machine=machine))
+    told = " ".join(measured.generate()[measured.PAGE].split())
+    same = re.search(r"intervals of the speed-up overlap in (\d+) of (\d+) cases", told)
+    assert same is not None and int(same[1]) == int(same[2]) > 3 and "Apart:" not in told
+    (measurement,) = first.measurements
+    slower = tuple(
+        replace(block, wall=2 * block.wall) if block.variant == "together" else block
+        for block in measurement.blocks
+    )
+    put(
+        kept,
+        "verify-train-h100",
+        replace(first, machine=machine, measurements=(replace(measurement, blocks=slower),)),
+    )
+    told = " ".join(measured.generate()[measured.PAGE].split())
+    assert f"overlap in {int(same[2]) - 1} of {same[2]} cases" in told
+    assert re.search(r"\| `train.py` \| all fixes \| time \| 0\.67\S* \(.*?\) \| 1\.34\S* \(", told)
+
+
 def test_programs_of_several_ranks_have_tables_of_their_own(kept: Path, synthetic: ModuleType) -> None:
     results = synthetic.bench_results()
     alone = [item for item in results.measurements if item.subject != "TL202"]

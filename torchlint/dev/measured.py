@@ -19,7 +19,7 @@ from torchlint import effects
 from torchlint.dev import ROOT, pooling
 from torchlint.effects import Effect
 from torchlint.registry import rule_name
-from torchlint.verify import judge, results, words
+from torchlint.verify import judge, results, stats, words
 from torchlint.verify.results import (
     ORIGINAL,
     Agreement,
@@ -109,6 +109,7 @@ def generate() -> Mapping[Path, str]:
     for machine in _machines(programs):
         cases = _latest(case for case in programs if case.machine == machine)
         parts.append(_programs_section(machine, cases))
+    parts += _elsewhere(programs)
     return {PAGE: "\n".join(parts), DATA: _dump(_effects(bench))}
 
 
@@ -403,6 +404,51 @@ def _repetitions(cases: Sequence[Case]) -> Iterator[str]:
             "| code | size | earlier | latest | intervals overlap |\n|---|---|---|---|---|\n"
             f"{rows}"
         )
+
+
+def _elsewhere(programs: Sequence[Case]) -> Iterator[str]:
+    """Whether programs that were measured on two kinds of machines have the same figures there."""
+    groups: dict[str, list[Case]] = {}
+    for case in _latest(programs):
+        groups.setdefault(case.measurement.subject, []).append(case)
+    both = {name: found for name, found in groups.items() if len(found) > 1}
+    rows = ""
+    agreeing, compared = dict.fromkeys(("time", "work"), 0), dict.fromkeys(("time", "work"), 0)
+    for name, (one, other, *_) in both.items():
+        for comparison in words.compared(one.measurement):
+            first, second = (_intervals(case, comparison.variant) for case in (one, other))
+            for what in first.keys() & second.keys():
+                agree = first[what].low <= second[what].high and second[what].low <= first[what].high
+                compared[what] += 1
+                agreeing[what] += agree
+                if not agree:
+                    label = _cell(words.label(one.measurement, comparison.variant))
+                    figures = f"{_ratio(first[what])} | {_ratio(second[what])}"
+                    rows += f"| `{name}` | {label} | {what} | {figures} |\n"
+    if both:
+        one, other, *_ = next(iter(both.values()))
+        told = (
+            f"Measured on both machines: {', '.join(f'`{name}`' for name in both)}. Of each fix, the "
+            f"intervals of the speed-up overlap in {agreeing['time']} of {compared['time']} cases, those of "
+            f"the time of kernels and copies in {agreeing['work']} of {compared['work']}."
+        )
+        table = (
+            f"\nApart:\n\n| program | fixes | of | {one.machine} | {other.machine} |\n"
+            f"|---|---|---|---|---|\n{rows}"
+        )
+        yield f"\n## Whole programs on two machines\n\n{_paragraph(told)}{table if rows else ''}"
+
+
+def _intervals(case: Case, variant: str) -> Mapping[str, Interval]:
+    """The ratios of a variant of a program: of the time of a step, and of what the device works."""
+    measurement = case.measurement
+    comparison = measurement.comparison(variant)
+    found = {
+        # Beside a verdict on the device's work, no ratio of the time is kept.
+        "time": stats.interval(measurement.blocks, ORIGINAL, variant),
+        "work": None if comparison is None else comparison.work,
+    }
+    return {what: interval for what, interval in found.items() if interval is not None}
 
 
 # --- sentences -------------------------------------------------------------------------------------------
