@@ -25,6 +25,7 @@ from .nogradregions import NoGradRegions
 from .retention import (
     Kept,
     handed_in,
+    holder,
     kept,
     may_keep,
     outlives,
@@ -168,9 +169,9 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
     if gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed):
         loop: cst.CSTNode | None = _steps(module, loops)
-        if loop is None and isinstance(item.place, cst.Attribute):
+        if loop is None and isinstance(place := holder(item.place), cst.Attribute):
             function = module.function(node)
-            if places.hot(module, node) is not None or _collects(module, function, item.place):
+            if places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(module, node, item.place, loop):

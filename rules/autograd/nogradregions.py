@@ -1045,22 +1045,26 @@ class NoGradRegions(Part):
     def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
-        A method of a module runs in the mode of its caller, unless it decodes: of the tokens that it hands
-        out nobody can have gradients. A function that returns what one forward pass gives may be part of a
-        training step of another file.
+        A method of a module runs in the mode of its callers, so that it must be evident of all of them,
+        unless it decodes: of the tokens that it hands out nobody can have gradients. A function that returns
+        what one forward pass gives may be part of a training step of another file.
         """
         if self._switches_mode(function):
             return True
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
-            return self._decodes(node, function)
+            if self._decodes(node, function):
+                return True
+            # Where a result with its graph gets to the callers, they are told of it.
+            evident = self._evident_of_callers(function) if not self._returns_graph(function) else []
+            return bool(evident) and all(evident)
         if self._over_data(node):
             return True
         # One pass for its effects alone warms up, counts operations or fills lazy modules.
         alone = isinstance(self.tree.parent(node), cst.Expr)
         if not alone and not self._returns_graph(function) and not self._escapes(function, function.body):
             return True
-        return self._is_evident_of_callers(function)
+        return any(self._evident_of_callers(function))
 
     def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Whether a forward pass is run for one token after the other, and tokens are all that is kept."""
@@ -1091,13 +1095,13 @@ class NoGradRegions(Part):
                 return False
 
     @solved(False)
-    def _is_evident_of_callers(self, function: cst.FunctionDef) -> bool:
-        """Whether more than a name speaks for evaluation where one of the callers runs a function."""
+    def _evident_of_callers(self, function: cst.FunctionDef) -> list[bool]:
+        """Whether more than a name speaks for evaluation where each of the callers runs a function."""
         callers = [(caller, self.module.function(caller)) for caller in self.module.callers(function)]
-        return any(
+        return [
             self.is_evident(caller, outer) if isinstance(outer, cst.FunctionDef) else self._over_data(caller)
             for caller, outer in callers
-        )
+        ]
 
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Whether one of the loops around ``node`` goes over batches of data."""

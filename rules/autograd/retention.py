@@ -91,13 +91,22 @@ def _added(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpressi
             if module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 arguments = [argument.value for argument in node.args if argument.star == ""]
                 if method in _APPENDING and len(arguments) == 1:
-                    yield owner, arguments[0]
+                    yield _container(owner), arguments[0]
                 elif method == "insert" and len(arguments) == 2:
                     yield owner, arguments[1]
             elif method == "update" and module.value(owner).kind is Kind.DICT:
                 yield from ((owner, value) for value in _put_under_new_keys(module, node))
         case _:
             pass
+
+
+def _container(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The dict whose list ``losses.setdefault(name, [])`` is; else what is given."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("setdefault"))):
+            return owner
+        case _:
+            return node
 
 
 def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -306,10 +315,16 @@ def _of_instance(module: Module, place: cst.BaseExpression, method: cst.Function
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
 
 
-def handed_in(module: Module, place: cst.BaseExpression) -> bool:
-    """Whether what is kept goes into a container that the caller of the function gave it."""
+def holder(place: cst.BaseExpression) -> cst.BaseExpression:
+    """The name or attribute with the container that an item is of: ``self.losses`` of ``self.losses[0]``."""
     while isinstance(place, cst.Subscript):
         place = place.value
+    return place
+
+
+def handed_in(module: Module, place: cst.BaseExpression) -> bool:
+    """Whether what is kept goes into a container that the caller of the function gave it."""
+    place = holder(place)
     return isinstance(place, cst.Name) and any(
         binding.kind is BindingKind.PARAMETER for binding in module.names.bindings_at(place.value, place)
     )

@@ -175,6 +175,18 @@ def test_every_topic_has_both_kinds() -> None:
     assert all(kinds == {"bad", "good"} for kinds in topics.values()), topics
 
 
+def test_the_table_of_what_crosses_files_names_projects() -> None:
+    lines = (PROJECTS / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("|")][2:]
+    named = [tuple(cell.strip(" `") for cell in (bad, good)) for _, _, bad, good, _ in rows]
+    assert {name for pair in named for name in pair} <= set(NAMES)
+    assert all(
+        bad.partition("/")[2].startswith("bad") and good.partition("/")[2].startswith("good")
+        for bad, good in named
+    )
+    assert {name.partition("/")[0] for name in NAMES} == {bad.partition("/")[0] for bad, _ in named}
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -796,7 +796,8 @@ def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
         return True
     callee = module.callee(node) if isinstance(node, cst.Call) else None
     if isinstance(callee, cst.FunctionDef):
-        returns = (r for r in module.tree.within(callee, module.tree.nodes(cst.Return)) if r.value is None)
+        tree = module.home(callee).tree
+        returns = (r for r in tree.within(callee, tree.nodes(cst.Return)) if r.value is None)
         return any(module.function(statement) is callee for statement in returns) or None
     return None
 

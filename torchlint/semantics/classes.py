@@ -300,9 +300,14 @@ class Classes:
         return sorted(found, key=lambda binding: self.tree.order[binding.target])
 
     def lacks(self, node: cst.ClassDef, attr: str) -> bool:
-        """Whether instances of a class certainly have no attribute or method of a name."""
+        """Whether instances of a class certainly have no attribute or method of a name.
+
+        Apart from those that all modules have, if it is one.
+        """
         info = self.info(node)
-        if info.opaque or info.bases or info.method("__getattr__") is not None:
+        if info.opaque or info.method("__getattr__") is not None:
+            return False
+        if any(base != "torch.nn.Module" for base in info.bases):
             return False
         return not any(self.has_own(each.node, attr) for each in info.lineage)
 

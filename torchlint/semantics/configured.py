@@ -60,6 +60,7 @@ _SAME_PATH = frozenset(
         *("hydra.utils.to_absolute_path",),
     }
 )
+_ENVIRONMENT = frozenset({"os.environ.get", "os.getenv"})
 _OPENING = frozenset({"builtins.open", "io.open", "codecs.open"})
 _FILE_METHODS = frozenset({"open", "read", "read_text", "read_bytes"})
 _PATH_METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix"})
@@ -231,6 +232,11 @@ def _called(module: Module, call: cst.Call, path: Path) -> Place | list[Source] 
     return None
 
 
+def _is_argument(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is an argument of the command line as it was given: ``sys.argv[1]``."""
+    return isinstance(node, cst.Subscript) and module.qualified(node.value) == "sys.argv"
+
+
 def _at(file: FilePath, path: Path, *, hydra: bool = False, resolved: bool = False) -> Place | None:
     keys = tuple(step for step in path if isinstance(step, (str, int)))
     return Place(file, keys, hydra, resolved) if len(keys) == len(path) else None
@@ -290,8 +296,14 @@ def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Sou
         name = module.qualified(node.func)
         if name in _OPENING and node.args:
             return onward(node.args[0].value)
+        if name in _ENVIRONMENT and len(node.args) == 2:
+            return onward(node.args[1].value)
         if name is None and isinstance(node.func, cst.Attribute) and node.func.attr.value in _FILE_METHODS:
             return onward(node.func.value)
+    if isinstance(node, cst.IfExp):
+        # ``sys.argv[1] if len(sys.argv) > 1 else "train.yaml"``
+        ways = [way for way in (node.body, node.orelse) if not _is_argument(module, way)]
+        return onward(*ways)
     if isinstance(node, cst.Attribute):
         default = setting_default(module, node)
         if default is not None:

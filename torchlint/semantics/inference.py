@@ -1213,9 +1213,12 @@ class Inference:
                 return UNKNOWN
 
     def _lacks(self, base: Value, attr: str) -> bool:
-        """Whether an object certainly has nothing under a name."""
+        """Whether an object or a model certainly has nothing under a name."""
         made = base.definition
-        return base.kind is Kind.OBJECT and isinstance(made, cst.ClassDef) and self.classes.lacks(made, attr)
+        if not isinstance(made, cst.ClassDef) or base.kind not in (Kind.OBJECT, Kind.MODULE):
+            return False
+        inherited = attr in results.METHODS["module"] or attr in results.ATTRIBUTES["module"]
+        return not (base.kind is Kind.MODULE and inherited) and self.classes.lacks(made, attr)
 
     def _method(self, base: Value, name: str) -> Value:
         """A bound method that no definition in this file has; the call works out what it returns."""
