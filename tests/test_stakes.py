@@ -1820,6 +1820,24 @@ case(
 )
 case(
     "TL601",
+    "an optimizer that keeps its state on the host",
+    True,
+    """\
+    import torch
+
+    class Momentum(torch.optim.Optimizer):
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    average = self.state[p]["average"].to("cuda").lerp_(p.grad, 0.1)
+                    p.add_(average, alpha=-group["lr"])
+                    self.state[p]["average"] = average.to("cpu")
+                torch.cuda.empty_cache()
+    """,
+)
+case(
+    "TL601",
     "batches that are evaluated",
     False,
     """\

@@ -10,9 +10,13 @@ from torchlint.diagnostics import Fix, Frequency, Impact
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Device
 
 from .clearances import (
     called_elsewhere,
@@ -41,7 +45,8 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     memory-saving option, calls in only some iterations, and calls after an out-of-memory error, between
     models or around measurements.
 
-    Findings are of low impact where a program evaluates single inputs one by one, which may differ in size.
+    Findings are of low impact where a program evaluates single inputs one by one, which may differ in size,
+    and where the method around the call keeps tensors on the host (`self.state[key] = average.to("cpu")`).
 
     ## Why is this bad?
 
@@ -94,11 +99,33 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
-    """How much there is to gain: little where a program evaluates single inputs, which differ in size."""
+    """How much there is to gain: little where a program evaluates single inputs, which differ in size.
+
+    Nor is there much where an optimizer or a model keeps tensors on the host, since memory is short.
+    """
     function = module.function(call)
     around = (hot.loop, *hot.path) if function is None else (hot.loop, *hot.path, function)
     single = frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around)
-    return Impact.LOW if single else Impact.HIGH
+    offloads = function is not None and _keeps_on_host(module, function)
+    return Impact.LOW if single or offloads else Impact.HIGH
+
+
+def _keeps_on_host(module: Module, function: Function) -> bool:
+    """``self.state[key] = average.to("cpu")``: whether a method puts tensors away on the host."""
+    return any(
+        SelfAttributes.is_self(_root(target.target))
+        and isinstance(assign.value, cst.Call)
+        and last_name(assign.value.func) in ("to", "cpu")
+        and module.value(assign.value).device is Device.CPU
+        for assign in module.tree.within(function, module.tree.nodes(cst.Assign))
+        for target in assign.targets
+    )
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node
 
 
 def _makes_batch(module: Module, node: cst.CSTNode) -> bool:

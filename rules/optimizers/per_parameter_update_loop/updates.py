@@ -539,7 +539,8 @@ class _Body:
         value = self._expanded(value)
         mentioned = self._mentioned(value)
         others = frozenset(mentioned - {target})
-        if self._is_random([value]):
+        chosen = isinstance(value, cst.Call) and last_name(value.func) == "where"
+        if chosen or self._is_random([value]):
             return None
         if target in mentioned:
             if not others:
