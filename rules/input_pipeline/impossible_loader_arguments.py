@@ -168,7 +168,7 @@ def _handed_on(module: Module, function: Function) -> Iterator[cst.Arg]:
 
 def _may_catch(module: Module, argument: cst.Arg) -> bool:
     """Whether what a function is given to may catch what it raises, or asserts that it raises."""
-    call = module.tree.parent(argument)
+    call = module.tree.parents[argument]
     return "raises" in module.source(call).lower() or any(
         _catches(module, [handler])
         for handler in module.tree.nodes(cst.ExceptHandler)
