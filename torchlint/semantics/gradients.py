@@ -180,27 +180,28 @@ class Gradients(Part):
 
     def _leaves_out(self, function: Function | None, steps: Sequence[cst.Call]) -> bool:
         """Whether some iterations do not use a model or parameter: ``if step > 9: loss += head(x)``."""
-        used: dict[str, list[cst.Name]] = {}
-        for name in self.tree.nodes(cst.Name):
-            if isinstance(self.tree.parent(name), _LISTING) or self.module.function(name) is not function:
+        used: dict[str, list[cst.Name | cst.Attribute]] = {}
+        for node in self.tree.nodes(cst.Name, cst.Attribute):
+            assert isinstance(node, (cst.Name, cst.Attribute))
+            if isinstance(self.tree.parent(node), _LISTING) or self.module.function(node) is not function:
                 continue
-            value = self.module.value(name)
+            value = self.module.value(node)
             if (value.leaf or value.kind is Kind.MODULE) and any(
-                self.tree.holds(loop, steps) for loop in self.module.flow.loops(name)
+                self.tree.holds(loop, steps) for loop in self.module.flow.loops(node)
             ):
-                used.setdefault(name.value, []).append(name)
-        return any(all(self._at_times(name, names, steps) for name in names) for names in used.values())
+                used.setdefault(self.module.source(node), []).append(node)
+        return any(all(self._at_times(node, uses, steps) for node in uses) for uses in used.values())
 
-    def _at_times(self, name: cst.Name, names: Sequence[cst.Name], steps: Sequence[cst.Call]) -> bool:
-        """Whether an iteration may run a step, and nothing that has one of some names as ``name`` has."""
+    def _at_times(self, node: cst.CSTNode, uses: Sequence[cst.CSTNode], steps: Sequence[cst.Call]) -> bool:
+        """Whether an iteration may run a step, and neither ``node`` nor another of ``uses``."""
         return any(
-            isinstance(around := branch.construct, cst.If)
+            isinstance(around := branch.construct, (cst.If, cst.IfExp))
             and not self.tree.holds(around, steps)
             and not (
                 around.orelse is not None
-                and all(self.tree.holds(b, names) for b in (around.body, around.orelse))
+                and all(self.tree.holds(b, uses) for b in (around.body, around.orelse))
             )
-            for branch in self.module.flow.branches(name)
+            for branch in self.module.flow.branches(node)
         )
 
     def _is_chosen(self, call: cst.Call) -> bool:
@@ -212,8 +213,7 @@ class Gradients(Part):
         if isinstance(call.func, cst.Subscript):
             index = call.func.slice[0].slice
             return isinstance(index, cst.Index) and self.module.value(index.value).constant is MISSING
-        choice = self.tree.parent(call)
-        return isinstance(choice, cst.IfExp) and choice.test is not call
+        return False
 
     @property
     def taken_for_granted(self) -> bool:
