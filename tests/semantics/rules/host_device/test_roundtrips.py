@@ -38,6 +38,7 @@ COPIES = {
     "y.squeeze(1).float().cpu()": True,
     "y.data.cpu().numpy()": True,
     "x.cpu()": True,
+    "y[0].cpu()": True,
     "if data:\n                w = w.cuda()\n            w.cpu()": True,
     "w.cpu()": False,
     "self.show()": False,
@@ -62,10 +63,10 @@ def test_what_an_unknown_loop_goes_over_is_where_it_is_moved_from(
 
 def _is_there(semantic_model: Callable[[str], Module], *lines: str) -> bool:
     module = semantic_model(PROGRAM.format(*lines))
-    *_, shown = copies = [
-        call
+    read = [
+        call.func.value
         for call in module.tree.nodes(cst.Call)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "cpu"
     ]
-    found: bool = still_on_host(module, copies[0] if len(copies) > 1 else shown)
+    found: bool = still_on_host(module, read[0])
     return found
