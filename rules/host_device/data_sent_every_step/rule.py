@@ -60,7 +60,7 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     `torch.cuda.FloatTensor(array)` copy as well.
 
     Findings are of low impact for the inputs of models that are not trained there, for arrays that a forward
-    pass computes on the host, and in front of a synchronization that stays.
+    pass computes on the host, and next to a synchronization that stays.
 
     The rule ignores compiled code. A single number is reported as TL210, a tensor that a kernel could fill
     as TL201, data that never changes as TL208, and the batches of a loader as TL102 and TL103.

@@ -85,7 +85,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     loop or server: they are there on purpose (TL205).
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
-    low impact behind a read that stays because the host needs its number at once.
+    low impact next to a synchronization that stays because the host needs its value at once, also in a
+    function that is called or in the caller.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
