@@ -102,13 +102,13 @@ def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpress
     if not _may_be_collection(value) or _apart(target.attr.value):
         return None
     owner = module.classes.instance_class(target.value)
-    if owner is None or not _registers(module, owner):
+    if owner is None or not _leaves_it_to_torch(module, owner):
         return None
     return _Attribute(module, module.classes.info(owner), target, value).hidden()
 
 
 @remembered
-def _registers(module: Module, owner: cst.ClassDef) -> bool:
+def _leaves_it_to_torch(module: Module, owner: cst.ClassDef) -> bool:
     """Whether a class is a module of torch that leaves it to torch to find the modules in it."""
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
