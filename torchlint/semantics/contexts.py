@@ -1,4 +1,4 @@
-"""What a place is there for, where nobody minds how fast it runs.
+"""Contexts in which speed does not matter.
 
 Unit tests, branches for debugging, plots, lessons, benchmarks, conversions of checkpoints, and code for
 the CPU or for old releases of torch. What the program does there decides (its imports, its guards, the calls
