@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "what is put into a mode, and what trains": """
+        def run(net, trainer, agent):
+            net.train()  #: net => kind=module
+            trainer.train()  #: trainer => kind=unknown
+            trainer.evaluate()
+            agent.train()  #: agent => kind=module
+            agent.eval()
+    """,
     "what is asked of something on an accelerator as of an array": """
         import torch
 
