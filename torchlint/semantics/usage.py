@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.api.families import HOST_ALGORITHMS, HOST_PACKAGES, WRITERS
+from torchlint.semantics.api.families import DRAWING_LIBRARIES, HOST_ALGORITHMS, HOST_PACKAGES, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
@@ -205,7 +205,17 @@ WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 def writes_out(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` saves, plots or writes what it is given."""
     name = last_name(call.func) or ""
+    if name == "scatter":
+        return _draws_points(module, call)
     return name in WRITERS or begins(name, *WRITING) or _writes_to_resource(module, call)
+
+
+def _draws_points(module: Module, call: cst.Call) -> bool:
+    """``plt.scatter(x, y)``, ``ax.scatter(x, y)``, but not ``torch_scatter.scatter`` and ``x.scatter(…)``."""
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        return qualified.partition(".")[0] in DRAWING_LIBRARIES
+    return isinstance(call.func, cst.Attribute) and not module.value(call.func.value).tensorlike
 
 
 def _writes_to_resource(module: Module, call: cst.Call) -> bool:
