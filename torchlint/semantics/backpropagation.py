@@ -180,18 +180,15 @@ class Backpropagation(Part):
         return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
 
     def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
-        """Whether ``node`` calls a function that leads to what is looked for in another file."""
-        if self.link is None:
-            return False
-        callees = map(self.module.callee, self.tree.within(node, self.tree.nodes(cst.Call)))
-        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+        """Whether ``node`` may call a function that leads to what is looked for, in another file as well."""
+        calls = self.tree.within(node, self.tree.nodes(cst.Call))
+        return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
 
     @solved(False)
     def _leads(self, function: Function, reach: str) -> bool:
         if getattr(self, reach).holds(function.body):
             return True
-        callees = map(self.module.callee, self.tree.within(function.body, self.tree.nodes(cst.Call)))
-        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+        return self._leads_elsewhere(function.body, reach)
 
     @cached_property
     def _everywhere(self) -> list[Backpropagation]:
