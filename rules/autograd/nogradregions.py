@@ -1018,10 +1018,10 @@ class NoGradRegions(Part):
                 ):
                     return True
                 call = self.tree.parent(around) if isinstance(around, cst.Arg) else None
-                callee = self.module.callee(call) if isinstance(call, cst.Call) else None
-                if callee is None or any(self.tree.contains(s, use) for s in statements):
+                if not isinstance(call, cst.Call) or any(self.tree.contains(s, use) for s in statements):
                     continue
-                if Backpropagation.of(self.module).computes_gradients(callee.body):
+                gradients = Backpropagation.of(self.module)
+                if any(gradients.computes_gradients(each.body) for each in self.module.callees(call)):
                     return True
         return False
 

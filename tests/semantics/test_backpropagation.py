@@ -65,6 +65,14 @@ FED = {
         True,
     ),
     "by a result": ("def total(v):\n    s = v.sum()\n    return s\ntotal(model(x)).backward()", "s", True),
+    "by one of several functions": (
+        (
+            "def first(v):\n    s = v.sum()\n    return s\ndef last(v):\n    return v\n"
+            "KINDS = {'first': first, 'last': last}\nKINDS[kind](model(x)).backward()"
+        ),
+        "s",
+        True,
+    ),
     "by a training step": (
         "class A(Base):\n    def training_step(self, x):\n        loss = model(x)\n        return loss",
         "loss",
