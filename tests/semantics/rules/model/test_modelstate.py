@@ -12,8 +12,8 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
+from torchlint.rules.model.modelstate import seen_whole, state_unobserved
 from torchlint.semantics.module import Module
-from torchlint.semantics.wholeprogram import seen_whole, state_unobserved
 
 HEAD = """
 import argparse
@@ -55,12 +55,14 @@ train(net, optimizer, batches)
 
 def unobserved(module: Module) -> bool:
     layer = next(c for c in module.tree.nodes(cst.Call) if module.source(c).startswith("nn.Conv2d"))
-    return state_unobserved(module, layer)
+    unnoticed: bool = state_unobserved(module, layer)
+    return unnoticed
 
 
 def whole(module: Module) -> bool:
     layer = next(c for c in module.tree.nodes(cst.Call) if module.source(c).startswith("nn.Conv2d"))
-    return seen_whole(module, layer)
+    whole: bool = seen_whole(module, layer)
+    return whole
 
 
 @pytest.mark.parametrize(
