@@ -25,8 +25,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.flow.guards import implied
-from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion, names_tokenizer
+from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters
 from torchlint.semantics.origins import leads_outside
@@ -38,7 +37,6 @@ from torchlint.semantics.sources import (
     Path,
     Source,
     Through,
-    every,
     onward,
     returns,
     some,
@@ -48,7 +46,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.usage import receivers
-from torchlint.semantics.values import MISSING, Device, Kind, Memory
+from torchlint.semantics.values import MISSING, Device, Kind
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
@@ -82,10 +80,8 @@ _VIEWS = frozenset(
 _CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
 # Functions of torch that make tensors of the arrays that a collate function has left alone.
 _OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
-# What gives another name to the same memory.
-_SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 # Functions whose result lies in the memory of their first argument, or is made of it on the host.
-_SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
+SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
 # Functions that copy several tensors into one.
 _JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 # Words of files that take the batches of loaders, and of those that move them.
@@ -187,14 +183,6 @@ class Conflict:
     sometimes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """A blocking copy of a part of a batch; ``tensor`` if that part certainly is one."""
-
-    moved: cst.BaseExpression
-    tensor: bool
-
-
 # What sorts items into lists and dictionaries, and leaves them as they are.
 _REGROUPING = frozenset({"append", "dict", "enumerate", "extend", "items", "keys", "len", "list"}) | {
     *("range", "tuple", "values", "zip")
@@ -235,7 +223,7 @@ class Loaders(Part):
         if argument.absent:
             return 0
         constant = argument.constant
-        if isinstance(constant, int) and not self._from_parameter(argument.node):
+        if isinstance(constant, int) and not self.from_parameter(argument.node):
             return int(constant)
         node = argument.node
         if isinstance(node, cst.Call) and self.module.qualified(node.func) in PROCESSOR_COUNTS:
@@ -247,44 +235,11 @@ class Loaders(Part):
         argument = self.module.argument(call, "pin_memory")
         if argument.absent:
             return False
-        if isinstance(argument.constant, bool) and not self._from_parameter(argument.node):
+        if isinstance(argument.constant, bool) and not self.from_parameter(argument.node):
             return argument.constant
         return None
 
-    def _pinned_for_copies(self, call: cst.Call) -> bool | None:
-        """As ``pinned``, for a run on an accelerator.
-
-        That is what ``pin_memory=torch.cuda.is_available()`` and ``**({"pin_memory": True} if cuda else {})``
-        ask for.
-        """
-        certain = self.pinned(call)
-        if certain is not None:
-            return certain
-        argument = self.module.argument(call, "pin_memory")
-        if not argument.unknown:
-            return True if argument.node is not None and self._asks_for_cuda(argument.node) else None
-        options = (argument.value for argument in call.args if argument.star == "**")
-        ends = (_is_true(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
-        return True if every(frozenset[bool | None]().union(*ends)) else None
-
-    def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is true on an accelerator only, if the program may use it."""
-        return any(guard.holds and self._is_cuda(guard.test) for guard in implied(self.module, node, True))
-
-    def _is_cuda(self, test: cst.BaseExpression) -> bool:
-        match test:
-            case cst.Call():
-                return self.module.qualified(test.func) == "torch.cuda.is_available"
-            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
-                sides = (self.module.value(side).constant for side in (test.left, right))
-                return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
-            case cst.Name():
-                # What the callers of a function ask for.
-                return self._from_parameter(test) and asks_for_accelerator(test.value) is True
-            case _:
-                return False
-
-    def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
+    def from_parameter(self, node: cst.BaseExpression | None) -> bool:
         """Whether a value is that of a parameter: callers of other files may pass another one."""
         return isinstance(node, cst.Name) and any(
             binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(node)
@@ -372,7 +327,7 @@ class Loaders(Part):
         """Whether a loader yields single items in order: batches of evaluation, which are small."""
         size = self.module.argument(call, "batch_size")
         return (
-            (size.absent or (size.constant == 1 and not self._from_parameter(size.node)))
+            (size.absent or (size.constant == 1 and not self.from_parameter(size.node)))
             and all(self.module.argument(call, name).absent for name in ("batch_sampler", "sampler"))
             and not self.module.argument(call, "shuffle").constant
         )
@@ -383,7 +338,7 @@ class Loaders(Part):
         function = self.module.function(call)
         if given.constant != 0 or not isinstance(function, cst.FunctionDef):
             return False
-        return not self._from_parameter(given.node) and any(
+        return not self.from_parameter(given.node) and any(
             parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
         )
 
@@ -592,138 +547,9 @@ class Loaders(Part):
                 return True
         return False
 
-    def blocking_transfer(self, call: cst.Call) -> Transfer | None:
-        """The part of a batch that a call copies to the accelerator while the host waits without need.
-
-        It waits without need if the batch is in pinned memory, or if another part of the same batch is
-        sent without waiting: then its author knows that it is. All parts of a batch are treated alike: one
-        copy that has to wait also waits for the others, which are in the same stream, and so none is found
-        beside it.
-        """
-        found = self._unneeded_wait(call)
-        if found is None:
-            return None
-        for batch in self._batches_behind(found.moved):
-            for other in self._copies_of[batch]:
-                alike = self._unneeded_wait(other)
-                if alike is None and _waits(self.module, other) is True:
-                    return None
-                if alike is not None and not alike.tensor:
-                    found = Transfer(found.moved, tensor=False)
-        return found
-
-    @remembered
-    def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
-        """As ``blocking_transfer``, for a call by itself."""
-        moved = transferred(self.module, call) or copied_in(self.module, call)
-        if moved is None or not self.pinning_helps or _waits(self.module, call) is not True:
-            return None
-        if "mps" in self.tree.source(call) or self._written_to(moved):
-            return None
-        sources = self.batch_sources(moved)
-        if sources.known:
-            if not all(self._pinned_for_copies(loader) for loader in sources.calls):
-                return None
-        elif self.module.value(moved).memory is Memory.PAGEABLE or self._sent_ahead.isdisjoint(
-            self._batches_behind(moved)
-        ):
-            return None
-        tensor = self.module.value(moved).kind is Kind.TENSOR
-        if sources.known:
-            collated = all(self._collates_tensors(loader) for loader in sources.calls)
-            if sources.whole and not collated:
-                return None
-            tensor = tensor or collated
-        elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
-            tensor = True
-        return Transfer(moved, tensor)
-
-    def _sends(self, call: cst.Call) -> cst.BaseExpression | None:
+    def sends(self, call: cst.Call) -> cst.BaseExpression | None:
         """What a call sends to the accelerator, if it sends anything."""
         return transferred(self.module, call) or copied_in(self.module, call) or self._sent(call)
-
-    @cached_property
-    def _copies_of(self) -> dict[cst.CSTNode, list[cst.Call]]:
-        """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
-        found: dict[cst.CSTNode, list[cst.Call]] = {}
-        for call in self.tree.nodes(cst.Call):
-            moved = self._sends(call)
-            for batch in self._batches_behind(moved) if moved is not None else ():
-                found.setdefault(batch, []).append(call)
-        return found
-
-    def _batches_behind(self, node: cst.BaseExpression) -> frozenset[cst.CSTNode]:
-        """What identifies the batches that a tensor on the host is a part of, or is computed from.
-
-        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
-        """
-        return frozenset(end for end in self._taken_from(node) if end is not None)
-
-    @traced(Through.ITEMS)
-    def _taken_from(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
-        match node:
-            case _ if path[:1] == (Item.EACH,):
-                return onward(node) if any(self._taken_from(Source(node))) else node
-            case cst.Subscript(value=owner) | cst.Attribute(value=owner):
-                return onward(owner)
-            case cst.Call(func=cst.Name("next")):
-                return node
-            case cst.Call(func=cst.Attribute(value=owner)) if self.module.qualified(node.func) is None:
-                # What has been sent is there already.
-                return onward(owner) if transferred(self.module, node) is None else []
-            case cst.Call(args=[cst.Arg(value=given, star=""), *_]) if (
-                self.module.qualified(node.func) in _SAME_MEMORY
-            ):
-                return onward(given)
-            case _:
-                return None
-
-    def _collates_tensors(self, loader: cst.Call) -> bool:
-        """Whether what a loader yields has plain tensors wherever it has something to move."""
-        made = self.module.value(loader).definition
-        if isinstance(made, cst.ClassDef) and self.module.classes.info(made).method("__iter__") is not None:
-            return False
-        argument = self.module.argument(loader, "collate_fn")
-        if self.constant(loader, "batch_size") is None:
-            return False
-        if argument.absent or argument.constant is None:
-            return True
-        definition = self.module.value(argument.node).definition if argument.node is not None else None
-        if isinstance(definition, cst.Lambda):
-            return not self._makes_objects(definition.body)
-        if not isinstance(definition, cst.FunctionDef):
-            return False
-        return not any(
-            self._makes_objects(node.value)
-            for node in self.tree.descendants(definition.body)
-            if isinstance(node, cst.Return) and node.value is not None
-        )
-
-    def _makes_objects(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression holds instances of classes of some library or of the user."""
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Call):
-                name = self.module.qualified(inner.func)
-                if name is None or not name.startswith(("torch.", "builtins.", "numpy.")):
-                    return not isinstance(inner.func, cst.Attribute) or inner.func.attr.value[:1].isupper()
-        return False
-
-    @cached_property
-    def _sent_ahead(self) -> set[cst.CSTNode]:
-        """The batches of which some part is sent without waiting."""
-        found: set[cst.CSTNode] = set()
-        for call in self.tree.nodes(cst.Call):
-            if any(a.keyword is not None and a.keyword.value == "non_blocking" for a in call.args):
-                moved = transferred(self.module, call)
-                if moved is not None and _waits(self.module, call) is False:
-                    found |= self._batches_behind(moved)
-        return found
-
-    def _written_to(self, moved: cst.BaseExpression) -> bool:
-        """Whether the host changes the memory in place, which a copy under way would notice."""
-        if not isinstance(moved, cst.Name):
-            return False
-        return any(True in verdicts(self.module, binding, _writes) for binding in self.names.bindings(moved))
 
     # ------------------------------------------------------------------ where batches go
 
@@ -851,7 +677,7 @@ class Loaders(Part):
     @cached_property
     def _transfers(self) -> list[cst.BaseExpression]:
         calls = self.tree.nodes(cst.Call)
-        moved = map(self._sends, calls)
+        moved = map(self.sends, calls)
         return [node for node in moved if node is not None]
 
     def _sent(self, call: cst.Call) -> cst.BaseExpression | None:
@@ -1014,7 +840,7 @@ class Loaders(Part):
             return None
         if dotted in ("torch.autograd.Variable", "torch.Tensor.view") or dotted in LEGACY_CONSTRUCTORS:
             return onward(first, path=path)  # Given a tensor, they name it anew.
-        if copying and (dotted in _SAME_MEMORY or name in _OF_ARRAYS):
+        if copying and (dotted in SAME_MEMORY or name in _OF_ARRAYS):
             return onward(first, path=path)
         if copying is Copying.ALWAYS and dotted in _JOINING:
             # A store of samples that grows is no batch.
@@ -1099,7 +925,7 @@ class Loaders(Part):
     def constant(self, call: cst.Call, name: str) -> object:
         """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
         argument = self.module.argument(call, name)
-        if argument.given and (self._from_parameter(argument.node) or self._may_be_none(argument.node)):
+        if argument.given and (self.from_parameter(argument.node) or self._may_be_none(argument.node)):
             return MISSING
         return argument.constant
 
@@ -1149,23 +975,6 @@ def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
 
-def _waits(module: Module, call: cst.Call) -> bool | None:
-    """Whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
-    if any(argument.star for argument in call.args):
-        return None
-    for argument in call.args:
-        if argument.keyword is not None and argument.keyword.value == "non_blocking":
-            constant = module.value(argument.value).constant
-            return not constant if isinstance(constant, bool) else None
-    positional = [argument for argument in call.args if argument.keyword is None]
-    flags = [
-        argument for argument in positional[1:] if isinstance(module.value(argument.value).constant, bool)
-    ]
-    if flags or len(positional) > 2:
-        return False if flags and module.value(flags[0].value).constant is True else None
-    return True
-
-
 def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
     """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
     while True:
@@ -1176,12 +985,6 @@ def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
                 node = owner
             case _:
                 return False
-
-
-@traced(Through.ITEMS)
-def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    constant = module.value(node).constant if not path else MISSING
-    return constant is True if constant is not MISSING else None
 
 
 @traced(Through.PARAMETERS)
@@ -1206,21 +1009,6 @@ def _portion(path: Path) -> Portion | None:
     if path[0] is not Item.EACH:
         return None
     return Portion.BATCH if len(path) == 1 else Portion.PART
-
-
-def _writes(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of a tensor changes its memory, through it or through an array that shares it."""
-    match use.kind:
-        case UseKind.METHOD if use.name not in _SHARING:
-            return use.name.endswith("_") and not use.name.endswith("__") and use.name != "requires_grad_"
-        case UseKind.ATTRIBUTE if use.name not in _SHARING:
-            return False
-        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.ASSIGNED:
-            return ONWARD
-        case UseKind.SET | UseKind.AUGMENTED:
-            return not isinstance(use.by, cst.Attribute)
-        case _:
-            return False
 
 
 @traced(Through.NOTHING)

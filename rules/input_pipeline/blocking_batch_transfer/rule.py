@@ -8,8 +8,9 @@ import libcst as cst
 
 from torchlint.fixes import Edits, add_argument, replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+
+from .transfers import Transfers
 
 
 @rule(
@@ -64,7 +65,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
-    transfer = Loaders.of(module).blocking_transfer(call)
+    transfer = Transfers.of(module).blocking_transfer(call)
     if transfer is None:
         return
     grade = safe if transfer.tensor else unsafe
