@@ -300,7 +300,7 @@ def _left_out(module: Module, call: cst.Call, name: str) -> bool:
 def _draws_at_random(module: Module, call: cst.Call) -> bool:
     """``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other processes."""
     node = module.argument(call, "sampler").node
-    made = Loaders.of(module).data.made(node) if node is not None else None
+    made = Loaders.of(module).made(node) if node is not None else None
     if not isinstance(made, cst.Call) or _depends(module, made):
         return False
     return module.class_of(made) == _RANDOM

@@ -14,6 +14,8 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
+from .items import Items
+
 
 @rule(
     "TL102",
@@ -81,13 +83,14 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
         return
-    if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
+    items = Items.of(module)
+    if items.on_accelerator(call) or items.yields_raw_items(call) or loaders.debugging(call):
         return
     if loaders.yields_own_objects(call) or loaders.yields_arrays(call) or loaders.regroups_items(call):
         return
     if loaders.moved_as_copies(call):
         return
-    if loaders.workers(call) == 0 and loaders.idle_workers(call):
+    if loaders.workers(call) == 0 and items.idle_workers(call):
         return  # It would be the training process that copies the batch once more.
     certain = not loaders.pinning_asked_for and not _fails_on_warnings(module)
     message = (
@@ -95,8 +98,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     )
     small = (
         loaders.evaluates_one_by_one(call)
-        or loaders.in_memory(call)
-        or loaders.yields_tokens(call)
+        or items.in_memory(call)
+        or items.yields_tokens(call)
         or loaders.only_collected(call)
     )
     stake = Impact.LOW if small else Impact.HIGH

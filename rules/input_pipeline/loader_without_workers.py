@@ -14,6 +14,8 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
+from .items import Items
+
 
 @rule(
     "TL101",
@@ -85,7 +87,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         setting = _setting(module, call, argument)
         if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
             return
-        if loaders.idle_workers(call) or loaders.declines_workers(call):
+        if Items.of(module).idle_workers(call) or loaders.declines_workers(call):
             return
         message = "`DataLoader` loads batches in the training process"
     else:
@@ -100,7 +102,9 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=None if kept else _fix(module, call, argument, workers, setting),
         remedy=_remedy(module, call, code, kept),
         at=setting,
-        impact=Impact.LOW if loaders.yields_tokens(call) or loaders.only_collected(call) else Impact.HIGH,
+        impact=Impact.LOW
+        if Items.of(module).yields_tokens(call) or loaders.only_collected(call)
+        else Impact.HIGH,
     )
 
 

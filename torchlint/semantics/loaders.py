@@ -22,7 +22,6 @@ from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.configured import instantiated, parses_file
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
@@ -39,6 +38,7 @@ from torchlint.semantics.sources import (
     Through,
     onward,
     returns,
+    sole,
     some,
     traced,
 )
@@ -195,7 +195,6 @@ class Loaders(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self.data = Datasets.of(module)
 
     # ------------------------------------------------------------------ constructors
 
@@ -255,42 +254,14 @@ class Loaders(Part):
             return next((dataset for dataset in given if dataset is not None), None)
         return self.module.argument(call, "dataset").node
 
-    def in_memory(self, call: cst.Call) -> bool:
-        """Whether the data is there already, so that fetching a batch is only picking rows."""
-        node = self.dataset(call)
-        return node is not None and self.data.in_memory(node)
+    def made(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The one expression that a name or attribute stands for; the node itself if it is neither."""
+        found = sole(self._standing_for(node))
+        return found if isinstance(found, cst.BaseExpression) else None
 
-    def _of_few_items(self, call: cst.Call) -> bool:
-        node = self.dataset(call)
-        return node is not None and self.data.has_few_items(node)
-
-    def on_accelerator(self, call: cst.Call) -> bool:
-        """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
-        collate = self.module.argument(call, "collate_fn").node
-        definition = self.module.value(collate).definition if collate is not None else None
-        if definition is not None and self.data.moves(definition):
-            return True
-        node = self.dataset(call)
-        return node is not None and self.data.on_accelerator(node)
-
-    def _ignores_workers(self, call: cst.Call) -> bool:
-        """Whether what the loader reads is, on some path, an iterable dataset that knows of no workers."""
-        node = self.dataset(call)
-        made: list[cst.BaseExpression | None] = [node]
-        if isinstance(node, cst.Name):
-            made += [binding.value for binding in self.names.bindings(node) if not binding.path]
-        definitions = [self.module.value(value).definition for value in made if value is not None]
-        return any(isinstance(d, cst.ClassDef) and self.data.ignores_workers(d) for d in definitions)
-
-    def yields_raw_items(self, call: cst.Call) -> bool:
-        """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
-        dataset = self.dataset(call)
-        if isinstance(dataset, cst.List) and not dataset.elements:
-            return True
-        collate = self.module.argument(call, "collate_fn").node
-        if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
-            return True
-        return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+    @traced(Through.NOTHING)
+    def _standing_for(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+        return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
     def regroups_items(self, call: cst.Call) -> bool:
         """Whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they are.
@@ -341,45 +312,6 @@ class Loaders(Part):
         return not self.from_parameter(given.node) and any(
             parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
         )
-
-    def yields_tokens(self, call: cst.Call) -> bool:
-        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
-        node = self.dataset(call)
-        return node is not None and self.data.has_tokens(node)
-
-    def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""
-        node = self.dataset(call)
-        definition = self.module.value(node).definition if node is not None else None
-        return self.data.unsharded(definition) if isinstance(definition, cst.ClassDef) else None
-
-    def idle_workers(self, call: cst.Call) -> bool:
-        """Whether worker processes would have nothing to do, or could not do it."""
-        return (
-            self.in_memory(call)
-            or self._of_few_items(call)
-            or self.on_accelerator(call)
-            or self._ignores_workers(call)
-            or self.yields_raw_items(call)
-            or self.only_sampled(call)
-            or self._one_batch(call)
-            or self._plays(call)
-        )
-
-    def _plays(self, call: cst.Call) -> bool:
-        node = self.dataset(call)
-        return node is not None and self.data.plays(node)
-
-    def _one_batch(self, call: cst.Call) -> bool:
-        """``batch_size=len(dataset)``, also by way of a variable."""
-        size = self.module.argument(call, "batch_size").node
-        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
-        size = size if held is None else held.value
-        dataset = self.dataset(call)
-        if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
-            return False
-        same = self.module.source(size.args[0].value) == self.module.source(dataset)
-        return same and self.module.qualified(size.func) == "builtins.len"
 
     # ------------------------------------------------------------------ trainers
 
@@ -462,7 +394,7 @@ class Loaders(Part):
     def _sampler(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
         """What makes the sampler given for a parameter, if it certainly is one and not None."""
         argument = self.module.argument(call, name)
-        made = self.data.made(argument.node) if argument.node is not None else None
+        made = self.made(argument.node) if argument.node is not None else None
         if isinstance(made, (cst.List, cst.Tuple, cst.ListComp)):
             return made
         if isinstance(made, cst.Call):
@@ -477,13 +409,13 @@ class Loaders(Part):
     def _shuffles_always(self, call: cst.Call) -> bool:
         """Whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the sampler."""
         node = self.module.argument(call, "shuffle").node
-        made = self.data.made(node) if node is not None else None
+        made = self.made(node) if node is not None else None
         return not isinstance(made, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
 
     def _sometimes_sampled(self, call: cst.Call) -> bool:
         """``sampler=DistributedSampler(data) if distributed else None``, in one expression or in branches."""
         node = self.module.argument(call, "sampler").node
-        made = self.data.made(node) if node is not None else None
+        made = self.made(node) if node is not None else None
         branches: list[cst.BaseExpression | None] = []
         if isinstance(made, cst.IfExp):
             branches = [made.body, made.orelse]
@@ -509,7 +441,7 @@ class Loaders(Part):
     def _sampler_of(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
         """The sampler that a batch sampler draws from."""
         node = self.module.argument(batches, "sampler").node if isinstance(batches, cst.Call) else None
-        return self.data.made(node) if node is not None else None
+        return self.made(node) if node is not None else None
 
     def _is_random(self, sampler: cst.BaseExpression) -> bool:
         """Whether a sampler draws at random, so that shuffling is what it does anyway."""
@@ -774,7 +706,7 @@ class Loaders(Part):
             return False
         if func.attr.value in ("append", "extend", "add", "add_", "copy_"):
             return True
-        made = self.data.made(func.value)
+        made = self.made(func.value)
         dotted = self.module.qualified(made.func) if isinstance(made, cst.Call) else None
         return dotted is not None and dotted.partition(".")[0] in HOST_PACKAGES
 

@@ -10,8 +10,9 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.lexicon import Role, ends, has, names_tokenizer
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, sole, some, traced
+from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import UNKNOWN, Device, Kind
@@ -151,7 +152,7 @@ class Datasets(Part):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self.names = module.names
+        self.loaders = Loaders.of(module)
 
     def in_memory(self, node: cst.BaseExpression) -> bool:
         """Whether the data is there already, so that fetching an item is only picking a row."""
@@ -197,9 +198,9 @@ class Datasets(Part):
 
         They are its first argument: further ones, such as a size and the names of classes, are options.
         """
-        made = self.made(node)
+        made = self.loaders.made(node)
         if isinstance(made, cst.Call):
-            made = self.made(made.args[0].value) if made.args else None
+            made = self.loaders.made(made.args[0].value) if made.args else None
         return (
             isinstance(made, (cst.List, cst.Tuple))
             and bool(made.elements)
@@ -473,15 +474,6 @@ class Datasets(Part):
         reads = attributes.self_reads(owner, last_name(node) or "") if owner is not None else ()
         parents = ((self.tree.parent(read), read) for read in reads)
         return any(isinstance(parent, cst.Subscript) and parent.value is read for parent, read in parents)
-
-    def made(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The one expression that a name or attribute stands for; the node itself if it is neither."""
-        found = sole(self._standing_for(node))
-        return found if isinstance(found, cst.BaseExpression) else None
-
-    @traced(Through.NOTHING)
-    def _standing_for(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
-        return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
 
 def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
