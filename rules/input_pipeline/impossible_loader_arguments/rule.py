@@ -13,9 +13,11 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.configured import configured
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.loaders import Conflict, Loaders, Refusal
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
+
+from .conflicts import Conflict, Conflicts, Refusal
 
 _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
 
@@ -74,7 +76,7 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     if not Loaders.of(module).makes_loader(call) or is_test(module):
         return
     yield from _configured(module, call)
-    conflicts = list(Loaders.of(module).conflicts(call))
+    conflicts = list(Conflicts.of(module).conflicts(call))
     for conflict in conflicts:
         # What it is for is not certain if another of the arguments is the wrong one.
         fix = _fix(module, call, conflict) if all(other.idle for other in conflicts) else None
