@@ -19,13 +19,13 @@ from torchlint.semantics.api.families import HOST_PACKAGES, is_training_argument
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
-from torchlint.semantics.configured import instantiated, parses_file
+from torchlint.semantics.configured import instantiated
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind, all_parameters
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
@@ -279,16 +279,6 @@ class Loaders(Part):
             and not self.module.argument(call, "shuffle").constant
         )
 
-    def declines_workers(self, call: cst.Call) -> bool:
-        """Whether a loader is given no workers by a function that is told how many there should be."""
-        given = self.module.argument(call, "num_workers")
-        function = self.module.function(call)
-        if given.constant != 0 or not isinstance(function, cst.FunctionDef):
-            return False
-        return not self.from_parameter(given.node) and any(
-            parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
-        )
-
     # ------------------------------------------------------------------ trainers
 
     def is_trainer_arguments(self, call: cst.Call) -> bool:
@@ -296,19 +286,6 @@ class Loaders(Part):
         name = self.module.qualified(call.func)
         made = name is not None and is_training_arguments(name)
         return made or parses_training_arguments(self.module, call)
-
-    def trainer_works_alone(self, call: cst.Call) -> bool:
-        """Whether a trainer is told, or left by default, to load its batches in its own process."""
-        absent = self.module.argument(call, "dataloader_num_workers").absent and not parses_file(call)
-        return absent or self.constant(call, "dataloader_num_workers") == 0
-
-    def trains_on_host(self, call: cst.Call) -> bool:
-        """Whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator alone."""
-        given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-        return any(
-            name in given and self.module.value(given[name]).constant is not False
-            for name in ("use_cpu", "no_cuda")
-        )
 
     # ------------------------------------------------------------------ conflicts
 
@@ -667,45 +644,6 @@ class Loaders(Part):
             if function is not None and function.name.value.startswith("test_"):
                 return True
         return False
-
-    def spawnable(self, call: cst.Call) -> bool:
-        """Whether worker processes that are spawned, not forked, could be given what they need.
-
-        They import the script again, so it must not start its work at the top level without a guard, and
-        they get the dataset and the collate function pickled, which lambdas and local definitions are not.
-        """
-        if self._runs_on_import(call, set()):
-            return False
-        for name in ("dataset", "collate_fn", "worker_init_fn"):
-            node = self.module.argument(call, name).node
-            if node is not None and not self._picklable(node, set()):
-                return False
-        return True
-
-    def _runs_on_import(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
-        function = self.module.function(node)
-        if function is None:
-            return not places.main_guarded(self.module, node)
-        if function in seen:
-            return False
-        seen.add(function)
-        return any(self._runs_on_import(call, seen) for call in self.module.callers(function))
-
-    def _picklable(self, node: cst.BaseExpression, seen: set[cst.CSTNode]) -> bool:
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Lambda):
-                return False
-            if not isinstance(inner, cst.Name) or inner in seen or not self.names.is_read(inner):
-                continue
-            seen.add(inner)
-            for binding in self.names.bindings(inner):
-                if isinstance(binding.node, (cst.FunctionDef, cst.ClassDef)):
-                    if self.module.function(binding.node) is not None:
-                        return False
-                elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
-                    if len(seen) < 200 and not self._picklable(binding.value, seen):
-                        return False
-        return True
 
     def constant(self, call: cst.Call, name: str) -> object:
         """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""

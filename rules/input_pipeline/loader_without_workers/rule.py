@@ -14,7 +14,8 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
-from .items import Items
+from ..items import Items
+from .workers import Workers
 
 
 @rule(
@@ -79,7 +80,9 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
             return  # No trainer gets them: making them sets the devices up.
         argument = "dataloader_num_workers"
         setting = _setting(module, call, argument)
-        if not (setting or loaders.trainer_works_alone(call)) or loaders.trains_on_host(call):
+        if not (setting or Workers.of(module).trainer_works_alone(call)) or Workers.of(module).trains_on_host(
+            call
+        ):
             return
         message = "the trainer loads batches in its own process"
     elif loaders.makes_loader(call):
@@ -87,7 +90,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         setting = _setting(module, call, argument)
         if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
             return
-        if Items.of(module).idle_workers(call) or loaders.declines_workers(call):
+        if Items.of(module).idle_workers(call) or Workers.of(module).declines_workers(call):
             return
         message = "`DataLoader` loads batches in the training process"
     else:
@@ -122,7 +125,7 @@ def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
 
 def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:
     remedy = f"Set `{code}` where `{kept}` gets its value" if kept else f"Set `{code}`"
-    if not Loaders.of(module).spawnable(call):
+    if not Workers.of(module).spawnable(call):
         remedy += (
             '; where workers are spawned, also run the program under `if __name__ == "__main__":` '
             "and define the dataset and `collate_fn` at module level"
@@ -133,7 +136,7 @@ def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:
 def _fix(
     module: Module, call: cst.Call, argument: str, workers: int, setting: Configured | None
 ) -> Fix | None:
-    if not Loaders.of(module).spawnable(call):
+    if not Workers.of(module).spawnable(call):
         return None
     if setting is not None:
         return configure(setting, workers)
