@@ -18,7 +18,6 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.configured import instantiated
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
@@ -36,7 +35,6 @@ from torchlint.semantics.sources import (
     Source,
     Through,
     onward,
-    returns,
     sole,
     some,
     traced,
@@ -76,7 +74,7 @@ _VIEWS = frozenset(
     }
 )
 # Methods whose result is the same data in another dtype.
-_CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
+CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
 # Functions of torch that make tensors of the arrays that a collate function has left alone.
 _OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
 # Functions whose result lies in the memory of their first argument, or is made of it on the host.
@@ -159,12 +157,6 @@ class Sources:
         return self.complete and bool(self.calls)
 
 
-# What sorts items into lists and dictionaries, and leaves them as they are.
-_REGROUPING = frozenset({"append", "dict", "enumerate", "extend", "items", "keys", "len", "list"}) | {
-    *("range", "tuple", "values", "zip")
-}
-
-
 class Loaders(Part):
     """The loaders of one file; everything is worked out on demand."""
 
@@ -239,46 +231,6 @@ class Loaders(Part):
     def _standing_for(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
         return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
-    def regroups_items(self, call: cst.Call) -> bool:
-        """Whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they are.
-
-        Tensors in a list would be pinned.
-        """
-        if any(call in each._moved_in_place for each in self._movers):
-            return False
-        collate = self.module.argument(call, "collate_fn").node
-        function = self.module.value(collate).definition if collate is not None else None
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        home = self.module.home(function)
-        calls = home.tree.within(function.body, home.tree.nodes(cst.Call))
-        return all(last_name(call.func) in _REGROUPING for call in calls)
-
-    def yields_own_objects(self, call: cst.Call) -> bool:
-        """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""
-        collate = self.module.argument(call, "collate_fn").node
-        return collate is not None and some(_makes_own_objects(self.module, collate))
-
-    def yields_arrays(self, call: cst.Call) -> bool:
-        """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
-        return any(
-            call in self._copied_from(made).calls for each in self._movers for made in each._made_of_arrays
-        )
-
-    @cached_property
-    def _made_of_arrays(self) -> list[cst.BaseExpression]:
-        """The transfers of batches whose arrays are turned into tensors on the way."""
-        return [moved for moved in self._transfers if _is_array_made_tensor(moved)]
-
-    def evaluates_one_by_one(self, call: cst.Call) -> bool:
-        """Whether a loader yields single items in order: batches of evaluation, which are small."""
-        size = self.module.argument(call, "batch_size")
-        return (
-            (size.absent or (size.constant == 1 and not self.from_parameter(size.node)))
-            and all(self.module.argument(call, name).absent for name in ("batch_sampler", "sampler"))
-            and not self.module.argument(call, "shuffle").constant
-        )
-
     # ------------------------------------------------------------------ trainers
 
     def is_trainer_arguments(self, call: cst.Call) -> bool:
@@ -291,24 +243,6 @@ class Loaders(Part):
 
     # ------------------------------------------------------------------ transfers
 
-    @cached_property
-    def pinning_asked_for(self) -> bool:
-        """Whether the program asks a loader or a tensor whether memory is pinned."""
-        others = map(Loaders.of, self.module.companions("is_pinned", ".pin_memory"))
-        return self._asks_whether_pinned or any(other._asks_whether_pinned for other in others)
-
-    @cached_property
-    def _asks_whether_pinned(self) -> bool:
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value == "is_pinned":
-                return True
-            if (
-                attribute.attr.value == "pin_memory"
-                and self.module.value(attribute.value).kind is Kind.LOADER
-            ):
-                return True
-        return False
-
     def sends(self, call: cst.Call) -> cst.BaseExpression | None:
         """What a call sends to the accelerator, if it sends anything."""
         return transferred(self.module, call) or copied_in(self.module, call) or self._sent(call)
@@ -319,7 +253,7 @@ class Loaders(Part):
         """Where the batches of the loader made by ``call`` go, as far as the program shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
-        if any(call in each._moved_on for each in self._movers):
+        if any(call in each._moved_on for each in self.movers):
             return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
             return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
@@ -352,25 +286,25 @@ class Loaders(Part):
         return [self, *map(Loaders.of, self.module.companions(*USING))]
 
     @cached_property
-    def _movers(self) -> list[Loaders]:
+    def movers(self) -> list[Loaders]:
         """What is known of the files that may move batches of the file's loaders, first of itself."""
         return [self, *map(Loaders.of, self.module.companions(*_MOVING))]
 
     @cached_property
     def _moved_on(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch is moved to an accelerator."""
-        sources = (self._copied_from(transfer) for transfer in self._transfers)
+        sources = (self.copied_from(transfer) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     def moved_as_copies(self, call: cst.Call) -> bool:
         """Whether only copies of batches, in memory of their own, are moved to an accelerator."""
-        moved = any(call in each._moved_on for each in self._movers)
-        return moved and not any(call in each._moved_in_place for each in self._movers)
+        moved = any(call in each._moved_on for each in self.movers)
+        return moved and not any(call in each.moved_in_place for each in self.movers)
 
     @cached_property
-    def _moved_in_place(self) -> frozenset[cst.Call]:
+    def moved_in_place(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch may be moved out of the memory that it was loaded into."""
-        sources = (self._copied_from(transfer, Copying.PERHAPS) for transfer in self._transfers)
+        sources = (self.copied_from(transfer, Copying.PERHAPS) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     @cached_property
@@ -437,7 +371,7 @@ class Loaders(Part):
         return not tree.mentions("mps") or tree.mentions("cuda")
 
     @cached_property
-    def _transfers(self) -> list[cst.BaseExpression]:
+    def transfers(self) -> list[cst.BaseExpression]:
         calls = self.tree.nodes(cst.Call)
         moved = map(self.sends, calls)
         return [node for node in moved if node is not None]
@@ -550,7 +484,7 @@ class Loaders(Part):
         """The loaders that a batch, or a part of one in the same memory, comes from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART))
 
-    def _copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
+    def copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
         """The loaders whose batches a tensor on the host is, or was copied or converted from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART), copying)
 
@@ -596,7 +530,7 @@ class Loaders(Part):
                 return onward(owner, path=(Item.EACH, *path))
             if name in ("get", "pop") and self.module.value(owner).kind not in (Kind.DICT, Kind.LIST):
                 return onward(owner, path=(Item.ANY, *path))
-            if name in _VIEWS or name in ("set_description", "__iter__") or (copying and name in _CASTS):
+            if name in _VIEWS or name in ("set_description", "__iter__") or (copying and name in CASTS):
                 return onward(owner, path=path)
         if first is None:
             return None
@@ -698,18 +632,6 @@ def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
 
-def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
-    """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
-    while True:
-        match node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name("from_numpy"))):
-                return True
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
-                node = owner
-            case _:
-                return False
-
-
 @traced(Through.PARAMETERS)
 def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool | None:
     """Whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
@@ -732,23 +654,3 @@ def _portion(path: Path) -> Portion | None:
     if path[0] is not Item.EACH:
         return None
     return Portion.BATCH if len(path) == 1 else Portion.PART
-
-
-@traced(Through.NOTHING)
-def _makes_own_objects(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a collate function gives objects of a class of its own without a method ``pin_memory``."""
-    if isinstance(node, cst.Param) and node.default is not None:
-        return onward(node.default)
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Lambda)):
-        return None
-    function = module.value(node).definition
-    if not isinstance(function, cst.FunctionDef):
-        return None
-    made = [module.value(each).definition for each in returns(module, function)]
-    return bool(made) and all(
-        isinstance(each, cst.ClassDef) and _is_left_alone(module.classes.info(each)) for each in made
-    )
-
-
-def _is_left_alone(info: ClassInfo) -> bool:
-    return info.kind is Kind.OBJECT and not info.node.bases and info.method("pin_memory") is None

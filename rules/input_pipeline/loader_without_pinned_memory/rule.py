@@ -14,7 +14,8 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
-from .items import Items
+from ..items import Items
+from .pinning import Pinning
 
 
 @rule(
@@ -83,21 +84,21 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
         return
-    items = Items.of(module)
+    items, pinning = Items.of(module), Pinning.of(module)
     if items.on_accelerator(call) or items.yields_raw_items(call) or loaders.debugging(call):
         return
-    if loaders.yields_own_objects(call) or loaders.yields_arrays(call) or loaders.regroups_items(call):
+    if pinning.yields_own_objects(call) or pinning.yields_arrays(call) or pinning.regroups_items(call):
         return
     if loaders.moved_as_copies(call):
         return
     if loaders.workers(call) == 0 and items.idle_workers(call):
         return  # It would be the training process that copies the batch once more.
-    certain = not loaders.pinning_asked_for and not _fails_on_warnings(module)
+    certain = not pinning.pinning_asked_for and not _fails_on_warnings(module)
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
     small = (
-        loaders.evaluates_one_by_one(call)
+        pinning.evaluates_one_by_one(call)
         or items.in_memory(call)
         or items.yields_tokens(call)
         or loaders.only_collected(call)
