@@ -20,9 +20,6 @@ from torchlint.semantics.values import Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
-
 
 def handed_to(module: Module, node: cst.BaseExpression, asked: Callable[[Module, cst.Call], bool]) -> bool:
     """Whether ``asked`` holds of a call to which the value of ``node`` is handed each time it is computed."""

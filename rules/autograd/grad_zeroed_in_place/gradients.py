@@ -10,9 +10,8 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.iterations import gradient_owner
+from torchlint.semantics.iterations import gradient_owner, is_parameter_group, visits
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.values import MISSING, Kind
@@ -233,30 +232,6 @@ class Gradients(Part):
         function = self.module.function(read)
         return isinstance(function, cst.FunctionDef) and bool(self.module.callers(function))
 
-    def is_parameter(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is a parameter of a module, or one that an optimizer steps."""
-        if self.module.value(node).leaf:
-            return True
-        # ``p -= lr * p.grad`` leaves ``p`` the parameter that the loop visits.
-        return any(
-            binding.value is not None
-            and (_is_group(binding.value) or self.module.inference.binding(binding).leaf)
-            for binding in self._visits(node)
-        )
-
-    def _visits(self, node: cst.BaseExpression) -> list[Binding]:
-        """The loops around a name that bind it."""
-        scope = self.module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
-        if scope is None or not isinstance(node, cst.Name):
-            return []
-        loops = self.module.flow.loops(node)
-        return [
-            binding
-            for binding in scope.bindings.get(node.value, ())
-            if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
-            and any(self.tree.contains(loop, binding.node) for loop in loops)
-        ]
-
     @cached_property
     def _captured(self) -> bool:
         """Whether the file captures CUDA graphs, which replay into the memory of the gradients."""
@@ -352,7 +327,7 @@ class Gradients(Part):
         """Whether two expressions may be the same parameter: spelt alike, or one of those a loop visits."""
         if other is None or self.module.tree.source(one) == self.module.tree.source(other):
             return True
-        return bool(self._visits(one) or self._visits(other))
+        return bool(visits(self.module, one) or visits(self.module, other))
 
     def _backwards(self, function: cst.CSTNode | None) -> list[cst.Call]:
         """The calls in a function that compute gradients, themselves or in what they call in the file."""
@@ -384,7 +359,7 @@ class Gradients(Part):
         if loop is None:
             return None
         owner = self._all_parameters_of(loop.iter)
-        if owner is None and _is_group(loop.iter):
+        if owner is None and is_parameter_group(loop.iter):
             outer = self._only_in(loop)
             match outer:
                 case cst.For(iter=cst.Attribute(attr=cst.Name("param_groups"), value=optimizer)):
@@ -445,17 +420,6 @@ class Gradients(Part):
                 return owner
             case _:
                 return None
-
-
-def _is_group(iterable: cst.BaseExpression) -> bool:
-    """``group["params"]``."""
-    match iterable:
-        case cst.Subscript(
-            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
-        ):
-            return True
-        case _:
-            return False
 
 
 @traced(Through.NOTHING)

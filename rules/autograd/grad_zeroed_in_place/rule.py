@@ -10,13 +10,14 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.guards import guards
-from torchlint.semantics.gradients import Gradients, zeroed_gradient
+from torchlint.semantics.iterations import is_parameter
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
-from .clearing import wraps_optimizer
+from ..clearing import wraps_optimizer
+from .gradients import Gradients, zeroed_gradient
 
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(
@@ -91,7 +92,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
         owner is None
         or is_test(module)
         or _is_asked_for(module, node)
-        or not Gradients.of(module).is_parameter(owner)
+        or not is_parameter(module, owner)
         or Gradients.of(module).needed_at(node, owner)
     ):
         return
