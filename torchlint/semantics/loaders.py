@@ -18,7 +18,7 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.configured import instantiated
+from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
@@ -40,7 +40,6 @@ from torchlint.semantics.sources import (
     traced,
 )
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.usage import receivers
 from torchlint.semantics.values import MISSING, Device, Kind

@@ -1,20 +1,19 @@
-"""The trainers of Transformers and Accelerate: which calls take the arguments that their releases renamed."""
+"""The trainers of Transformers and Accelerate: what takes their arguments, and what they say of precision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.families import is_pretrained_class, is_training_arguments
-from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
-from torchlint.semantics.configured import parses_file, settings_of
+from torchlint.semantics.api.upgrades import ARGUMENTS
+from torchlint.semantics.configured import parses_training_arguments, settings_of
 from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.upgrading import Given
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -77,23 +76,6 @@ def _in_table(dotted: str) -> str | None:
     return dotted if package in ("transformers", "accelerate") and dotted in ARGUMENTS else None
 
 
-@dataclass(frozen=True)
-class Given:
-    """An argument that some release deprecates or lacks, and its row of the table.
-
-    ``name`` is what spells its name: a keyword of the call, or the key of a dictionary that it unpacks.
-    """
-
-    node: cst.Arg | cst.DictElement
-    name: cst.Name | cst.SimpleString
-    row: Upgrade
-
-    @property
-    def value(self) -> cst.BaseExpression:
-        """What is given."""
-        return self.node.value
-
-
 def given_up(module: Module, call: cst.Call) -> Iterator[Given]:
     """The arguments of a call, given by keyword or in a dictionary of the file, that were given up."""
     taken_by = taker(module, call)
@@ -133,21 +115,6 @@ def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None
         return None
     passed = [use for use in module.uses(bindings[0]) if isinstance(module.tree.parent(use), cst.Arg)]
     return bindings[0].value if passed and passed[0] is name else None
-
-
-def parses_training_arguments(module: Module, call: cst.Call) -> bool:
-    """Whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training arguments."""
-    if not parses_file(call) or not isinstance(call.func, cst.Attribute):
-        return False
-    parser = call.func.value
-    if isinstance(parser, cst.Name):
-        binding = module.names.assignment(parser)
-        parser = binding.value if binding is not None and binding.value is not None else parser
-    if not isinstance(parser, cst.Call) or last_name(parser.func) != "HfArgumentParser" or not parser.args:
-        return False
-    kinds = parser.args[0].value
-    listed = [e.value for e in kinds.elements] if isinstance(kinds, (cst.Tuple, cst.List)) else [kinds]
-    return any(is_training_arguments(module.qualified(kind) or "") for kind in listed)
 
 
 def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:

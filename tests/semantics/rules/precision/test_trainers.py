@@ -6,9 +6,9 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.rules.precision.trainers import given_up, left_in_full_precision, taker
 from torchlint.semantics import model
 from torchlint.semantics.module import Module
-from torchlint.semantics.trainers import given_up, left_in_full_precision, taker
 from torchlint.syntax import SyntaxTree
 
 HEAD = """
