@@ -6,7 +6,9 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.permissions import never_waits, permissions
+from torchlint.semantics.permissions import permissions
+
+from .waits import never_waits
 
 
 @rule(
