@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
+
+from .scaling import unscaled
 
 
 @rule(
@@ -70,11 +71,12 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     found = unscaled(module, call)
     if found is None:
         return
-    assert found.step.subject is not None
+    step = found.steps[0]
+    assert step.subject is not None
     count = module.source(found.count)
     yield Finding(
         call,
         f"the gradients of `{count}` batches are summed, not averaged, before each optimizer step",
-        related=((found.step.node, "the optimizer steps here"),),
+        related=((step.node, "the optimizer steps here"),),
         remedy=f"Divide the loss by `{count}` before the backward pass",
     )
