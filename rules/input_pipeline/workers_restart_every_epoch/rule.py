@@ -10,11 +10,14 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.configured import configured
-from torchlint.semantics.epochs import Workers, data_changes, repeated_epoch, usual_workers
+from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
+
+from ..workercounts import Workers, usual_workers
+from .changes import data_changes
 
 
 @rule(
@@ -86,7 +89,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
             return
     elif persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
         return
-    loop = repeated_epoch(module, call)
+    loop = next((loop for _, loop in repeated_epochs(module, call)), None)
     if loop is None or data_changes(module, call, loop):
         return
     yield Finding(
