@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from torchlint.semantics.arrays import same_through_one_array, tensor_from_list
+from torchlint.rules.input_pipeline.tensor_from_list_of_arrays.lists import (
+    same_through_one_array,
+    tensor_from_list,
+)
 from torchlint.semantics.module import Module
 
 PROGRAMS = {

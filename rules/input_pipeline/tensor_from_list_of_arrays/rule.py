@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.arrays import FROM_LISTS, same_through_one_array, tensor_from_list
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
+
+from .lists import FROM_LISTS, same_through_one_array, tensor_from_list
 
 
 @rule(
