@@ -16,7 +16,6 @@ from itertools import chain
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.api.families import LARGE_LAYERS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
@@ -55,8 +54,6 @@ _ENVIRONMENTS = (
 _LEARNT_BY_REWARD = frozenset(
     {"reward", "rewards", "advantages", "episode", "episodes", "replay_buffer", "epsilon_greedy", "n_actions"}
 )
-# Work on graphs scatters and gathers; there is little for tensor cores.
-_SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen", "torchrec")
 # They hook into the layers and the gradients of a model.
 _HOOKING = ("opacus", "backpack", "higher", "learn2learn")
 # Work that is done in full or double precision for a reason.
@@ -98,33 +95,6 @@ _WRAPPERS = frozenset(
 )
 _WRAPPER_NAMES = frozenset({"DataParallel", "DistributedDataParallel", "DDP", "convert_sync_batchnorm"})
 _CRITERION = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.PENALTY)
-# Weights of a layer; a perceptron has few layers, and batches of one row an example.
-_SMALL = 512 * 512
-_SMALL_IN_PERCEPTRON = 1024 * 1024
-# A perceptron over these images is for demonstration, however wide an option makes it.
-_DIGITS = "MNIST"
-_WEIGHTED = {
-    "torch.nn.Linear": ("in_features", "out_features"),
-    "torch.nn.LSTM": ("input_size", "hidden_size"),
-    "torch.nn.GRU": ("input_size", "hidden_size"),
-    "torch.nn.RNN": ("input_size", "hidden_size"),
-}
-# Packages, that of torch's layers aside, that make no networks.
-_WITHOUT_NETWORKS = frozenset(
-    {
-        "torch",
-        "builtins",
-        "numpy",
-        "math",
-        "random",
-        "collections",
-        "itertools",
-        "functools",
-        "typing",
-        "copy",
-    }
-)
-_SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 
 
 class Precision(IdentityEnum):
@@ -191,7 +161,7 @@ class Program(Part):
         return [found for each in files for found in Program.of(each).backpropagated]
 
     @cached_property
-    def _companions(self) -> list[Program]:
+    def companions(self) -> list[Program]:
         """What is known of all files of the programs that the file is part of, first of itself."""
         others = () if self.link is None else self.link.companions(self)
         return [self, *map(Program.of, others)]
@@ -293,7 +263,7 @@ class Program(Part):
     @property
     def waits_for_environment(self) -> bool:
         """Whether it learns from an environment, whose steps take longer than those of its networks."""
-        return any(each._waits_here for each in self._companions)
+        return any(each._waits_here for each in self.companions)
 
     @cached_property
     def _waits_here(self) -> bool:
@@ -311,17 +281,17 @@ class Program(Part):
     @cached_property
     def framework(self) -> bool:
         """Whether a framework runs the loop, or is told outside of the file how to."""
-        return any(imports(each.module, _FRAMEWORKS) for each in self._companions)
+        return any(imports(each.module, _FRAMEWORKS) for each in self.companions)
 
     @cached_property
     def hooks_into_models(self) -> bool:
         """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
-        return any(imports(each.module, _HOOKING) for each in self._companions)
+        return any(imports(each.module, _HOOKING) for each in self.companions)
 
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
-        return any(each._compiles_here for each in self._companions)
+        return any(each._compiles_here for each in self.companions)
 
     @cached_property
     def _compiles_here(self) -> bool:
@@ -558,23 +528,11 @@ class Program(Part):
     def precision(self) -> Precision:
         """In which precision it computes, as far as the file shows."""
         chosen = "half" in self._words or self.speaks_of(Role.REDUCED_PRECISION)
-        if self.framework or chosen or any(each._leaves_precision_open for each in self._companions):
+        if self.framework or chosen or any(each._leaves_precision_open for each in self.companions):
             return Precision.CHOSEN
-        if any(each._is_exacting for each in self._companions):
+        if any(each._is_exacting for each in self.companions):
             return Precision.EXACTING
         return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
-
-    @cached_property
-    def profits_from_tensor_cores(self) -> bool:
-        """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
-        training = self.training or self.steps
-        if training is None or self.waits_for_environment:
-            return False
-        if any(imports(each.module, _SPARSE) for each in self._companions):
-            return False
-        if self.speaks_of(Role.SPARSE_GRAPH):
-            return False
-        return not all(self._is_small(model) for model in training.models)
 
     def speaks_of(self, *roles: Role) -> bool:
         """Whether a name, or a string of one word, has one of these roles where that matters to training."""
@@ -583,7 +541,7 @@ class Program(Part):
     @cached_property
     def _words(self) -> frozenset[str]:
         """The words of all files of the program."""
-        return frozenset().union(*(each._own_words for each in self._companions))
+        return frozenset().union(*(each._own_words for each in self.companions))
 
     @cached_property
     def _own_words(self) -> frozenset[str]:
@@ -653,34 +611,7 @@ class Program(Part):
             for arg in self.tree.nodes(cst.Arg)
         )
 
-    # ------------------------------------------------------------------ how large it is
-
-    def _is_small(self, model: Trained) -> bool:
-        """Whether all layers of a model are in sight, and none of them is any work for a device."""
-        layers = list(self.layers(model))
-        sizes: list[int] = []
-        for call, name in layers:
-            if name in LARGE_LAYERS or name.partition(".")[0] not in _WITHOUT_NETWORKS:
-                return False
-            if name in _WEIGHTED:
-                numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
-                known = [number for number in numbers if isinstance(number, int)]
-                if not known:
-                    if name == "torch.nn.Linear" and self.tree.mentions(_DIGITS):
-                        continue
-                    return False
-                # Where one side is not shown (the number of features, or of classes), the other tells.
-                sizes.append(known[0] * known[-1])
-        plain = all(not name.startswith(_SEQUENCES) for _, name in layers)
-        limit = _SMALL_IN_PERCEPTRON if plain else _SMALL
-        return bool(sizes) and max(sizes) <= limit and self.in_sight(model)
-
-    def in_sight(self, model: Trained) -> bool:
-        """Whether all of a model is code of this file or layers of torch."""
-        definition = model.value.definition
-        if isinstance(definition, cst.ClassDef):
-            return not self.module.classes.info(definition).opaque
-        return (model.value.cls or "").startswith("torch.nn.")
+    # ------------------------------------------------------------------ its layers
 
     def layers(self, model: Trained) -> Iterator[tuple[cst.Call, str]]:
         """The calls that make the layers of a model, as far as the file shows, each with what it calls.
