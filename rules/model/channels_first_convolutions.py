@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -15,9 +14,6 @@ from torchlint.semantics.convolutions import convolutional
 from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision, Program, Trained, Training
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 _LAST = "torch.channels_last"
 

@@ -15,13 +15,12 @@ from typing import TypeAlias
 import libcst as cst
 
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
-from torchlint.semantics.api.frameworks import COMPILERS, SCRIPTERS
+from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import FUNCTIONS, Function
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
 
@@ -51,48 +50,6 @@ class Region:
 def compiled(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node is inside a function or module that ``torch.compile`` compiles."""
     return Compilation.of(module).region(node) is not None
-
-
-def scripted(module: Module, node: cst.CSTNode) -> bool:
-    """Whether TorchScript compiles the function that a node is in, and with it fuses its pointwise steps."""
-    if not module.tree.mentions("script"):
-        return False
-    function, seen = module.function(node), set[Function]()
-    waiting = [function] if function is not None else []
-    while waiting:
-        current = waiting.pop()
-        if current in _given_to_scripting(module):
-            return True
-        seen.add(current)
-        callers = (module.function(call) for call in module.callers(current))
-        waiting += [outer for outer in callers if outer is not None and outer not in seen]
-    return False
-
-
-@remembered
-def _given_to_scripting(module: Module) -> frozenset[Function]:
-    """The functions that a decorator or a call of the file has scripted, and the methods of such classes."""
-    found: list[cst.CSTNode | None] = []
-    for decorator in module.tree.nodes(cst.Decorator):
-        if some(_is_scripter(module, decorator.decorator)):
-            found.append(module.tree.parent(decorator))
-    for call in module.tree.nodes(cst.Call):
-        if call.args and module.qualified(call.func) in SCRIPTERS:
-            found.append(module.value(call.args[0].value).definition)
-    methods = (
-        method
-        for holder in found
-        if isinstance(holder, cst.ClassDef)
-        for method in module.classes.info(holder).methods.values()
-    )
-    return frozenset(holder for holder in (*found, *methods) if isinstance(holder, FUNCTIONS))
-
-
-@traced(Through.NOTHING)
-def _is_scripter(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """``torch.jit.script``, or a name for it in some branch: ``fuse = torch.jit.script``."""
-    name = module.qualified(node) if not path else None
-    return name in SCRIPTERS if name is not None else None
 
 
 class Compilation(Part):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.checkpoints import fills_from
+from torchlint.rules.memory.checkpoint_loaded_on_device import fills_from
 from torchlint.semantics.module import Module
 
 
