@@ -543,8 +543,6 @@ class Loaders(Part):
             return [each] if None not in self._behind(each, copying) else None
         return None
 
-    # ------------------------------------------------------------------ small things
-
     # ------------------------------------------------------------------ circumstances
 
     def debugging(self, call: cst.Call) -> bool:
@@ -585,13 +583,6 @@ class Loaders(Part):
             return MISSING
         return argument.constant
 
-    def may_shuffle(self, call: cst.Call) -> bool:
-        """Whether a loader or sampler shuffles, at least for one of those who call a factory."""
-        node = self.module.argument(call, "shuffle").node
-        if node is None:
-            return self.constant(call, "shuffle") is True
-        return some(_is(self.module, node, True))
-
     def _may_be_none(self, node: cst.BaseExpression | None) -> bool:
         """Whether one of several values is None: ``2 if workers > 0 else None``."""
         branches: list[cst.BaseExpression | None] = [node]
@@ -629,21 +620,6 @@ def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
     """``processor(text=batch)``, ``tokenizer(batch)``: whether tensors are made of an argument, a text."""
     keyword = argument.keyword.value if argument.keyword is not None else None
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
-
-
-@traced(Through.PARAMETERS)
-def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool | None:
-    """Whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
-    match node:
-        case cst.Comparison(
-            left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]
-        ) if wanted is True and (asked := module.value(right).constant) is not MISSING:
-            return some(_is(module, left, asked))
-        case cst.BaseExpression() if not path:
-            constant = module.value(node).constant
-            return None if constant is MISSING else constant == wanted
-        case _:
-            return None
 
 
 def _portion(path: Path) -> Portion | None:

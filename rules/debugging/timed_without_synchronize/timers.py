@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.clocks import WALL_CLOCKS
+from torchlint.semantics.api.families import WALL_CLOCKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 
