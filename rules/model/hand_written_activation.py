@@ -10,7 +10,7 @@ from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import CURVES, Activation, Formula, activation
-from torchlint.semantics.algebra import argument, one_line, removable
+from torchlint.semantics.algebra import argument
 from torchlint.semantics.api.frameworks import SCRIPTERS
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.constancy import same_later
@@ -23,6 +23,7 @@ from torchlint.semantics.sources import Path, Through, some, traced
 
 from .elements import complex_numbers, observed, whole
 from .fallbacks import known_to_author
+from .formulas import one_line, removable
 
 _TITLES = {
     Formula.GELU: "GELU",
