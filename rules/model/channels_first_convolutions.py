@@ -10,10 +10,9 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import Edits, elsewhere, replace, set_argument, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.convolutions import convolutional
 from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision, Program, Trained, Training
+from torchlint.semantics.program import Precision, Program, Trained, Training, convolutional
 
 _LAST = "torch.channels_last"
 

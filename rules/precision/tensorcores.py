@@ -11,10 +11,9 @@ from torchlint.semantics.api.families import (
     LARGE_LAYERS,
     MATRIX_PRODUCTS,
 )
-from torchlint.semantics.convolutions import names_of_network
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.program import Program
+from torchlint.semantics.program import Program, names_of_network
 from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:

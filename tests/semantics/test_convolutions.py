@@ -8,9 +8,8 @@ import pytest
 
 from torchlint.rules.model.channels_first_convolutions import needs_channels_first
 from torchlint.rules.precision.cudnn_benchmark_off.sizes import one_size
-from torchlint.semantics.convolutions import convolutional
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Program
+from torchlint.semantics.program import Program, convolutional
 
 PROGRAM = """
 import timm

@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import ATTENTION, CONVOLUTIONS, MODELS_BY_NAME
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
@@ -24,7 +26,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.identifiers import imports, is_below, speaks_of
+from torchlint.semantics.identifiers import imports, is_below, named, speaks_of
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF, ReachedLayers
 from torchlint.semantics.lexicon import Role, ends, has
@@ -34,6 +36,9 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
 
 # They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
 _FRAMEWORKS = (
@@ -647,3 +652,57 @@ class Program(Part):
     @cached_property
     def _reached(self) -> ReachedLayers:
         return ReachedLayers(self.module)
+
+
+# --- convolutional networks over images -------------------------------------------------------------------
+
+_SEGMENTATION = "segmentation_models_pytorch."
+
+
+def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bool:
+    """Whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
+    layers = list(Program.of(module).layers(model))
+    if layers:
+        names = [name for _, name in layers]
+        dimensions = [CONVOLUTIONS.get(name, 0) for name in names]
+        count = sum(number > 1 for number in dimensions)
+        if not volumes and 3 in dimensions:
+            return False
+        # One convolution beside attention makes patches of an image.
+        if count == 1 and (not ATTENTION.isdisjoint(names) or _attends(module, model)):
+            return False
+        if count:
+            return "torch.nn.Embedding" not in names or count > 4
+        return any(_is_network(module, call) for call, _ in layers)
+    return any(_is_network(module, call) for call in Program.of(module).makers(model))
+
+
+def _attends(module: Module, model: Trained) -> bool:
+    definition = model.value.definition
+    return definition is not None and any(has(name, Role.ATTENTION) for name in named(module, definition))
+
+
+def _is_network(module: Module, call: cst.Call) -> bool:
+    """Whether what a call makes goes by the name of a convolutional network."""
+    if isinstance(call.func, cst.Subscript) and isinstance(call.func.value, cst.Attribute):
+        # ``torchvision.models.__dict__[arch]()``: nearly all of them are convolutional networks.
+        table = call.func.value
+        return table.attr.value == "__dict__" and module.qualified(table.value) == "torchvision.models"
+    dotted = module.qualified(call.func) or ""
+    if dotted.startswith(_SEGMENTATION):
+        return "mit_b" not in module.source(call)
+    if dotted.startswith("torchvision.models.detection."):
+        return False
+    return any(map(_sounds_convolutional, names_of_network(module, call)))
+
+
+def names_of_network(module: Module, call: cst.Call) -> list[str]:
+    """The names by which a call says which network it makes."""
+    if module.qualified(call.func) in MODELS_BY_NAME:
+        constants = [module.value(arg.value).constant for arg in call.args[:2]]
+        return [text.partition(".")[0] for text in constants if isinstance(text, str)]
+    return [last_name(call.func) or ""]
+
+
+def _sounds_convolutional(name: str) -> bool:
+    return has(name, Role.FULLY_CONVOLUTIONAL, Role.CONVOLUTIONAL) and not has(name, Role.NOT_CONVOLUTIONAL)

@@ -9,11 +9,10 @@ import libcst as cst
 from torchlint.fixes import insert_after_imports, replace, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.comments import Topic, says
-from torchlint.semantics.convolutions import convolutional
 from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.lexicon import Role, words
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Program
+from torchlint.semantics.program import Program, convolutional
 
 from ..backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, BackendFlags
 from .sizes import one_size
