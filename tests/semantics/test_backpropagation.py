@@ -8,10 +8,10 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.rules.autograd.grad_zeroed_in_place.gradients import zeroed_gradient
 from torchlint.rules.autograd.retention import kept, outlives
 from torchlint.semantics import model
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.iterations import gradient_owner
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree

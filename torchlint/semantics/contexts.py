@@ -13,8 +13,7 @@ from typing import Final, TypeGuard
 
 import libcst as cst
 
-from torchlint.semantics.api.families import DRAWING_LIBRARIES, TEST_LIBRARIES
-from torchlint.semantics.clocks import WALL_CLOCKS
+from torchlint.semantics.api.families import DRAWING_LIBRARIES, TEST_LIBRARIES, WALL_CLOCKS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import FUNCTIONS, Function

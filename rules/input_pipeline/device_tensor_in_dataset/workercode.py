@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.datasets import whole_of
-from torchlint.semantics.epochs import usual_workers
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
+
+from ..datasets import whole_of
+from ..workercounts import usual_workers
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
