@@ -47,7 +47,7 @@ def set_argument(module: Module, call: cst.Call, name: str, code: str) -> Edits 
 
 
 def filled_by_callers(module: Module, given: cst.BaseExpression | None) -> bool:
-    """Whether an argument is a parameter of the function around it: its callers decide on it, not the call."""
+    """Whether an argument is a parameter of the function around it, so that its callers decide on it."""
     return isinstance(given, cst.Name) and any(
         binding.kind is BindingKind.PARAMETER for binding in module.bindings(given)
     )
