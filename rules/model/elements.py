@@ -102,11 +102,16 @@ def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, 
 
 @remembered
 def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
-    """The reads of names and attributes that are not called, by the last word of each."""
+    """The reads of names and attributes that are not called, by the last word of each.
+
+    In a file that takes attributes by names of its own, a text may be one.
+    """
     tree = module.tree
     found: dict[str, list[cst.BaseExpression]] = {}
     reads: list[tuple[str, cst.BaseExpression]] = [(node.value, node) for node in tree.nodes(cst.Name)]
     reads += [(node.attr.value, node) for node in tree.nodes(cst.Attribute)]
+    if any(module.qualified(call.func) == "builtins.getattr" for call in tree.calls_by_name.get("getattr", ())):
+        reads += [(str(node.evaluated_value), node) for node in tree.nodes(cst.SimpleString)]
     for name, node in reads:
         parent = tree.parents[node]
         if isinstance(parent, _HANDING_ON) and getattr(parent, "keyword", None) is not node:
