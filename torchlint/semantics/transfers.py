@@ -114,23 +114,27 @@ def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
         return Move(call, f'"{kind}:{value.constant}"', fixable=fixable)
     if value.kind in (Kind.DEVICE, Kind.STRING) or _named_device(device):
         # ``.cuda(None)`` is the current device, ``device=None`` is the host.
-        return Move(call, source, device, certain=not _none_by_default(module, device), fixable=fixable)
-    certain = value.kind is Kind.NUMBER
+        return Move(call, source, device, certain=not some(_none(module, device)), fixable=fixable)
+    certain = value.kind is Kind.NUMBER and not some(_none(module, device))
     maker = module.names.spelling("torch.device", call)
     if maker is None:
         return Move(call, source, device, fixable=False)
     return Move(call, f'{maker}("{kind}", {source})', device, certain=certain, fixable=fixable)
 
 
-def _none_by_default(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name is a parameter that is None unless the caller gives it."""
-    if not isinstance(node, cst.Name):
-        return False
-    for binding in module.bindings(node):
-        default = binding.node.default if isinstance(binding.node, cst.Param) else None
-        if default is not None and module.value(default).kind is Kind.NONE:
-            return True
-    return False
+@traced(Through.PARAMETERS)
+def _none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a device may be None: who may leave out a number may also give None in its place."""
+    if path:
+        return None
+    if isinstance(node, cst.BaseExpression):
+        return True if module.value(node).kind is Kind.NONE else None
+    if not isinstance(node, cst.Param) or node.default is None:
+        return None
+    function = module.tree.parents[module.tree.parents[node]]
+    if node.annotation is None and not module.callers(function):
+        return module.value(node.default).kind in (Kind.NUMBER, Kind.NONE)
+    return None
 
 
 def _to_move(module: Module, call: cst.Call) -> Move | None:

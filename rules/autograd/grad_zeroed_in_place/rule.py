@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix, Frequency
-from torchlint.fixes import replace, safe, set_argument, unsafe
+from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.contexts import is_test
@@ -71,7 +71,8 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
     the program checks for None before the next backward pass, where a model, a layer or a parameter is used
     in some steps only, where a step may skip the backward pass or run it through another model, where a loop
-    freezes parameters on the way, and where gradients are kept in a list or are parts of a buffer.
+    freezes parameters on the way, where gradients are kept in a list or are parts of a buffer, and where the
+    argument is a parameter, which callers set.
 
     Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
     finds None instead of zeros, and optimizers with momentum or weight decay skip such a parameter instead of
@@ -130,7 +131,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     gradients = Gradients.of(module)
     told = gradients.taken_for_granted or gradients.tells_none(call)
     uneven = any(map(_leaves_layers_out, (module, *module.companions("forward"))))
-    make = safe if known and not told and not uneven else unsafe
+    chosen = filled_by_callers(module, argument.node)
+    make = safe if known and not told and not uneven and not chosen else unsafe
     if asked:
         message = (
             "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"

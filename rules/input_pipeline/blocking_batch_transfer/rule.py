@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import Edits, add_argument, replace, safe, unsafe
+from torchlint.fixes import Edits, add_argument, filled_by_callers, replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import given_as
 
 from .transfers import Transfers
 
@@ -58,7 +59,8 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
 
     Safe: kernels on the device wait for the copy. Device-to-host copies are never changed, because the host
     could read the data too early. The fix is unsafe if a collate function in another file may build objects
-    of its own class, whose `to` might not accept the argument.
+    of its own class, whose `to` might not accept the argument, and where the argument is a parameter, which
+    callers set.
 
     ## References
 
@@ -68,7 +70,8 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     transfer = Transfers.of(module).blocking_transfer(call)
     if transfer is None:
         return
-    grade = safe if transfer.tensor else unsafe
+    chosen = filled_by_callers(module, given_as(call, "non_blocking", None))
+    grade = safe if transfer.tensor and not chosen else unsafe
     yield Finding(
         call,
         "this copy from pinned memory blocks the host; pass `non_blocking=True`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -11,8 +12,9 @@ from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import asks_for_accelerator
 from torchlint.semantics.loaders import SAME_MEMORY, Loaders
 from torchlint.semantics.module import Module, Part
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import (
     Item,
     Path,
@@ -202,11 +204,35 @@ class Transfers(Part):
 
     def _written_to(self, moved: cst.BaseExpression) -> bool:
         """Whether the host changes the memory in place, which a copy under way would notice."""
-        if not isinstance(moved, cst.Name):
-            return False
-        return any(
-            True in verdicts(self.module, binding, _writes) for binding in self.module.names.bindings(moved)
-        )
+        return any(True in verdicts(self.module, place, _writes) for place in self._places_of(moved))
+
+    def _places_of(self, moved: cst.BaseExpression) -> Iterator[Standing]:
+        """The names of the memory of a tensor, and of the containers that it is a part of."""
+        waiting: list[tuple[cst.BaseExpression, tuple[int | str | None, ...]]] = [(moved, ())]
+        seen: set[Binding] = set()
+        while waiting:
+            node, path = waiting.pop()
+            match node:
+                case cst.Name():
+                    for binding in set(self.module.names.bindings(node)) - seen:
+                        seen.add(binding)
+                        yield Standing(binding, path)
+                        if binding.value is None or self.module.value(binding.value).kind is Kind.LOADER:
+                            continue
+                        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
+                            waiting.append((binding.value, (None, *binding.path, *path)))
+                        elif binding.kind is BindingKind.ASSIGN:
+                            waiting.append((binding.value, (*binding.path, *path)))
+                case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                    key = self.module.value(index).constant
+                    waiting.append((owner, (key if isinstance(key, (int, str)) else None, *path)))
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("items"))):
+                    waiting.append((owner, (None, *path[2:])))
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get"))):
+                    waiting.append((owner, (None, *path)))
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
+                    if name in _SHARING or name == "values":
+                        waiting.append((owner, path))
 
 
 def _waits(module: Module, call: cst.Call) -> bool | None:
@@ -233,15 +259,30 @@ def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _writes(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of a tensor changes its memory, through it or through an array that shares it."""
+    """Whether a use of a tensor changes its memory, through it or through an array that shares it.
+
+    What is put into a container in its place has memory of its own.
+    """
     match use.kind:
+        case UseKind.METHOD if use.path:
+            if use.name == "items":
+                return Standing(use.call, (None, 1, *use.path[1:]))
+            if use.name == "get":
+                return Standing(use.call, use.path[1:])
+            return ONWARD if use.name == "values" else False
         case UseKind.METHOD if use.name not in _SHARING:
             return use.name.endswith("_") and not use.name.endswith("__") and use.name != "requires_grad_"
         case UseKind.ATTRIBUTE if use.name not in _SHARING:
             return False
-        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.ASSIGNED:
+        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.ASSIGNED | UseKind.ITEM:
+            return ONWARD
+        case UseKind.UNPACKED | UseKind.ITERATED if use.path:
             return ONWARD
         case UseKind.SET | UseKind.AUGMENTED:
-            return not isinstance(use.by, cst.Attribute)
+            return not use.path and not isinstance(use.by, cst.Attribute)
+        case UseKind.ARGUMENT if module.qualified(use.call.func) == "numpy.copyto":
+            return use.call.args[0] is use.argument
+        case UseKind.ARGUMENT if isinstance(module.callee(use.call), cst.FunctionDef):
+            return ONWARD
         case _:
             return False
