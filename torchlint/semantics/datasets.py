@@ -484,6 +484,15 @@ class Datasets(Part):
         return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
 
+@traced(Through.ITEMS | Through.PARAMETERS)
+def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
+    """The class of the project that a dataset is an instance, or a part of an instance, of."""
+    definition = module.value(node).definition if not path else None
+    if isinstance(definition, cst.ClassDef):
+        return definition
+    return whole_of(module, node) if isinstance(node, cst.Call) else None
+
+
 def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
     """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
     if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
