@@ -8,7 +8,7 @@ program of several by the calls that make them. By its name alone nothing is a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import libcst as cst
@@ -77,7 +77,7 @@ class Untrained(Part):
         if not made or not all(one is not None and every(_has_parameters(self.module, one)) for one in made):
             return False
         trained = trained_makers(self.module)
-        return trained is not None and bool(trained) and made.isdisjoint(trained)
+        return trained is not None and bool(trained) and _with_given(self.module, made).isdisjoint(trained)
 
     @traced(Through.PARAMETERS)
     def _is(self, model: cst.CSTNode, path: Path) -> bool | None:
@@ -402,8 +402,7 @@ def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The calls that make what a model may hold: what it is given, and what its class or its maker makes."""
     if not isinstance(maker, cst.Call):
         return
-    for argument in maker.args:
-        yield from (one for one in _makers(module, argument.value) if one is not None)
+    yield from _given(module, maker)
     classes = (one.definition for one in module.value(maker).each)
     lines = (
         member.node
@@ -414,6 +413,24 @@ def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for body in (*lines, *module.callees(maker)):
         home = module.home(body)
         yield from home.tree.within(body, home.tree.nodes(cst.Call))
+
+
+def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.CSTNode]:
+    """The calls that make models, with those that make what these are given, and may be wrapped around."""
+    found = dict.fromkeys(one for one in made if one is not None)
+    waiting = list(found)
+    for maker in waiting:
+        new = [one for one in _given(module.home(maker), maker) if one not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return set(found)
+
+
+def _given(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The calls that make what a call is given, unless it copies that."""
+    if isinstance(maker, cst.Call) and module.qualified(maker.func) not in _COPIES:
+        for argument in maker.args:
+            yield from (one for one in _makers(module, argument.value) if one is not None)
 
 
 @traced(Through.RETURNS | Through.PARAMETERS)
