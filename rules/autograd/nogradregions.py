@@ -149,7 +149,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return None
+                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):

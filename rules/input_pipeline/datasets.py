@@ -10,7 +10,7 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.lexicon import Role, ends, has, names_tokenizer
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loaders import Loaders, whole_of
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
 from torchlint.semantics.spellings import last_name
@@ -24,9 +24,6 @@ _SEQUENCES = frozenset({Kind.LIST, Kind.TUPLE, Kind.TENSOR, Kind.NDARRAY})
 # What makes a sequence of items that are there, and datasets whose items are those of others.
 _IN_MEMORY = frozenset(f"builtins.{name}" for name in ("range", "list", "tuple", "zip"))
 _IN_MEMORY |= {"torch.utils.data.TensorDataset", "torch.utils.data.StackDataset"}
-_PARTS = frozenset(
-    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
-)
 _RANDOM = re.compile(
     r"(^|\.)(random|rand|randn|randint|randperm|normal|uniform|choice|choices|sample|shuffle|multinomial"
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
@@ -474,11 +471,3 @@ class Datasets(Part):
         reads = attributes.self_reads(owner, last_name(node) or "") if owner is not None else ()
         parents = ((self.tree.parent(read), read) for read in reads)
         return any(isinstance(parent, cst.Subscript) and parent.value is read for parent, read in parents)
-
-
-def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
-    """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
-    if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
-        return None
-    first = call.args[0].value
-    return onward(first, path=(Item.EACH,) if isinstance(first, (cst.List, cst.Tuple)) else ())

@@ -51,6 +51,33 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
     return Workers(count, node) if count is not None else None
 
 
+@solved(True)
+def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
+    """Whether a number of workers is 0 unless somebody asks for another: that of an option with this default.
+
+    Or of a parameter that all calls in the program fill with one, or leave alone.
+    """
+    if isinstance(node, cst.Attribute):
+        default = setting_default(module, node)
+        return default is not None and _is_zero(module, default)
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    if len(bindings) != 1 or not isinstance(param := bindings[0].node, cst.Param):
+        return False
+    callers = module.callers(bindings[0].scope.node)
+    passed = [module.argument(caller, bindings[0].name) for caller in callers]
+    return bool(passed) and all(
+        param.default is not None and _is_zero(module, param.default)
+        if argument.absent
+        else left_to_default(module, argument.node)
+        for argument in passed
+    )
+
+
+def _is_zero(module: Module, node: cst.BaseExpression) -> bool:
+    constant = module.value(node).constant
+    return constant == 0 and isinstance(constant, int) and not isinstance(constant, bool)
+
+
 @solved(None)
 def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
     """The number that an expression gives on a usual machine, unless somebody asks for another.

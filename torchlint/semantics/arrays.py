@@ -16,6 +16,7 @@ from torchlint.semantics import dtypes
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.identifiers import imports
+from torchlint.semantics.loaders import collated
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, steps, traced
@@ -107,8 +108,10 @@ def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | N
     if isinstance(node, Binding):
         if isinstance(node.node, cst.Param):
             annotation = node.node.annotation
-            given = not path and annotation is not None and _is_array_type(module, annotation)
-            return Array() if given else None
+            if not path and annotation is not None and _is_array_type(module, annotation):
+                return Array()
+            handed = collated(module, node, path)
+            return None if handed is None else _any_of(_known(module, *each) for each in handed)
         kept = node.kind is BindingKind.AUGMENT and not path
         onto = [Source(node.node)] if kept else steps(module, Source(node, path), Through.ITEMS)
     else:

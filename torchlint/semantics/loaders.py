@@ -9,6 +9,7 @@ leaves the file it is incomplete, and says so.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,9 +23,10 @@ from torchlint.semantics.configured import instantiated, parses_training_argumen
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
@@ -35,6 +37,7 @@ from torchlint.semantics.sources import (
     Source,
     Through,
     onward,
+    returns,
     sole,
     some,
     traced,
@@ -47,6 +50,10 @@ from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
+# Datasets whose items are those of others.
+_PARTS = frozenset(
+    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
+)
 # Loaders of other libraries that hand their keywords on to the one above.
 _LOADERS = frozenset(
     {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
@@ -594,6 +601,76 @@ class Loaders(Part):
             isinstance(b, cst.IfExp) and Kind.NONE in {self.module.value(x).kind for x in (b.body, b.orelse)}
             for b in branches
         )
+
+
+@traced(Through.ITEMS | Through.PARAMETERS)
+def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
+    """The class of the project that a dataset is an instance, or a part of an instance, of."""
+    definition = module.value(node).definition if not path else None
+    if isinstance(definition, cst.ClassDef):
+        return definition
+    return whole_of(module, node) if isinstance(node, cst.Call) else None
+
+
+def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
+    """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
+    if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
+        return None
+    first = call.args[0].value
+    return onward(first, path=(Item.EACH,) if isinstance(first, (cst.List, cst.Tuple)) else ())
+
+
+def constructors_around(module: Module) -> Iterator[cst.Call]:
+    """The calls that make loaders, in the file and in the others of its programs."""
+    for each in (module, *module.companions("Loader")):
+        yield from Loaders.of(each).constructors
+
+
+@remembered
+def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
+    """The functions that put the batches of loaders together, and the calls that make these loaders."""
+    found: dict[Function, list[cst.Call]] = {}
+    for call in constructors_around(module):
+        collate = module.argument(call, "collate_fn").node
+        for run in _collating(module, collate) if collate is not None else ():
+            if isinstance(run, (cst.FunctionDef, cst.Lambda)):
+                found.setdefault(run, []).append(call)
+    return {function: tuple(loaders) for function, loaders in found.items()}
+
+
+@traced(Through.ITEMS | Through.PARAMETERS)
+def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+    """The function that runs when what is given as ``collate_fn`` is called."""
+    definition = module.value(node).definition if not path else None
+    return (
+        module.classes.info(definition).method("__call__")
+        if isinstance(definition, cst.ClassDef)
+        else definition
+    )
+
+
+def collated(module: Module, binding: Binding, path: Path) -> list[Source] | None:
+    """A part of the items that a collate function is handed: what its datasets return of them.
+
+    None for all other parameters, and where one of the datasets is not of the project.
+    """
+    function, module = binding.scope.node, module.home(binding.node)
+    if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not path or isinstance(path[0], Field):
+        return None
+    given = function.params.params[module.classes.owner(function) is not None :]
+    loaders = collations(module).get(function, ())
+    if not loaders or binding.node not in given[:1] or module.callers(function):
+        return None
+    found: list[Source] = []
+    for call in loaders:
+        dataset = module.argument(call, "dataset").node
+        for made in class_behind(module, dataset) if dataset is not None else (None,):
+            method = module.classes.info(made).method("__getitem__") if made is not None else None
+            exits = returns(module, method) if method is not None else ()
+            if not exits:
+                return None
+            found += onward(*exits, path=path[1:])
+    return found
 
 
 def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:

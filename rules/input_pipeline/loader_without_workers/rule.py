@@ -15,6 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
 from ..items import Items
+from ..workercounts import left_to_default
 from .workers import Workers
 
 
@@ -36,10 +37,10 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     moved to an accelerator. The number of workers may also come from a configuration file that the program
     reads; the finding is reported there.
 
-    The rule ignores data that is already in memory, loaders in debug runs, functions that are given a number
-    of workers and pass on zero, and datasets that workers would duplicate or that return tensors on the
-    accelerator. Findings are of low impact for texts that are tokenized, beforehand or one by one, which is
-    quick.
+    The default of a command-line option counts as well. The rule ignores data that is already in memory,
+    loaders in debug runs, functions that are given a number of workers and pass on zero, and datasets that
+    workers would duplicate or that return tensors on the accelerator. Findings are of low impact for texts
+    that are tokenized, beforehand or one by one, which is quick.
 
     ## Why is this bad?
 
@@ -88,7 +89,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     elif loaders.makes_loader(call):
         argument = "num_workers"
         setting = _setting(module, call, argument)
-        if not (setting or loaders.workers(call) == 0) or not loaders.feeds_accelerator(call):
+        if not (setting or _works_alone(module, call)) or not loaders.feeds_accelerator(call):
             return
         if Items.of(module).idle_workers(call) or Workers.of(module).declines_workers(call):
             return
@@ -111,6 +112,13 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     )
 
 
+def _works_alone(module: Module, call: cst.Call) -> bool:
+    """Whether a loader has no workers, or none unless somebody asks for some."""
+    if Loaders.of(module).workers(call) == 0:
+        return True
+    return left_to_default(module, module.argument(call, "num_workers").node)
+
+
 def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None:
     """Where a configuration file says, or leaves it to the default, that there are no workers."""
     setting = configured(module, call, argument)
@@ -120,7 +128,8 @@ def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None
 def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
     """The object that holds the number of workers, which the call only hands on; empty if there is none."""
     node = module.argument(call, argument).node
-    return module.source(node) if isinstance(node, cst.Attribute) else ""
+    kept = isinstance(node, cst.Attribute) or (node is not None and left_to_default(module, node))
+    return module.source(node) if node is not None and kept else ""
 
 
 def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:
