@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "what a wrapper wraps": """
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def f(model: nn.Module, x):
+            model.module  #: model.module => kind=module
+            net = DDP(nn.Linear(4, 4).cuda())
+            net.module(x)  #: net.module => kind=module; net.module(x) => kind=tensor device=accelerator
+    """,
     "whole numbers have no graph": """
         import torch
         from torch import nn

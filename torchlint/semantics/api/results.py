@@ -901,7 +901,7 @@ METHODS: Mapping[str, Mapping[str, Result]] = {
     "tensor": TENSOR_METHODS,
     "module": _listed("""
     same: apply bfloat16 cpu cuda double eval float half ipu mtia requires_grad_ share_memory to
-        to_empty train type xpu module
+        to_empty train type xpu
     parameters: parameters buffers named_parameters named_buffers
     unknown: children modules named_children named_modules
     none: add_module compile register_buffer register_module register_parameter set_submodule
