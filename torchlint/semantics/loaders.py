@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import libcst as cst
@@ -28,7 +29,7 @@ from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind, all_parameters
+from torchlint.semantics.names import Binding, BindingKind, all_parameters
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
@@ -49,7 +50,7 @@ from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.usage import receivers
 from torchlint.semantics.values import MISSING, Device, Kind, Memory
-from torchlint.semantics.wholeprogram import imported_by_nobody
+from torchlint.semantics.wholeprogram import calls_shown, imported_by_nobody, users_shown
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
@@ -234,10 +235,9 @@ class Loaders(Part):
         argument = self.module.argument(call, "num_workers")
         if argument.absent:
             return 0
-        constant = argument.constant
-        if isinstance(constant, int) and not self._from_parameter(argument.node):
+        constant, node = argument.constant, argument.node
+        if isinstance(constant, int) and (not self._from_parameter(node) or self._left_to_default(node)):
             return int(constant)
-        node = argument.node
         if isinstance(node, cst.Call) and self.module.qualified(node.func) in PROCESSOR_COUNTS:
             return 1
         return None
@@ -289,6 +289,26 @@ class Loaders(Part):
         return isinstance(node, cst.Name) and any(
             binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(node)
         )
+
+    def _left_to_default(self, node: cst.BaseExpression | None) -> bool:
+        """Whether a value is that of a parameter that no call gives, and all calls are in sight."""
+        bindings = self.names.bindings(node) if isinstance(node, cst.Name) else []
+        return bool(bindings) and all(map(self._given_by_nobody, bindings))
+
+    def _given_by_nobody(self, binding: Binding) -> bool:
+        function, module = binding.scope.node, self.module
+        if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
+            return False
+        calls = module.callers(function)
+        passed = chain.from_iterable(
+            module.inference.callgraph.passed(call, function, binding.name) for call in calls
+        )
+        if not calls or not all(argument.absent for argument in passed):
+            return False
+        owner = module.classes.owner(function)
+        if owner is not None and function.name.value == "__init__":
+            return users_shown(module, owner)
+        return calls_shown(module, function)
 
     # ------------------------------------------------------------------ data
 
