@@ -24,6 +24,15 @@ PROGRAMS = {
                     return done.keys()  #: done => kind=unknown
             return net.cuda()[0].inverse(found)  #: net.cuda()[0] => kind=unknown
     """,
+    "what a wrapper wraps": """
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def f(model: nn.Module, x):
+            model.module  #: model.module => kind=module
+            net = DDP(nn.Linear(4, 4).cuda())
+            net.module(x)  #: net.module => kind=module; net.module(x) => kind=tensor device=accelerator
+    """,
     "whole numbers have no graph": """
         import torch
         from torch import nn

@@ -19,7 +19,7 @@ from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph, is_abstract
-from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
+from torchlint.semantics.classes import Classes, ClassInfo, is_property, kind_of_class
 from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
     LENGTHS_NAME,
@@ -1878,7 +1878,7 @@ class Inference:
 
     def _bound_method(self, method: cst.FunctionDef, instance: Value) -> Value:
         """A method of an instance, or what it returns if it is a property."""
-        if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
+        if is_property(method):
             return self.returned(method)
         return Value(Kind.FUNCTION, definition=method, receiver=instance)
 
@@ -2033,15 +2033,6 @@ def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> 
 def _loader_device(loader: Value) -> Device:
     """Where the batches of a loader are: in host memory, unless a framework prepared the loader."""
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
-
-
-def _decorator_name(decorator: cst.Decorator) -> str:
-    node = decorator.decorator
-    if isinstance(node, cst.Call):
-        node = node.func
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
 
 
 # By exact type: LibCST's classes are abstract base classes, on which pattern matching is slow.
