@@ -1886,7 +1886,15 @@ class Inference:
         """An instance of a class of this file."""
         info = self.classes.info(definition)
         cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-        return Value(info.kind, cls=cls, definition=definition)
+        kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
+        return Value(kind, cls=cls, definition=definition)
+
+    def _is_interface(self, info: ClassInfo) -> bool:
+        """Whether a class says what models have to offer: all that has the methods it lacks are modules."""
+        if not any(map(is_abstract, info.methods.values())):
+            return False
+        heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
+        return bool(heirs) and all(heir.kind is Kind.MODULE for heir in heirs)
 
     # ------------------------------------------------------------------ functions of the file
 
