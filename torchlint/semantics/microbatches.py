@@ -15,6 +15,7 @@ from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Pa
 from torchlint.semantics.lexicon import Role, has, names_criterion, names_loss
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.sources import returns
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Kind
@@ -329,6 +330,12 @@ class _Search:
                 for binding in home.bindings(node):
                     given = self._given(home, binding, path)
                     found = self._divisor(*given, hops - 1) if given is not None else None
+                    if found is not None:
+                        return found
+            function = home.callee(node) if isinstance(node, cst.Call) and hops else None
+            if isinstance(node, cst.Call) and isinstance(function, cst.FunctionDef):
+                for answer in returns(home, function):
+                    found = self._divisor(answer, (*path, node), hops - 1)
                     if found is not None:
                         return found
         return None
