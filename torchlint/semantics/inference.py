@@ -54,7 +54,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import is_place_of_model, last_name
+from torchlint.semantics.spellings import given_as, is_place_of_model, last_name
 from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
@@ -828,9 +828,20 @@ class Inference:
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
+        if value.kind is Kind.SAMPLER and value.definition is None:
+            return self._drawn(value)
         if value.kind is Kind.BATCH and value.device is not Device.ACCELERATOR:
             return value
         return self.element(value, None)
+
+    def _drawn(self, sampler: Value) -> Value:
+        """What a sampler of torch draws: indices, or lists of what another sampler draws."""
+        name = (sampler.cls or "").rpartition(".")[2]
+        if name == "BatchSampler":
+            inner = given_as(sampler.origin, "sampler", 0) if isinstance(sampler.origin, cst.Call) else None
+            item = self.iterated(self.value(inner)) if inner is not None else UNKNOWN
+            return item if item is BOTTOM else Value(Kind.LIST, item=item if item.known else None)
+        return NUMBER if name and name != "Sampler" else UNKNOWN
 
     def _iterated_object(self, info: ClassInfo) -> Value:
         """What iterating over an instance of a class of this file gives."""
@@ -1889,7 +1900,15 @@ class Inference:
         """An instance of a class of this file."""
         info = self.classes.info(definition)
         cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-        return Value(info.kind, cls=cls, definition=definition)
+        kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
+        return Value(kind, cls=cls, definition=definition)
+
+    def _is_interface(self, info: ClassInfo) -> bool:
+        """Whether a class says what models have to offer: all that has the methods it lacks are modules."""
+        if not any(map(is_abstract, info.methods.values())):
+            return False
+        heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
+        return bool(heirs) and all(heir.kind is Kind.MODULE for heir in heirs)
 
     # ------------------------------------------------------------------ functions of the file
 
