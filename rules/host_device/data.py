@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import add_argument, remove_argument, replace, safe, unsafe
+from torchlint.fixes import add_argument, filled_by_callers, remove_argument, replace, safe, unsafe
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.origins import computed_elsewhere
@@ -141,12 +141,13 @@ def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fi
         return None
     if module.value(source).memory is Memory.PAGEABLE and exceeds_staging(module, source):
         return None  # the host would wait for it all the same
-    given = next((a for a in copy.args if a.keyword is not None and a.keyword.value == "non_blocking"), None)
+    given = given_as(copy, "non_blocking", None)
     if given is not None:
-        edits = replace(module, given.value, "True")
+        edits = replace(module, given, "True")
     else:
         edits = add_argument(module, copy, "True", keyword="non_blocking")
     certain = module.value(source).memory is Memory.PAGEABLE
+    certain = certain and not filled_by_callers(module, given)
     return _grade(module, certain=certain)(module, _COPY, edits)
 
 

@@ -37,8 +37,9 @@ def takes_number(module: Module, use: Use) -> Verdict[bool]:
 def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
     """The tensor at whose elements a ``for`` loop looks one by one, where it decides by ``tensor``.
 
-    ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``. None if the
-    loop runs a model, or writes to the tensor: a copy made once would not show what it does.
+    ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``, and the tensor
+    from which an element picks: ``found[token]``. None if the loop runs a model, or writes to the tensor: a
+    copy made once would not show what it does.
     """
     loop = next(iter(module.flow.statement_loops(tensor)), None)
     if not isinstance(loop, cst.For) or places.computes(module, loop.body):
@@ -52,16 +53,15 @@ def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressi
             cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=enumerated), *_]),
         ):
             target, items = element, enumerated
-    if not isinstance(items, cst.Call) or module.qualified(items.func) != "builtins.range":
-        gone = isinstance(target, cst.Name) and bool(_names(module, tensor) & counters)
-        return items if gone and module.value(items).kind is Kind.TENSOR else None
     for part in (*_picked(module, tensor), *module.tree.descendants(tensor)):
         if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
             continue
         indices = set[str]().union(*(_names(module, element) for element in part.slice))
         if indices & counters and module.value(part.value).kind is Kind.TENSOR:
             return None if _written_in(module, part.value, loop) else part.value
-    return None
+    over_range = isinstance(items, cst.Call) and module.qualified(items.func) == "builtins.range"
+    gone = isinstance(target, cst.Name) and bool(_names(module, tensor) & counters)
+    return items if gone and not over_range and module.value(items).kind is Kind.TENSOR else None
 
 
 def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:

@@ -158,9 +158,16 @@ def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
         return None
     message = "Copy from pinned memory"
     made = factory(module, source)
-    if made is not None and made.call is source and made.name == "torch.tensor":
-        return unsafe(module, message, add_argument(module, made.call, "True", keyword="pin_memory"))
+    created = made.call if made is not None and made.name == "torch.tensor" else None
+    if created is source and _of_python(module, created):
+        return unsafe(module, message, add_argument(module, created, "True", keyword="pin_memory"))
     if not module.tree.takes_dot(source):
         return None
     end = module.tree.outer_span(source).end
     return unsafe(module, message, (Edit(Span(end, end), ".pin_memory()"),))
+
+
+def _of_python(module: Module, made: cst.Call) -> bool:
+    """Whether the data of a tensor is Python's own: torch refuses to pin where it makes one of an array."""
+    data = module.argument(made, "data").node
+    return data is not None and module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER)

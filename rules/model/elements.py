@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
@@ -11,7 +11,8 @@ from torchlint.semantics.api.results import METHOD_DTYPES
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Source, Through, onward, some, traced
+from torchlint.semantics.sources import Item, Source, Through, onward, some, traced
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NOT_FLOATING, keeps
 from torchlint.semantics.values import Graph, Kind
 
@@ -32,6 +33,8 @@ def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) 
 def _holds(
     module: Module, node: cst.CSTNode, path: tuple[object, ...], dtypes: frozenset[str]
 ) -> bool | list[Source] | None:
+    if isinstance(node, cst.Param) and not path:
+        return True if _passed_unseen(module, node, dtypes) else None
     if not isinstance(node, cst.BaseExpression):
         return None
     value = module.value(node)
@@ -57,6 +60,87 @@ def _holds(
         case cst.Attribute(value=owner, attr=cst.Name("data" | "T" | "mT")):
             return onward(owner)
     return None
+
+
+def _passed_unseen(module: Module, param: cst.Param, dtypes: frozenset[str]) -> bool:
+    """Whether code that is handed the function of a parameter may pass tensors of one of some dtypes for it.
+
+    What calls a function that it is handed is not known: it may be any call of what nobody knows in the
+    files that name the function, and whatever the function is handed on with, as by ``map``.
+    """
+    function = module.tree.parents[module.tree.parents[param]]
+    for each, use in _handed_on(module, function):
+        parent = each.tree.parents[use]
+        call = each.tree.parents[parent] if isinstance(parent, cst.Arg) else None
+        beside = [arg.value for arg in call.args if arg is not parent] if isinstance(call, cst.Call) else []
+        if any(_may_give(each, node, dtypes) for node in (*beside, *_given_to_unknown(each))):
+            return True
+    return False
+
+
+def _may_give(module: Module, node: cst.BaseExpression, dtypes: frozenset[str]) -> bool:
+    """Whether an expression, or an item of it, may be a tensor of one of some dtypes."""
+    return some(_holds(module, node, dtypes)) or some(_holds(module, Source(node, (Item.EACH,)), dtypes))
+
+
+def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, cst.BaseExpression]]:
+    """The places in the program where a function is not called but handed on."""
+    if isinstance(function, cst.Lambda):
+        statement = module.tree.parents[function]
+        targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
+        names = [target.value for target in targets if isinstance(target, cst.Name)]
+        if not names and not isinstance(statement, cst.Call):
+            yield module, function
+    else:
+        assert isinstance(function, cst.FunctionDef)
+        names = [function.name.value]
+    for name in names:
+        for each in (module, *module.companions(name)):
+            for use in _values_named(each).get(name, ()):
+                yield each, use
+
+
+@remembered
+def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
+    """The reads of names and attributes that are not called, by the last word of each.
+
+    In a file that takes attributes by names of its own, a text may be one.
+    """
+    tree = module.tree
+    found: dict[str, list[cst.BaseExpression]] = {}
+    reads: list[tuple[str, cst.BaseExpression]] = [(node.value, node) for node in tree.nodes(cst.Name)]
+    reads += [(node.attr.value, node) for node in tree.nodes(cst.Attribute)]
+    if any(
+        module.qualified(call.func) == "builtins.getattr" for call in tree.calls_by_name.get("getattr", ())
+    ):
+        reads += [(str(node.evaluated_value), node) for node in tree.nodes(cst.SimpleString)]
+    for name, node in reads:
+        parent = tree.parents[node]
+        if isinstance(parent, _HANDING_ON) and getattr(parent, "keyword", None) is not node:
+            found.setdefault(name, []).append(node)
+    return found
+
+
+_HANDING_ON = (cst.Arg, cst.BaseElement, cst.DictElement, cst.Assign, cst.Return)
+
+
+@remembered
+def _given_to_unknown(module: Module) -> tuple[cst.BaseExpression, ...]:
+    """What a file passes to calls of which nothing tells what they run."""
+    return tuple(
+        arg.value for call in module.tree.nodes(cst.Call) if _runs_unknown(module, call) for arg in call.args
+    )
+
+
+def _runs_unknown(module: Module, call: cst.Call) -> bool:
+    """Whether a call runs what no name in it tells: what came from a table, a parameter or an attribute."""
+    called = module.value(call.func)
+    match called.definition:
+        case cst.FunctionDef(name=name):
+            return called.kind is Kind.FUNCTION and last_name(call.func) != name.value
+    if called.kind not in (Kind.UNKNOWN, Kind.FUNCTION) or module.qualified(call.func) is not None:
+        return False
+    return not (isinstance(call.func, cst.Attribute) and module.value(call.func.value).tensorlike)
 
 
 def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | list[Source] | None:

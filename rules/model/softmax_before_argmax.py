@@ -11,7 +11,7 @@ from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
-from torchlint.semantics.algebra import argument, one_line, superfluous, through_names
+from torchlint.semantics.algebra import argument
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.contexts import is_test
@@ -21,6 +21,7 @@ from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
 
+from .formulas import one_line, superfluous, through_names
 from .unpacking import used_parts
 
 _MONOTONIC = ("softmax", "log_softmax", "sigmoid")

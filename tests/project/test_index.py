@@ -104,6 +104,56 @@ PACKAGE: Files = {"pkg/__init__.py": "", "pkg/engine.py": "def train(): ...", "p
         (
             {
                 "a.py": "from b import f",
+                "lib/b.py": "def f(): ...",
+                "setup.cfg": "[options]\npackage_dir =\n    = lib",
+            },
+            *("a.py", "f", "lib/b.py:f"),
+        ),
+        (
+            {
+                "a.py": "from b import f",
+                "lib/b.py": "def f(): ...",
+                "setup.py": 'setup(name="b", package_dir={"": "lib"})',
+            },
+            *("a.py", "f", "lib/b.py:f"),
+        ),
+        # A package whose folder has another name.
+        (
+            {
+                "run/a.py": "from b.c import f",
+                "code/c.py": "def f(): ...",
+                "setup.py": 'setup(name="b", packages=["b"], package_dir={"b": "code"})',
+            },
+            *("run/a.py", "f", "code/c.py:f"),
+        ),
+        (
+            {
+                "run/a.py": "from b.ops.c import f",
+                "code/ops/c.py": "",
+                "native/c.py": "def f(): ...",
+                "pyproject.toml": '[tool.setuptools.package-dir]\nb = "code"\n"b.ops" = "native"',
+            },
+            *("run/a.py", "f", "native/c.py:f"),
+        ),
+        (
+            {
+                "run/a.py": "from b import f",
+                "__init__.py": "def f(): ...",
+                "setup.py": 'setup(name="b", package_dir={"b": "."})',
+            },
+            *("run/a.py", "f", "__init__.py:f"),
+        ),
+        (
+            {
+                "run/a.py": "from b import f",
+                "code/__init__.py": "def f(): ...",
+                "setup.py": "package_dir={'b'}",
+            },
+            *("run/a.py", "f", None),
+        ),
+        (
+            {
+                "a.py": "from b import f",
                 "lib/b/__init__.py": "def f(): ...",
                 "pyproject.toml": '[tool.hatch.build.targets.wheel]\npackages = ["lib/b"]',
             },

@@ -5,6 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "what is put into a mode, and what trains": """
+        def run(net, trainer, agent):
+            net.train()  #: net => kind=module
+            trainer.train()  #: trainer => kind=unknown
+            trainer.evaluate()
+            agent.train()  #: agent => kind=module
+            agent.eval()
+    """,
+    "what is asked of something on an accelerator as of an array": """
+        import torch
+
+        def search(model, done, net):
+            done = done.cuda()
+            for i in range(9):
+                found = done[i].nonzero()  #: done[i] => kind=tensor device=accelerator; found => kind=tensor
+                if float(done[i]) > 0:  #: done[i] => kind=tensor
+                    return done.keys()  #: done => kind=unknown
+            return net.cuda()[0].inverse(found)  #: net.cuda()[0] => kind=unknown
+    """,
     "whole numbers have no graph": """
         import torch
         from torch import nn

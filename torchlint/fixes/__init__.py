@@ -8,6 +8,7 @@ and the indentation of their neighbours.
 
 from torchlint.fixes.arguments import (
     add_argument,
+    filled_by_callers,
     insert_argument,
     remove_argument,
     set_argument,
@@ -31,6 +32,7 @@ __all__ = [
     "cut_off",
     "dissolve_in",
     "elsewhere",
+    "filled_by_callers",
     "end_block_before",
     "insert_after",
     "insert_after_imports",

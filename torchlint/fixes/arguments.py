@@ -22,6 +22,7 @@ from torchlint.fixes.layout import (
     starts_line,
 )
 from torchlint.semantics.calls import Default
+from torchlint.semantics.names import BindingKind
 from torchlint.source import NEWLINE, line_start
 from torchlint.syntax import SyntaxTree
 
@@ -43,6 +44,13 @@ def set_argument(module: Module, call: cst.Call, name: str, code: str) -> Edits 
         return None
     # Absent is proved by the signature, so that no `*args` holds it.
     return add_argument(module, call, code, keyword=name, keyword_only=True)
+
+
+def filled_by_callers(module: Module, given: cst.BaseExpression | None) -> bool:
+    """Whether an argument is a parameter of the function around it, so that its callers decide on it."""
+    return isinstance(given, cst.Name) and any(
+        binding.kind is BindingKind.PARAMETER for binding in module.bindings(given)
+    )
 
 
 def unset_argument(module: Module, call: cst.Call, name: str) -> Edits | None:

@@ -167,9 +167,23 @@ class Inference:
         self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
         found = bounded(work_out(self, node)) if work_out is not None else UNKNOWN
+        moved = found.kind is Kind.UNKNOWN and found.device is Device.ACCELERATOR
+        if moved and self._is_asked_as_array(node):
+            found = TENSOR.on(found.device)
         if self.declared is not None and isinstance(node, (cst.Name, cst.Attribute)):
             return self._as_declared(node, found, self.declared)
         return found
+
+    def _is_asked_as_array(self, node: cst.CSTNode) -> bool:
+        """Whether ``x.sum()`` or ``float(x)`` asks something for what only tensors have on an accelerator."""
+        match self.tree.parent(node):
+            case cst.Attribute(value=owner, attr=cst.Name(attr)) as asked if owner is node:
+                return attr in results.ARRAY_METHODS and self.tree.is_called(asked)
+            case cst.Arg(value=asked) as argument if asked is node:
+                match self.tree.parent(argument):
+                    case cst.Call(func=cst.Name("float" | "int" | "bool")):
+                        return True
+        return False
 
     def _as_declared(self, node: cst.Name | cst.Attribute, found: Value, declared: Declared) -> Value:
         """A tensor, or what may be one, where the configuration says that it is."""

@@ -400,6 +400,8 @@ def _selected(module: Module, node: cst.CSTNode, path: Path) -> list[Source] | N
             if isinstance(first, int) and not starred:
                 known = -len(elements) <= first < len(elements)
                 return [Source(elements[first].value, rest)] if known else []
+            if isinstance(first, str):
+                return []  # It is a key of what else there may be.
             if not isinstance(first, int) and first not in _ITEMS:
                 return None
             return [

@@ -33,7 +33,7 @@ from torchlint.semantics.api.results import (
     TENSOR_ATTRIBUTES,
     TENSOR_METHODS,
 )
-from torchlint.semantics.capture import captured
+from torchlint.semantics.compilation import captured
 from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device

@@ -14,7 +14,6 @@ from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
 
 
 TRANSFERS = MOVES_TO_ACCELERATOR | {"to"}
@@ -93,63 +92,6 @@ def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     return given_as(call, "src", 0) if there else None
 
 
-def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
-    """Whether all that is done with a variable before any other use is to move it, if some condition holds.
-
-    That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
-    is moved there, and reads ``binding``.
-    """
-    tree = module.tree
-    first, second = tree.statement(binding.node), tree.statement(name)
-    others = [use for use in module.uses(binding) if use is not name]
-    branch = next(module.flow.branches(name), None)
-    match branch.construct if branch is not None else None:
-        case cst.IfExp(orelse=other):
-            return others == [other] and tree.parent(first) is tree.parent(second)
-        case cst.If(orelse=None) as around if tree.parent(second) is around.body:
-            end = tree.span(around).end
-            beside = tree.parent(around) is tree.parent(first) and _gives_back(second, name)
-            return beside and all(tree.span(use).start >= end for use in others)
-        case _:
-            return False
-
-
-def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
-    """Whether what a move names is known at a statement in front of it, and the same there."""
-    order = module.tree.order
-    start = order[statement]
-    for part in (move.device, move.dtype, move.other):
-        for node in () if part is None else module.tree.descendants(part):
-            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
-                return False
-            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
-                return False
-            if isinstance(node, cst.Name):
-                if any(order[binding.node] > start for binding in module.bindings(node)):
-                    return False
-    return True
-
-
-def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
-    """Whether a statement assigns to the variable of this name, and does nothing else."""
-    match statement:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
-        ):
-            return word == name.value
-    return False
-
-
-def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
-    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
-    order = module.tree.order
-    end = order[attribute]
-    return any(
-        start < order[binding.target] < end
-        for binding in module.names.attributes.get(attribute.attr.value, ())
-    )
-
-
 def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
     """``x.cuda(…)``, and its like for other kinds of devices."""
     device: cst.BaseExpression | None = None
@@ -172,23 +114,27 @@ def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
         return Move(call, f'"{kind}:{value.constant}"', fixable=fixable)
     if value.kind in (Kind.DEVICE, Kind.STRING) or _named_device(device):
         # ``.cuda(None)`` is the current device, ``device=None`` is the host.
-        return Move(call, source, device, certain=not _none_by_default(module, device), fixable=fixable)
-    certain = value.kind is Kind.NUMBER
+        return Move(call, source, device, certain=not some(_none(module, device)), fixable=fixable)
+    certain = value.kind is Kind.NUMBER and not some(_none(module, device))
     maker = module.names.spelling("torch.device", call)
     if maker is None:
         return Move(call, source, device, fixable=False)
     return Move(call, f'{maker}("{kind}", {source})', device, certain=certain, fixable=fixable)
 
 
-def _none_by_default(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name is a parameter that is None unless the caller gives it."""
-    if not isinstance(node, cst.Name):
-        return False
-    for binding in module.bindings(node):
-        default = binding.node.default if isinstance(binding.node, cst.Param) else None
-        if default is not None and module.value(default).kind is Kind.NONE:
-            return True
-    return False
+@traced(Through.PARAMETERS)
+def _none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Whether a device may be None: who may leave out a number may also give None in its place."""
+    if path:
+        return None
+    if isinstance(node, cst.BaseExpression):
+        return True if module.value(node).kind is Kind.NONE else None
+    if not isinstance(node, cst.Param) or node.default is None:
+        return None
+    function = module.tree.parents[module.tree.parents[node]]
+    if node.annotation is None and not module.callers(function):
+        return module.value(node.default).kind in (Kind.NUMBER, Kind.NONE)
+    return None
 
 
 def _to_move(module: Module, call: cst.Call) -> Move | None:
