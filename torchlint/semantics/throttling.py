@@ -925,9 +925,11 @@ def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
         case cst.Name() | cst.Attribute() | cst.Subscript():
             if isinstance(node, cst.Name) and _is_counter(module, node):
                 return True
-            if ends(last_name(node), Role.SIZE) or every(_sized(module, node)):
+            word = last_name(node) or ""
+            # What is written in capitals is a constant, such as a member of an enumeration.
+            if word.isupper() or ends(word, Role.SIZE) or every(_sized(module, node)):
                 return False
-            if ends(last_name(node), *_COUNTERS):
+            if ends(word, *_COUNTERS):
                 return True
     return None
 
