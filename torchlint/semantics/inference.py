@@ -1532,6 +1532,8 @@ class Inference:
             return base
         if base.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
+            if self._is_hyperparameter(node):
+                return shown.on(Device.CPU)
             if not shown.known:
                 word = last_name(node)
                 if names_device(word):
@@ -1573,6 +1575,29 @@ class Inference:
             stored = self._subscript_stores.get(self.tree.source(node))
             return held if stored is None else join((held, self._stored(node)))
         return held
+
+    def _is_hyperparameter(self, node: cst.Subscript) -> bool:
+        """``group["betas"]``: a setting of an optimizer, which is a number or a tensor in host memory."""
+        match node:
+            case cst.Subscript(
+                value=cst.Name() as group, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
+            ):
+                named = self.value(key).constant
+                if not isinstance(named, str) or named == "params":
+                    return False
+            case _:
+                return False
+        bindings = self.names.bindings(group)
+        return (
+            bool(bindings)
+            and all(
+                isinstance(binding.value, cst.Attribute)
+                and binding.value.attr.value == "param_groups"
+                and self.classes.instance_class(binding.value.value) is not None
+                for binding in bindings
+            )
+            and self.tree.source(node) not in self._subscript_stores
+        )
 
     def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
         """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
