@@ -63,6 +63,7 @@ from torchlint.verify.results import (
     Measurement,
     Noise,
     Sameness,
+    SyncPhase,
     SyncReport,
     Variant,
     Verdict,
@@ -332,21 +333,41 @@ class Session:
             Failure: it does not run, or never reaches a step.
         """
         self.variants = [Variant(ORIGINAL), Variant(AGAIN)]
+        found = self._found("examine")
+        self.libraries = found["libraries"]
+        self.news = {number: (file, row) for number, file, row in found["news"]}
+        self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
+        return self.examinations[ORIGINAL]
+
+    def watch_original(self) -> tuple[Evidence, tuple[SyncPhase, ...], bool]:
+        """Run the original once, to its end or for the time that is left, and see where it waits.
+
+        Returns:
+            The waits, what the program did, and whether it came to its end.
+
+        Raises:
+            Failure: it does not run, or never reaches a step.
+        """
+        self.variants = [Variant(ORIGINAL)]
+        found = self._found("watch")
+        examined = _examination(ORIGINAL, found, Sameness(Agreement.UNCHECKED))
+        self.examinations[ORIGINAL] = examined
+        return examined.evidence, tuple(SyncPhase(**item) for item in found["phases"]), examined.ended
+
+    def _found(self, task: str) -> dict[str, Any]:
+        """What the original's first run tells; it is started as torchrun does where it wants that."""
         try:
-            found = self._run_original()
+            found = self._run_original(task)
         except Failure as error:
             if not error.wants_torchrun:
                 raise
             self.pool.environment = torchrun_variables
             self.notes.append("the program expects torchrun; it was run with a single process")
-            found = self._run_original()
+            found = self._run_original(task)
         self.modules = tuple(found["modules"])
-        self.libraries = found["libraries"]
         if found["lines"] is not None:
             self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
-        self.news = {number: (file, row) for number, file, row in found["news"]}
-        self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
-        return self.examinations[ORIGINAL]
+        return found
 
     def reaches(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
         """Whether the original ran any of what is changed, as far as that is known.
@@ -477,10 +498,14 @@ class Session:
             return Examination(name, sameness=sameness, failure=found.reason)
         return _examination(name, found, judge.agreement(found["results"], noise, self.settings.tolerance))
 
-    def _run_original(self) -> dict[str, Any]:
+    def _run_original(self, task: str) -> dict[str, Any]:
         began = time.monotonic()
-        with self._spending("original"), self.pool.process(ORIGINAL, "examine") as process:
+        with self._spending("original"), self.pool.process(ORIGINAL, task) as process:
             self._copying = time.monotonic() - began
+            if task == "watch":
+                process.load()
+                process.run(**self._changes(watch_seconds=self._left()))
+                return process.examined(self._left() + self._patience)
             return self._run(ORIGINAL, process)
 
     def _run(self, name: str, process: Running, role: str = "") -> dict[str, Any]:
@@ -626,6 +651,7 @@ class Session:
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
             copy=self._copying,
             started=self._started,
+            spreads=self.spreads,
         )
 
     def _replicate(self, planned: Plan, numbers: Sequence[int], end: float) -> int | None:
@@ -744,7 +770,12 @@ class Session:
         names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
         steps = max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
         began = time.monotonic()
+        taken_by_turn = 0.0
         for turn in range(WINDOWS if names else 0):
+            if turn and self._left() < taken_by_turn:
+                # What the profiler has to tell of a step can take longer than anybody expects.
+                break
+            turn_began = time.monotonic()
             for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
                 process = processes[name]
                 assert isinstance(process, Process)
@@ -752,6 +783,7 @@ class Session:
                 if taken is None:
                     raise _Ended
                 self.windows.append(taken.block(name, number, turn, place, steps))
+            taken_by_turn = time.monotonic() - turn_began
         if names:
             self._watched = (time.monotonic() - began) / len(names)
 
@@ -944,7 +976,9 @@ def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:
 def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Examination:
     """What a process reported, as data."""
     evidence = dict(found["evidence"])
-    evidence["sync_lines"] = tuple(Line(**line) for line in evidence.get("sync_lines", ()))
+    evidence["sync_lines"] = tuple(
+        Line(**{**line, "phases": tuple(line.get("phases", ()))}) for line in evidence.get("sync_lines", ())
+    )
     evidence["missing"] = tuple(evidence["missing"])
     rest = {
         key: found[key]
