@@ -4,10 +4,10 @@ Usage: ``python -m benchmarks.byhand LABEL [--programs NAME ...] [--scripts FILE
 
 The programs are those of ``verdicts.py``. Of each, two copies are made and the fixes of ``torchlint check
 --fix`` applied to one. Several processes of both are started by ``python``, and each waits at the end of a
-step of its optimizer until it is its turn: then it runs alone, untimed steps for a quarter of a second and then
-as many as take half of one, the device synchronized at both ends. Nothing else is hooked, no process is stopped by a
-signal, and nothing is set that the program does not set. The two processes of a pair take their turns one
-after the other, before and after, after and before (A B B A), so that both cover the same steps.
+step of its optimizer until it is its turn: then it runs alone, untimed steps for a quarter of a second and
+then as many as take half of one, the device synchronized at both ends. Nothing else is hooked, no process is
+stopped by a signal, and nothing is set that the program does not set. The two processes of a pair take their
+turns one after the other, before and after, after and before (A B B A), so that both cover the same steps.
 
 The speed of these machines changes from one turn to the next, so that the ratio has an interval like that of
 ``verify`` (`torchlint.verify.stats`). How far the ratio would be repeated is told by two halves of the pairs,

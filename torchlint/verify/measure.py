@@ -701,8 +701,7 @@ class Session:
                     taken = time.monotonic() - began
                 if only_watched or (not self._short and self._current in WATCHED):
                     with self._spending("device work"):
-                        for number, processes in sets.items():
-                            self._watch(planned, processes, number)
+                        self._watch_all(planned, sets)
             except _Ended:
                 return self._run_steps
         return None
@@ -747,7 +746,11 @@ class Session:
         if not self._watches or self._short or number not in WATCHED:
             return 0.0
         sets = LEAST_REPLICATES if self._beside(planned.variants) else 1
-        return sets * len(planned.variants) * self._watched
+        own = [block.wall / block.steps for block in self.blocks if block.variant == ORIGINAL]
+        step = median(own) if own else self.examinations[ORIGINAL].step_seconds or BLIND_STEP
+        # Under the profiler, steps take longer.
+        seconds = 1.5 * WINDOWS * (planned.lead + _window_steps(planned)) * step
+        return sets * len(planned.variants) * max(self._watched, seconds)
 
     @property
     def _short(self) -> bool:
@@ -760,7 +763,36 @@ class Session:
         subject = self.pool.subject
         return self.machine.device == "cuda" and subject.ranks == 1 and not subject.reruns
 
-    def _watch(self, planned: Plan, processes: Mapping[str, Running], number: int) -> None:
+    def _watch_all(self, planned: Plan, sets: Mapping[int, Mapping[str, Running]]) -> None:
+        """Let the profiler see the programs, and once more where that says nothing yet and there is time.
+
+        Raises:
+            _Ended: a program came to its end first.
+        """
+        taken = 0.0
+        for turn in range(0, MOST_WINDOWS, WINDOWS):
+            seen = {block.replicate for block in self.windows}
+            if turn and (self._short or len(seen) < LEAST_REPLICATES or self._left() < taken):
+                break
+            if turn and not self._undecided(planned.variants):
+                break
+            began = time.monotonic()
+            for number, processes in sets.items():
+                self._watch(planned, processes, number, turn)
+            taken = time.monotonic() - began
+
+    def _undecided(self, variants: Sequence[str]) -> bool:
+        """Whether neither the times nor what the device does settle a variant."""
+        blocks, windows = discard(self.blocks), discard(self.windows)
+        noise, original = judge.noise(blocks), self.examinations[ORIGINAL]
+        found = [
+            judge.comparison(self.examinations[name], original, blocks, noise, windows)
+            for name in variants
+            if name not in (ORIGINAL, AGAIN)
+        ]
+        return any(item.verdict in (Verdict.UNCLEAR, Verdict.UNFIT) for item in found)
+
+    def _watch(self, planned: Plan, processes: Mapping[str, Running], number: int, first: int) -> None:
         """Let the profiler see some blocks of each variant that is not settled, one program at a time.
 
         Raises:
@@ -768,14 +800,9 @@ class Session:
         """
         open_ = self._open(planned.variants) if self._watches else []
         names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
-        steps = max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
+        steps = _window_steps(planned)
         began = time.monotonic()
-        taken_by_turn = 0.0
-        for turn in range(WINDOWS if names else 0):
-            if turn and self._left() < taken_by_turn:
-                # What the profiler has to tell of a step can take longer than anybody expects.
-                break
-            turn_began = time.monotonic()
+        for turn in range(first, first + WINDOWS if names else first):
             for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
                 process = processes[name]
                 assert isinstance(process, Process)
@@ -783,7 +810,6 @@ class Session:
                 if taken is None:
                     raise _Ended
                 self.windows.append(taken.block(name, number, turn, place, steps))
-            taken_by_turn = time.monotonic() - turn_began
         if names:
             self._watched = (time.monotonic() - began) / len(names)
 
@@ -941,6 +967,8 @@ MOST_LOSSES = 300
 """The most steps of such a run."""
 WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them,"""
+MOST_WINDOWS = 6
+"""or else it sees so many, where there is time;"""
 WINDOW = 3
 """so that they are shorter than those that are timed: a third."""
 WATCHED = range(LEAST_REPLICATES)
@@ -959,6 +987,11 @@ BLIND_STEP = 0.1
 
 class _Ended(Exception):  # noqa: N818
     """A variant's program came to its own end."""
+
+
+def _window_steps(planned: Plan) -> int:
+    """The steps of a block that the profiler sees."""
+    return max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
 
 
 def _settled(comparison: Comparison) -> bool:
