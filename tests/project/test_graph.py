@@ -124,6 +124,25 @@ def test_pictures_have_a_box_for_each_file_and_an_arrow_for_each_import(project:
     assert '  "train.py" -> "engine.py";' in dot.splitlines()
 
 
+def test_configuration_files_stand_with_the_program_that_reads_them(project: Path) -> None:
+    (project / "fit.py").write_text(
+        "import yaml\nif __name__ == '__main__':\n    yaml.safe_load(open('conf/fit.yaml'))"
+    )
+    (project / "conf").mkdir()
+    (project / "conf/fit.yaml").write_text("workers: 0")
+    assert "fit.py (program)\n  reads conf/fit.yaml\n" in run("fit.py")
+    assert json.loads(run("--output-format", "json", "fit.py"))["files"][0]["reads"] == ["conf/fit.yaml"]
+    dot = run("--output-format", "dot", "fit.py").splitlines()
+    assert '  "conf/fit.yaml" [label="conf/fit.yaml\\nconfig"];' in dot
+    assert '  "fit.py" -> "conf/fit.yaml" [style=dotted];' in dot
+    mermaid = run("--output-format", "mermaid", "fit.py").splitlines()
+    assert mermaid[1:] == [
+        '  f0["fit.py<br><i>program</i>"]',
+        '  f1["conf/fit.yaml<br><i>config</i>"]',
+        "  f0 -.- f1",
+    ]
+
+
 def test_two_projects_of_one_run_are_shown_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files: Mapping[str, str] = {"one/a.py": "import b", "one/b.py": "", "two/a.py": "import b"}
     for name, text in files.items():

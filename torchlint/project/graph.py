@@ -44,13 +44,17 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One file, its imports from the project, those that lead nowhere, and the libraries that it imports."""
+    """One file, its imports from the project, those that lead nowhere, and the libraries that it imports.
+
+    ``reads`` are the configuration files that it names.
+    """
 
     file: Path
     kind: FileKind
     imports: tuple[Edge, ...]
     unresolved: tuple[Unresolved, ...]
     libraries: tuple[str, ...]
+    reads: tuple[Path, ...] = ()
 
 
 def node(index: Index, file: Path) -> Node:
@@ -80,6 +84,7 @@ def node(index: Index, file: Path) -> Node:
                 }
             )
         ),
+        reads=index.configs.named(file),
     )
 
 

@@ -1,4 +1,4 @@
-"""The files of projects and their imports: as text, JSON, DOT and Mermaid."""
+"""The files of projects, their imports and what they read: as text, JSON, DOT and Mermaid."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from torchlint.project.graph import Edge, Node
+from torchlint.project.graph import Edge, FileKind, Node
 from torchlint.project.records import Standing
 from torchlint.render.report import plural
 
@@ -19,13 +19,14 @@ _WHEN = {
 
 
 def text(root: Path, nodes: Sequence[Node], library: bool) -> str:
-    """A paragraph for each file: what it is, what it imports from which file, and what was not found."""
+    """A paragraph for each file: what it is, imports from where, and reads, and what was not found."""
     imports = sum(len(node.imports) for node in nodes)
     counts = f"{plural(len(nodes), 'file')}, {plural(imports, 'import')} between them"
     lines = [f"{root} ({_kind(library)}): {counts}"]
     for node in nodes:
         lines += ["", f"{_shown(node.file, root)} ({node.kind.value})"]
         lines += [f"  imports {_shown(edge.target, root)}{_details(edge)}" for edge in node.imports]
+        lines += [f"  reads {_shown(document, root)}" for document in node.reads]
         lines += [f"  line {each.row}: not found: {each.statement}" for each in node.unresolved]
     return "\n".join(lines) + "\n"
 
@@ -53,6 +54,7 @@ def as_json(root: Path, nodes: Sequence[Node], library: bool) -> str:
                 ],
                 "unresolved": [{"row": each.row, "statement": each.statement} for each in node.unresolved],
                 "libraries": list(node.libraries),
+                "reads": [_shown(document, root) for document in node.reads],
             }
             for node in nodes
         ],
@@ -66,11 +68,17 @@ def dot(root: Path, nodes: Sequence[Node], library: bool) -> str:
     for node in nodes:
         label = f"{_shown(node.file, root)}\n{node.kind.value}"
         lines.append(f"  {json.dumps(_shown(node.file, root))} [label={json.dumps(label)}];")
+    for document in _documents(nodes):
+        label = f"{_shown(document, root)}\n{FileKind.CONFIG.value}"
+        lines.append(f"  {json.dumps(_shown(document, root))} [label={json.dumps(label)}];")
     for node in nodes:
         for edge in node.imports:
             style = "" if edge.standing is Standing.ALWAYS else " [style=dashed]"
             ends = json.dumps(_shown(node.file, root)), json.dumps(_shown(edge.target, root))
             lines.append(f"  {' -> '.join(ends)}{style};")
+        for document in node.reads:
+            ends = json.dumps(_shown(node.file, root)), json.dumps(_shown(document, root))
+            lines.append(f"  {' -> '.join(ends)} [style=dotted];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -80,7 +88,10 @@ def mermaid(root: Path, nodes: Sequence[Node], library: bool) -> str:
     for node in nodes:
         for edge in node.imports:
             numbers.setdefault(edge.target, f"f{len(numbers)}")
+    documents = _documents(nodes)
+    numbers.update({document: f"f{len(numbers) + place}" for place, document in enumerate(documents)})
     kinds = {node.file: f"<br><i>{node.kind.value}</i>" for node in nodes}
+    kinds.update(dict.fromkeys(documents, f"<br><i>{FileKind.CONFIG.value}</i>"))
     lines = ["flowchart LR"]
     for file, number in numbers.items():
         label = _shown(file, root).replace('"', "#quot;")
@@ -89,6 +100,7 @@ def mermaid(root: Path, nodes: Sequence[Node], library: bool) -> str:
         for edge in node.imports:
             arrow = "-->" if edge.standing is Standing.ALWAYS else "-.->"
             lines.append(f"  {numbers[node.file]} {arrow} {numbers[edge.target]}")
+        lines += [f"  {numbers[node.file]} -.- {numbers[document]}" for document in node.reads]
     return "\n".join(lines) + "\n"
 
 
@@ -98,6 +110,11 @@ FORMATS: Mapping[str, Callable[[Path, Sequence[Node], bool], str]] = {
     "dot": dot,
     "mermaid": mermaid,
 }
+
+
+def _documents(nodes: Sequence[Node]) -> list[Path]:
+    """The configuration files that some files read, in order."""
+    return sorted({document for node in nodes for document in node.reads})
 
 
 def _shown(file: Path, root: Path) -> str:
