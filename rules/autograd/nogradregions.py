@@ -36,7 +36,7 @@ from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .retention import kept
 from .texts import texts_of_graphs
-from .untrained import Untrained
+from .untrained import Untrained, trained_makers
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
 _MAKES = (Role.MAKING, Role.LOADING, Role.SAVING, Role.VERB)
@@ -528,7 +528,20 @@ class NoGradRegions(Part):
             return False
         if (self.tree.source(model), home) not in self._set_to_evaluation:
             return False
+        if self._is_of_serving_program(owner or function):
+            return True
         return not self._returns_graph(function) and not self._escapes(function, function.body)
+
+    @remembered
+    def _is_of_serving_program(self, definition: cst.ClassDef | cst.FunctionDef) -> bool:
+        """Whether other files use what this one defines, all of them seen, and none computes gradients."""
+        name = definition.name.value
+        if self.link is None or not self.link.is_used(self.module, name):
+            return False
+        if not self.link.shows_users(self.module, name):
+            return False
+        around = self.module.companions("backward", "autograd", "ptim")
+        return not any(NoGradRegions.of(each)._trains_or_exports for each in around)
 
     @cached_property
     def _sets_up_for_use(self) -> bool:
@@ -708,7 +721,13 @@ class NoGradRegions(Part):
 
     def _makes_module(self, call: cst.Call) -> bool:
         """Whether a call makes a model of a library, all of whose models are modules."""
-        dotted = self.module.qualified(call.func) or ""
+        match call.func:
+            case cst.Attribute(value=cst.Call() as made, attr=cst.Name(method)) if method in RETURNS_SELF:
+                return self._makes_module(made)
+            case _:
+                dotted = self.module.qualified(call.func) or ""
+        if dotted.startswith("transformers.Auto") and dotted.endswith(".from_pretrained"):
+            return self.module.value(call).kind is Kind.MODULE
         return dotted.startswith(("torchvision.models.", "timm.create_model", "torch.hub.load"))
 
     def _tries_out(self, call: cst.Call) -> bool:
@@ -894,7 +913,8 @@ class NoGradRegions(Part):
         makers = self._makers(model)
         if None not in makers:
             frozen = frozenset[cst.CSTNode | None]().union(*(each._makers_of_frozen for each in regions))
-            return makers <= frozen
+            # What an optimizer gets is frozen in part, or has got adapters.
+            return makers <= frozen and makers.isdisjoint(trained_makers(self.module) or ())
         name = last_name(model)
         return any(name in each._frozen for each in regions)
 

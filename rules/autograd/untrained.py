@@ -135,7 +135,7 @@ class Untrained(Part):
         made = "opt" in (last_name(call.func) or "").lower() or self.module.value(call).kind is Kind.OPTIMIZER
         return call if made else None
 
-    @traced(Through.PARAMETERS)
+    @traced(Through.PARAMETERS | Through.RETURNS)
     def owners(
         self, given: cst.CSTNode, path: Path
     ) -> cst.BaseExpression | list[Source] | Literal[False] | None:
@@ -145,6 +145,8 @@ class Untrained(Part):
                 return owner
             case cst.Call() if self.module.qualified(given.func) in _PASSING_ON:
                 parts = [a.value for a in given.args if not isinstance(a.value, cst.Lambda)]
+            case cst.Call() if self.module.callee(given) is not None:
+                return None
             case cst.List() | cst.Tuple():
                 parts = [element.value for element in given.elements]
             case cst.Dict():

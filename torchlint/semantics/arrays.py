@@ -309,10 +309,13 @@ def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
 
 
 @traced(Through.ITEMS)
-def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | None:
+def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | list[Source] | None:
     """The expressions that are items of a list; False for one that has another name to put items into."""
     if not path:
         return node
+    if isinstance(node, cst.Param):
+        bound = module.names.by_node.get(node)
+        return collated(module, bound, path) if bound is not None else None
     uses: Iterable[cst.BaseExpression] = ()
     if isinstance(node, cst.Name):
         uses = (use for binding in module.bindings(node) for use in module.uses(binding))

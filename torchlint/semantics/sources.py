@@ -501,7 +501,7 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
     given = call.args
     if any(argument.star for argument in given):
         if name == "builtins.zip" and len(given) == 1 and len(path) > 1:
-            return [Source(given[0].value, (path[1], Item.EACH, *path[2:]))]
+            return [Source(given[0].value, (path[1], path[0], *path[2:]))]
         return None
     if name == "builtins.next" and given:
         # Where it gives None, there is nothing left to give.
