@@ -12,8 +12,9 @@ import libcst as cst
 
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.declared import defines_declared, is_declared
-from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.evidence import Evidence, accelerated, evidence
 from torchlint.semantics.identifiers import imports
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
@@ -108,10 +109,28 @@ def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | Non
 
 
 def _into_device(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """``source`` in ``target.copy_(source)``, where the target is made or computed where a model computes."""
+    """``source`` in ``target.copy_(source)``, where the target is made or computed where a model computes.
+
+    In a file that shows no accelerator itself, a model is where the caller has it, and so is its input.
+    """
     if not isinstance(copy.func, cst.Attribute) or not on_accelerator(module, copy.func.value):
         return None
-    return given_as(copy, "src", 0)
+    source = given_as(copy, "src", 0)
+    together = source is not None and evidence(module) is Evidence.LIBRARY and some(_of_input(module, source))
+    return None if together else source
+
+
+@traced(Through.OPERANDS)
+def _of_input(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether a tensor is what the function around is given, or made of that."""
+    match node:
+        case cst.Name() if any(b.kind is BindingKind.PARAMETER for b in module.bindings(node)):
+            return True
+        case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(node.func) is None:
+            return onward(owner)
+        case cst.Subscript(value=owner):
+            return onward(owner)
+    return None
 
 
 def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:

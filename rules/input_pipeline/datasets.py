@@ -278,6 +278,17 @@ class Datasets(Part):
         given = [argument.value for argument in node.args] if isinstance(node, cst.Call) else []
         return any(self._generates_with_model(each) or self._holds_moved(each) for each in given) or None
 
+    def loads_ahead(self, node: cst.BaseExpression) -> bool:
+        """Whether a dataset is told how many workers it has, as one that fills a queue of its own is."""
+        return some(self._has_workers(node))
+
+    @traced(Through.RETURNS)
+    def _has_workers(self, node: cst.CSTNode, path: Path) -> bool | None:
+        if path or not isinstance(node, cst.Call):
+            return None
+        told = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "num_workers"]
+        return any(self.module.value(number).constant != 0 for number in told) or None
+
     def plays(self, node: cst.BaseExpression) -> bool:
         """Whether a dataset is given a simulation, which no worker process can share."""
         return some(self._given_environment(node))

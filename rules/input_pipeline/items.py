@@ -71,7 +71,13 @@ class Items(Part):
             or self.loaders.only_sampled(call)
             or self._one_batch(call)
             or self._plays(call)
+            or self._loads_ahead(call)
         )
+
+    def _loads_ahead(self, call: cst.Call) -> bool:
+        """Whether the dataset has workers of its own, whose processes a worker must not have."""
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.loads_ahead(node)
 
     def _plays(self, call: cst.Call) -> bool:
         node = self.loaders.dataset(call)

@@ -30,7 +30,7 @@ _CAPTURES = frozenset(
 )
 _LISTING = (cst.Arg, cst.AssignTarget, cst.Element, cst.StarredElement)
 _STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
-_WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
+_WRITES = frozenset({"add_", "copy_", "set_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
 
 
 def zeroed_gradient(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
@@ -73,7 +73,12 @@ class Gradients(Part):
 
         ``owner`` is the parameter whose gradient is cleared; None stands for many.
         """
-        return self._captured or self._written_by_hand or self._read_before_backward(node, owner, self._reads)
+        return (
+            self._captured
+            or self._written_by_hand
+            or (not Backpropagation.of(self.module).passes and self._written_elsewhere)
+            or self._read_before_backward(node, owner, self._reads)
+        )
 
     def tells_none(self, call: cst.Call) -> bool:
         """Whether the program may tell gradients that ``call`` sets to None from gradients of zeros.
@@ -245,6 +250,11 @@ class Gradients(Part):
             for read in self.tree.nodes(cst.Attribute)
             if read.attr.value == "grad"
         )
+
+    @cached_property
+    def _written_elsewhere(self) -> bool:
+        """Whether another file of the program computes gradients by hand, and writes them where zeros are."""
+        return any(each._written_by_hand for each in map(Gradients.of, self._others))
 
     def _is_written(self, read: cst.Attribute) -> bool:
         whole: cst.CSTNode = read
