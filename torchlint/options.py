@@ -77,6 +77,7 @@ class Kind(enum.Enum):
     SEVERITIES = "a table that maps rules to `note`, `warning` or `error`"
     SEVERITIES_BY_PATTERN = "a table that maps glob patterns to tables of rules and severities"
     NAMES = "a list of names, which may be dotted and have the wildcard `*`"
+    FOLDERS = "a list of folders"
     REPORTS = "a list of formats, each with a file"
 
 
@@ -667,6 +668,18 @@ class Options:
             per_file=True,
         ),
     )
+    src: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.FOLDERS,
+            _FILES,
+            "Folders, relative to the root of the project, in which imports are looked up, besides `src` and "
+            "those that the build metadata names.",
+            'src = ["lib", "tools/python"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
     max_file_size: int = field(
         default=5_000_000,
         metadata=_says(
@@ -852,6 +865,8 @@ def convert(name: str, value: object, root: Path) -> Any:
             return tuple((_pattern(text, root), _severities(table)) for text, table in value.items())
     if kind is Kind.NAMES and isinstance(value, list) and _is_strings(value):
         return tuple(map(_name, value))
+    if kind is Kind.FOLDERS and isinstance(value, list) and _is_strings(value):
+        return tuple(value)
     raise ValueError(f"expected {kind.value}, found {_describe(value)}")
 
 

@@ -180,4 +180,5 @@ _SHAPES: Mapping[Kind, dict[str, Any]] = {
         "additionalProperties": _SEVERITIES,
     },
     Kind.NAMES: {"type": "array", "items": {"type": "string", "pattern": f"^{options.NAME}$"}},
+    Kind.FOLDERS: {"type": "array", "items": {"type": "string"}},
 }

@@ -543,3 +543,17 @@ def test_a_file_that_cannot_be_outlined_knows_the_others(work: Path, monkeypatch
     (item,) = map(json.loads, found("helpers.py", "--select", "TL202"))
     assert item["related"][0]["filename"].endswith("train.py")
     assert found("train.py", "--select", "TL202") == []
+
+
+def test_imports_are_looked_up_where_the_configuration_says(work: Path) -> None:
+    """With a cache, a run notices that the setting has changed."""
+    report = "def report(loss):\n    print(loss.item())\n"
+    training = {"train.py": TRAINING["train.py"], "network.py": TRAINING["network.py"]}
+    lay(
+        work,
+        {**training, "tools/python/journal.py": f"class Meter:\n    pass\n\n\n{report}", ".git/HEAD": ""},
+    )
+    assert json.loads(lint("--select", "TL202", "--output-format", "json", work)) == []
+    lay(work, {"torchlint.toml": 'src = ["tools/python"]\n'})
+    (only,) = json.loads(lint("--select", "TL202", "--output-format", "json", work))
+    assert only["filename"].endswith("journal.py")

@@ -38,6 +38,8 @@ class Layout:
     files: tuple[Path, ...] = ()
     kind: str = AUTO
     """What the configuration says of who may import what the project exports."""
+    src: tuple[str, ...] = ()
+    """Where else the configuration wants imports to be looked up, relative to the root."""
     configs: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     """The configuration files that each of the files names."""
     notebooks: frozenset[Path] = frozenset()
@@ -94,7 +96,7 @@ class Layout:
         configs = Configs(self.root, self.configs)
         made = record if known is None else known.of
         return Index(
-            source_folders(self.root),
+            source_folders(self.root, self.src),
             self.files,
             configs,
             notebooks=self.notebooks,
@@ -198,10 +200,10 @@ class Layouts:
         files = tuple(file for file in found if self._is_own(file, root))
         if len(files) > MOST_FILES:
             return None
-        kind = self._options_for(root).project_kind
+        options = self._options_for(root)
         named = named_by(files, root, documents, self._content)
         notebooks = frozenset(filter(self._is_notebook, files))
-        return Layout(root, files, kind, named, notebooks, frozenset(documents))
+        return Layout(root, files, options.project_kind, options.src, named, notebooks, frozenset(documents))
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Whether a file belongs to this project, and to no other one within it."""

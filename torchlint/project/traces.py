@@ -137,7 +137,7 @@ class Contents:
         return self._shapes[layout.root]
 
     def _shape(self, layout: Layout) -> bytes:
-        digest = sha256(_named(layout.root) + layout.kind.encode() + b"\0")
+        digest = sha256(_named(layout.root) + repr((layout.kind, layout.src)).encode() + b"\0")
         for name in SETTINGS:
             try:
                 digest.update(read_bytes(layout.root / name, _LARGEST_METADATA))
