@@ -238,8 +238,9 @@ def _asked_to_end(module: Module, loop: cst.For | cst.While) -> frozenset[str]:
     asked = {*module.tree.names_in(loop.test)} if isinstance(loop, cst.While) else set[str]()
     for kind in (cst.Break, cst.Return):
         for leaving in module.tree.within(loop, module.tree.nodes(kind)):
-            branch = next((each for each in module.tree.ancestors(leaving) if isinstance(each, cst.If)), None)
-            if branch is not None and module.tree.contains(loop, branch):
+            around = (each.construct for each in module.flow.branches(leaving, within=loop))
+            branch = next((each for each in around if isinstance(each, cst.If)), None)
+            if branch is not None:
                 asked |= {*module.tree.names_in(branch.test)}
     return frozenset(asked)
 

@@ -13,7 +13,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.usage import receivers
+from torchlint.semantics.usage import method_call, receivers
 from torchlint.semantics.values import Device, Kind
 
 
@@ -93,7 +93,7 @@ def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
     if _in_memory(module, load) or module.tree.mentions("torch_xla"):  # which saves from the CPU only
         return None
     for call in receivers(module, load):
-        method = module.method_call(call)
+        method = method_call(module, call)
         if method is None or method[1] != "load_state_dict":
             continue
         owner = module.value(method[0])

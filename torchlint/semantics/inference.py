@@ -1482,8 +1482,7 @@ class Inference:
         return found
 
     def _is_conditional(self, node: cst.CSTNode) -> bool:
-        branch = self.tree.enclosing(node, cst.If, cst.FunctionDef, cst.Lambda)
-        return isinstance(branch, cst.If)
+        return any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(node))
 
     @solved(UNKNOWN)
     def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:

@@ -127,7 +127,7 @@ class Module:
     answers_for_all = frozenset(
         {
             *("argument", "base_constructed", "bindings", "callee", "callees", "callers", "class_of"),
-            *("function", "home", "method_call", "qualified", "uses", "value"),
+            *("function", "home", "qualified", "uses", "value"),
         }
     )
 
@@ -355,12 +355,6 @@ class Module:
                         return info.bases[0]
         return None
 
-    def method_call(self, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
-        """The receiver and the name of a call written ``receiver.name(...)``; None for library functions."""
-        if isinstance(call.func, cst.Attribute) and self.qualified(call.func) is None:
-            return call.func.value, call.func.attr.value
-        return None
-
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
         return self.inference.callgraph.callee(call)
@@ -372,10 +366,6 @@ class Module:
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)
-
-    def dispatched(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
-        """Calls of other files, in a project of any size, that may run a function, if by its class only."""
-        return self.inference.callgraph.dispatched(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
         """The calls of a function itself, in source order, or those of the module outside of functions."""

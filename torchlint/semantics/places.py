@@ -938,7 +938,7 @@ class Places(Part):
         if any(last_name(d.decorator) == "property" for d in function.decorators):
             for read in self._property_reads(function):
                 yield read, read
-        for call in self.module.dispatched(function):
+        for call in self.module.inference.callgraph.dispatched(function):
             if call not in callers:
                 yield call, call
 

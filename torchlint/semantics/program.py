@@ -35,6 +35,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.usage import method_call
 from torchlint.semantics.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class Program(Part):
     def _given(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
         if not isinstance(node, cst.Call):
             return None
-        method = self.module.method_call(node)
+        method = method_call(self.module, node)
         return onward(method[0], path=path) if method is not None and method[1] in RETURNS_SELF else node
 
     def _known_here(self, owned: tuple[Trained, cst.CSTNode]) -> Trained | None:

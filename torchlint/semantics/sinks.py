@@ -374,7 +374,7 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
             whole = use.kind is UseKind.RETURNED or isinstance(by, cst.From)
             calls = [] if function is None else module.callers(function)
             if isinstance(function, cst.FunctionDef):
-                calls = list(dict.fromkeys((*calls, *module.dispatched(function))))
+                calls = list(dict.fromkeys((*calls, *module.inference.callgraph.dispatched(function))))
             for call in calls:
                 yield Standing(call, path if whole else (None, *path))
             yield replace(use, kind=UseKind.ELSEWHERE)

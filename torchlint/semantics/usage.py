@@ -275,6 +275,13 @@ def _of_host_library(module: Module, name: cst.Name) -> bool:
     )
 
 
+def method_call(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
+    """The receiver and the name of a call written ``receiver.name(...)``; None for library functions."""
+    if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
+        return call.func.value, call.func.attr.value
+    return None
+
+
 _READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 
 

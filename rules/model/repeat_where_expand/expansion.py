@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sources import Through, onward, sole, traced
+from torchlint.semantics.usage import method_call
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _is_ellipsis(item: cst.BaseSlice) -> bool:
 
 
 def _called(module: Module, call: cst.Call) -> Shape | list[Source] | None:
-    called = module.method_call(call)
+    called = method_call(module, call)
     if called is None:
         return _by_function(module, call)
     (owner, method), arguments = called, call.args

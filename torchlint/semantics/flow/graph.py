@@ -34,7 +34,6 @@ Block: TypeAlias = int
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 LOOPS = (cst.For, cst.While, *COMPREHENSIONS)
-_COMPREHENSIONS: frozenset[type] = frozenset(COMPREHENSIONS)
 _CHOICES = (cst.BooleanOperation, cst.IfExp, cst.Yield, *COMPREHENSIONS)
 # The fields of nodes that are not evaluated in the order in which they are written.
 _EVALUATED: dict[type, tuple[str, ...]] = {
