@@ -131,9 +131,11 @@ def _is_plain(module: Module, param: cst.Param) -> bool:
 @remembered
 def _differentiates(module: Module) -> bool:
     """Whether the forward pass of a module of the file takes gradients itself, as of an energy."""
-    passes = (module.function(call) for call in module.tree.calls_by_name.get("grad", ()))
+    gradients = Backpropagation.of(module)
     return any(
-        isinstance(function, cst.FunctionDef) and function.name.value == "forward" for function in passes
+        gradients.steps(function.body)
+        for function in module.tree.nodes(cst.FunctionDef)
+        if function.name.value == "forward" and module.classes.owner(function) is not None
     )
 
 
@@ -147,7 +149,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return None
+                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -188,7 +190,7 @@ class NoGradRegions(Part):
                 if self.module.qualified(inner.func) in _SWITCHES_ON:
                     return False
                 if self._is_forward_pass(inner):
-                    if self._is_tried_again(inner):
+                    if self._is_tried_again(inner) or self._is_differentiated(inner):
                         return False
                     if phase(self.module, inner) is not Phase.EVALUATION:
                         return False
@@ -339,7 +341,9 @@ class NoGradRegions(Part):
         function = module.function(call)
         if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
             return False
-        return not (self._is_switched_on(call) or self._wants_gradients(function) or self._runs_frozen(call))
+        if self._is_switched_on(call) or self._wants_gradients(function) or self._runs_frozen(call):
+            return False
+        return not self._is_differentiated(call)
 
     def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
         """Whether a statement computes nothing with a graph beside a pass that needs none."""
@@ -371,6 +375,8 @@ class NoGradRegions(Part):
         if isinstance(function, cst.Lambda) or grad(self.module, call) is not Grad.ON:
             return None
         if self._is_switched_on(call) or self._wants_gradients(function) or self._runs_frozen(call):
+            return None
+        if self._is_differentiated(call):
             return None
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.SimpleStatementLine):
@@ -811,8 +817,10 @@ class NoGradRegions(Part):
         ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it. A model
         that nothing shows may be any of the program.
         """
+        if Backpropagation.of(self.module).steps(call):
+            return True
         if not self.module.value(self._model_run(call)).definitions:
-            if any(map(_differentiates, self.module.companions("autograd.grad("))):
+            if any(map(_differentiates, (self.module, *self.module.companions("autograd")))):
                 return True
         owner = self.tree.enclosing(call, cst.ClassDef)
         given = {dotted_text(arg.value) for arg in call.args if isinstance(arg.value, cst.Attribute)}
@@ -1010,10 +1018,10 @@ class NoGradRegions(Part):
                 ):
                     return True
                 call = self.tree.parent(around) if isinstance(around, cst.Arg) else None
-                callee = self.module.callee(call) if isinstance(call, cst.Call) else None
-                if callee is None or any(self.tree.contains(s, use) for s in statements):
+                if not isinstance(call, cst.Call) or any(self.tree.contains(s, use) for s in statements):
                     continue
-                if Backpropagation.of(self.module).computes_gradients(callee.body):
+                gradients = Backpropagation.of(self.module)
+                if any(gradients.computes_gradients(each.body) for each in self.module.callees(call)):
                     return True
         return False
 

@@ -1,24 +1,26 @@
-"""Models that a file makes, loads or copies and never trains: teachers, target networks, frozen extractors.
+"""Models that are made, loaded or copied and never trained: teachers, target networks, frozen extractors.
 
 Their passes stand in the middle of training, and what they give is a target or an input. A model counts only
-if the file shows all of it: what makes it, that it has parameters, whose parameters every optimizer of the
-file gets, and that the model is handed to nobody who might train it. By its name alone nothing is a teacher.
+if all of it is shown: what makes it, that it has parameters, whose parameters every optimizer gets, and that
+the model is handed to nobody who might train it. In one file models are told apart by their names, in a
+program of several by the calls that make them. By its name alone nothing is a teacher.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import libcst as cst
 
+from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.layers import RETURNS_SELF
-from torchlint.semantics.module import Part
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
+from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
@@ -56,9 +58,26 @@ class Untrained(Part):
     def _is_pass(self, call: cst.Call) -> bool:
         """Whether a call is a pass of such a model."""
         module = self.module
-        if not call.args or module.qualified(call.func) is not None or not self._trained:
+        if not call.args or module.qualified(call.func) is not None:
             return False
-        return module.value(call.func).kind in (Kind.MODULE, Kind.UNKNOWN) and every(self._is(call.func))
+        if module.value(call.func).kind not in (Kind.MODULE, Kind.UNKNOWN):
+            return False
+        return (bool(self._trained) and every(self._is(call.func))) or self._is_of_program(call.func)
+
+    # ------------------------------------------------------------------ in several files
+
+    @cached_property
+    def trains_elsewhere(self) -> bool:
+        """Whether another file of the program computes gradients."""
+        return any(Backpropagation.of(each).passes for each in self.module.companions(".backward("))
+
+    def _is_of_program(self, model: cst.BaseExpression) -> bool:
+        """Whether a model is made somewhere in the program, has parameters, and no optimizer gets them."""
+        made = _makers(self.module, model) if self.link is not None else frozenset()
+        if not made or not all(one is not None and every(_has_parameters(self.module, one)) for one in made):
+            return False
+        trained = trained_makers(self.module)
+        return trained is not None and bool(trained) and _with_given(self.module, made).isdisjoint(trained)
 
     @traced(Through.PARAMETERS)
     def _is(self, model: cst.CSTNode, path: Path) -> bool | None:
@@ -91,15 +110,15 @@ class Untrained(Part):
             word = last_name(call.func) or ""
             if not word[:1].isupper() and "opt" not in word.lower():
                 continue
-            given = self._optimized(call)
-            for model in self._owners(given) if given is not None else ():
+            given = self.optimized(call)
+            for model in self.owners(given) if given is not None else ():
                 names = self._names_of(model) if model else None
                 if names is None:
                     return frozenset()
                 found |= names
         return frozenset(found)
 
-    def _optimized(self, call: cst.Call) -> cst.BaseExpression | None:
+    def optimized(self, call: cst.Call) -> cst.BaseExpression | None:
         """What a call that makes an optimizer gets, of whatever library; the call itself if this is open."""
         dotted = self.module.qualified(call.func) or ""
         if dotted.startswith("torch.optim.lr_scheduler."):
@@ -116,8 +135,10 @@ class Untrained(Part):
         made = "opt" in (last_name(call.func) or "").lower() or self.module.value(call).kind is Kind.OPTIMIZER
         return call if made else None
 
-    @traced(Through.NOTHING)
-    def _owners(self, given: cst.CSTNode, path: Path) -> cst.BaseExpression | list[Source] | Literal[False]:
+    @traced(Through.PARAMETERS)
+    def owners(
+        self, given: cst.CSTNode, path: Path
+    ) -> cst.BaseExpression | list[Source] | Literal[False] | None:
         """The models that parameters belong to; False if one of them cannot be told."""
         match given:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PARAMETERS:
@@ -132,8 +153,12 @@ class Untrained(Part):
                 parts = [given.left, given.right]
             case cst.ListComp() | cst.GeneratorExp():
                 parts = [given.for_in.iter]
+            case cst.Param():
+                return None
             case cst.Name():
                 bindings = self.module.bindings(given)
+                if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
+                    return None
                 plain = all(b.kind is BindingKind.ASSIGN and not b.path for b in bindings)
                 filled = any(self._is_filled(binding) for binding in bindings)
                 parts = [b.value for b in bindings if b.value is not None] if plain and not filled else []
@@ -334,6 +359,157 @@ class Untrained(Part):
             and all(b.kind is BindingKind.PARAMETER for b in self.module.bindings(a.value))
             for a in assigned
         )
+
+
+# --- the models of a program ----------------------------------------------------------------------------
+
+
+@remembered
+def trained_makers(module: Module) -> frozenset[cst.CSTNode] | None:
+    """The calls that make the models which the optimizers of a program get, and the parts of these.
+
+    None if this cannot be told of an optimizer, or if gradients are asked for by others.
+    """
+    around = (module, *module.companions("ptim", "arameters", *sorted(_BY_HAND)))
+    if any(each.tree.mentions("add_param_group") or _asks_by_hand(each) for each in around):
+        return None
+    found: dict[cst.CSTNode, None] = {}
+    for each in around:
+        for call in each.tree.nodes(cst.Call):
+            given = Untrained.of(each).optimized(call)
+            for model in Untrained.of(each).owners(given) if given is not None else ():
+                made = _makers(each, model) if isinstance(model, cst.CSTNode) else _OPEN
+                if None in made:
+                    return None
+                found.update(dict.fromkeys(one for one in made if one is not None))
+    waiting = list(found)
+    for maker in waiting:
+        new = [part for part in _parts(module.home(maker), maker) if part not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return frozenset(found)
+
+
+_OPEN: frozenset[cst.CSTNode | None] = frozenset((None,))
+
+
+def _asks_by_hand(module: Module) -> bool:
+    attributes = (node for word in _BY_HAND for node in module.tree.attributes_by_name.get(word, ()))
+    return any(module.qualified(node) is None for node in attributes)
+
+
+def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The calls that make what a model may hold: what it is given, and what its class or its maker makes."""
+    if not isinstance(maker, cst.Call):
+        return
+    yield from _given(module, maker)
+    classes = (one.definition for one in module.value(maker).each)
+    lines = (
+        member.node
+        for one in classes
+        if isinstance(one, cst.ClassDef)
+        for member in module.classes.info(one).lineage
+    )
+    for body in (*lines, *module.callees(maker)):
+        home = module.home(body)
+        yield from home.tree.within(body, home.tree.nodes(cst.Call))
+
+
+def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.CSTNode]:
+    """The calls that make models, with those that make what these are given, and may be wrapped around."""
+    found = dict.fromkeys(one for one in made if one is not None)
+    waiting = list(found)
+    for maker in waiting:
+        new = [one for one in _given(module.home(maker), maker) if one not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return set(found)
+
+
+def _given(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The calls that make what a call is given, unless it copies that."""
+    if isinstance(maker, cst.Call) and module.qualified(maker.func) not in _COPIES:
+        for argument in maker.args:
+            yield from (one for one in _makers(module, argument.value) if one is not None)
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
+    """The outermost calls that can have made a model, each of which makes another one whenever it runs."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
+            return onward(owner, path=path)
+        case cst.Call(args=[first, *_]) if module.qualified(node.func) in _WRAPPERS:
+            return onward(first.value, path=path)
+        case cst.Call() if not path and _makes_anew(module, node):
+            return node
+        case _:
+            return None
+
+
+@solved(True)
+def _makes_anew(module: Module, value: cst.CSTNode) -> bool:
+    """Whether an expression gives something that nobody else has: what it makes, or a function for it."""
+    match value:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
+            return _makes_anew(module, owner)
+        case cst.Call():
+            if module.value(value.func).kind is Kind.CLASS:
+                return True
+            functions = module.callees(value)
+            exits = [one for function in functions for one in returns(module, function)]
+            if functions:
+                return bool(exits) and all(_makes_anew(module, one) for one in exits)
+            return module.value(value).kind is Kind.MODULE or _chosen_in(module, value) is not None
+        case cst.IfExp():
+            return _makes_anew(module, value.body) and _makes_anew(module, value.orelse)
+        case cst.Name():
+            bindings = module.bindings(value)
+            around = module.function(value)
+            return bool(bindings) and all(
+                binding.kind is BindingKind.ASSIGN
+                and not binding.path
+                and binding.scope.node is around
+                and binding.value is not None
+                and _makes_anew(module, binding.value)
+                for binding in bindings
+            )
+        case _:
+            return False
+
+
+def _chosen_in(module: Module, call: cst.Call) -> str | None:
+    """The library of which ``getattr(library, name)(…)`` calls something."""
+    match call.func:
+        case cst.Call(func=cst.Name("getattr"), args=[owner, *_]):
+            return module.qualified(owner.value)
+        case _:
+            return None
+
+
+@traced(Through.RETURNS)
+def _has_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether what a call makes certainly has parameters."""
+    if not isinstance(node, cst.Call) or path:
+        return None
+    dotted = module.qualified(node.func) or ""
+    if dotted in _COPIES or dotted.startswith(_LIBRARIES) or dotted.endswith(".from_pretrained"):
+        return True
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
+        return onward(node.func.value)
+    if (library := _chosen_in(module, node)) is not None:
+        return f"{library}.".startswith(_LIBRARIES)
+    made = module.value(node)
+    if made.kind is not Kind.MODULE or not isinstance(made.definition, cst.ClassDef):
+        return None
+    for member in module.classes.info(made.definition).lineage:
+        home = module.home(member.node)
+        for call in home.tree.within(member.node, home.tree.nodes(cst.Call)):
+            layer = home.qualified(call.func) or ""
+            if layer.startswith("torch.nn.") and layer.rpartition(".")[2][:1].isupper():
+                if layer not in LAYERS_WITHOUT_PARAMETERS:
+                    return True
+    return False
 
 
 def _is_bare(value: Value) -> bool:

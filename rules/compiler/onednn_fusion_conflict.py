@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.clocks import read_between
+from torchlint.semantics.api.families import CLOCKS
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding, BindingKind
 
@@ -154,3 +154,13 @@ def _bound(module: Module, call: cst.Call) -> Binding | None:
         return None
     bound = module.binding_of(statement.targets[0].target)
     return bound if bound is not None and bound.kind is BindingKind.ASSIGN and not bound.path else None
+
+
+def read_between(module: Module, first: cst.CSTNode, last: cst.CSTNode) -> cst.Call | None:
+    """The first reading of a clock between two places of one function."""
+    order, function = module.tree.order, module.function(first)
+    for call in module.tree.nodes(cst.Call):
+        if order[first] < order[call] < order[last] and module.qualified(call.func) in CLOCKS:
+            if module.function(call) is function:
+                return call
+    return None

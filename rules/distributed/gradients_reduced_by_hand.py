@@ -9,8 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Frequency
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.gradients import Gradients
-from torchlint.semantics.iterations import Act, Iteration, Iterations
+from torchlint.semantics.iterations import Act, Iteration, Iterations, is_parameter
 from torchlint.semantics.module import Module
 from torchlint.semantics.sources import Item, Path, Source, Through, onward, some, traced
 
@@ -114,7 +113,7 @@ def _of_gradients(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
     """Whether a tensor has the gradients of parameters in it, and nothing else is known of it."""
     match node:
         case cst.Attribute(attr=cst.Name("grad"), value=owner):
-            return Gradients.of(module).is_parameter(owner)
+            return is_parameter(module, owner)
         case cst.Attribute(attr=cst.Name("data"), value=owner):
             return onward(owner, path=path)
         case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)) if name in _METHODS:

@@ -26,9 +26,9 @@ from torchlint.semantics.loaders import ITERABLE, Loaders
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Path, Through, traced
+from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import MISSING, Kind
 
 from .parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
@@ -101,7 +101,7 @@ class SameOrder:
 def same_order(module: Module, call: cst.Call) -> SameOrder | None:
     """The epochs for which the sampler that a call makes draws the same order every time."""
     loaders = Loaders.of(module)
-    if module.class_of(call) != SAMPLER or not loaders.may_shuffle(call):
+    if module.class_of(call) != SAMPLER or not _may_shuffle(module, call):
         return None
     definition = module.value(call.func).definition
     if (
@@ -120,6 +120,29 @@ def same_order(module: Module, call: cst.Call) -> SameOrder | None:
             if Backpropagation.of(module).computes_gradients(place) and not _handed_out(module, call, loader):
                 return SameOrder(loader, loop)
     return None
+
+
+def _may_shuffle(module: Module, call: cst.Call) -> bool:
+    """Whether a loader or sampler shuffles, at least for one of those who call a factory."""
+    node = module.argument(call, "shuffle").node
+    if node is None:
+        return Loaders.of(module).constant(call, "shuffle") is True
+    return some(_is(module, node, True))
+
+
+@traced(Through.PARAMETERS)
+def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool | None:
+    """Whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
+    match node:
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]
+        ) if wanted is True and (asked := module.value(right).constant) is not MISSING:
+            return some(_is(module, left, asked))
+        case cst.BaseExpression() if not path:
+            constant = module.value(node).constant
+            return None if constant is MISSING else constant == wanted
+        case _:
+            return None
 
 
 def samplers(module: Module, loader: cst.Call) -> tuple[cst.Call, ...]:
@@ -300,7 +323,7 @@ def _left_out(module: Module, call: cst.Call, name: str) -> bool:
 def _draws_at_random(module: Module, call: cst.Call) -> bool:
     """``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other processes."""
     node = module.argument(call, "sampler").node
-    made = Loaders.of(module).data.made(node) if node is not None else None
+    made = Loaders.of(module).made(node) if node is not None else None
     if not isinstance(made, cst.Call) or _depends(module, made):
         return False
     return module.class_of(made) == _RANDOM

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.clocks import reads_clock
+from torchlint.semantics.api.families import CLOCKS
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
@@ -250,4 +250,4 @@ def _readings(module: Module) -> list[cst.Call]:
 def _reads_clock(module: Module, call: cst.Call) -> bool:
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "elapsed_time":
         return True
-    return reads_clock(module, call) or last_name(call.func) in _MEMORY_READINGS
+    return module.qualified(call.func) in CLOCKS or last_name(call.func) in _MEMORY_READINGS

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.rules.host_device.factories import factory, takes_no_data
-from torchlint.rules.host_device.invariance import needless_move
-from torchlint.rules.host_device.roundtrips import copied_back_from
-from torchlint.rules.host_device.stakes import in_row, in_server
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import accelerated
@@ -27,18 +23,17 @@ from torchlint.semantics.synchronisation import (
     may_be_on_device,
     waiting_place,
 )
-from torchlint.semantics.transfers import (
-    MOVING_METHODS,
-    copied_in,
-    move_to_accelerator,
-    moved_on_condition,
-    on_host,
-    transferred,
-)
+from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
+
+from .factories import factory, takes_no_data
+from .invariance import needless_move
+from .roundtrips import copied_back_from
+from .stakes import in_row, in_server
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
 _PICTURES = ("PIL", "torchvision.transforms")
@@ -343,3 +338,34 @@ _AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
     cst.LessThan: {1: True},
     cst.LessThanEqual: {0: True},
 }
+
+
+def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
+    """Whether all that is done with a variable before any other use is to move it, if some condition holds.
+
+    That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
+    is moved there, and reads ``binding``.
+    """
+    tree = module.tree
+    first, second = tree.statement(binding.node), tree.statement(name)
+    others = [use for use in module.uses(binding) if use is not name]
+    branch = next(module.flow.branches(name), None)
+    match branch.construct if branch is not None else None:
+        case cst.IfExp(orelse=other):
+            return others == [other] and tree.parent(first) is tree.parent(second)
+        case cst.If(orelse=None) as around if tree.parent(second) is around.body:
+            end = tree.span(around).end
+            beside = tree.parent(around) is tree.parent(first) and _gives_back(second, name)
+            return beside and all(tree.span(use).start >= end for use in others)
+        case _:
+            return False
+
+
+def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
+    """Whether a statement assigns to the variable of this name, and does nothing else."""
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
+        ):
+            return word == name.value
+    return False

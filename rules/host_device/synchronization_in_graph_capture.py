@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.capture import Capture
+from torchlint.semantics.compilation import Capture
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import (

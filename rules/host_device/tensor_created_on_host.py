@@ -13,17 +13,11 @@ from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.transfers import (
-    MOVING_METHODS,
-    Move,
-    known_before,
-    move_to_accelerator,
-    moved_on_condition,
-)
+from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
 
 from .factories import Factory, created_on, factory, takes_no_data
 from .remedies import as_spelt
-from .sending import by_async_helper
+from .sending import by_async_helper, moved_on_condition
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
 _SINGLE = frozenset({"torch.float", "torch.float32"})
@@ -251,3 +245,29 @@ def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
         # The steps are computed in the dtype that is asked for.
         return name in _SINGLE
     return name in _FLOATS and made.name != "torch.randperm"
+
+
+def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
+    """Whether what a move names is known at a statement in front of it, and the same there."""
+    order = module.tree.order
+    start = order[statement]
+    for part in (move.device, move.dtype, move.other):
+        for node in () if part is None else module.tree.descendants(part):
+            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
+                return False
+            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
+                return False
+            if isinstance(node, cst.Name):
+                if any(order[binding.node] > start for binding in module.bindings(node)):
+                    return False
+    return True
+
+
+def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
+    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
+    order = module.tree.order
+    end = order[attribute]
+    return any(
+        start < order[binding.target] < end
+        for binding in module.names.attributes.get(attribute.attr.value, ())
+    )

@@ -10,6 +10,8 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
+from .datasets import Datasets
+
 
 @rule(
     "TL106",
@@ -70,7 +72,9 @@ def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Find
         return
     if not module.argument(call, "worker_init_fn").absent:
         return
-    method = loaders.duplicated(call)
+    dataset = loaders.dataset(call)
+    definition = module.value(dataset).definition if dataset is not None else None
+    method = Datasets.of(module).unsharded(definition) if isinstance(definition, cst.ClassDef) else None
     if method is not None:
         yield Finding(
             call,

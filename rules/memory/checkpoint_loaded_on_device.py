@@ -8,10 +8,13 @@ import libcst as cst
 
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.checkpoints import fills_from
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.usage import receivers
+from torchlint.semantics.values import Device, Kind
 
 
 @rule(
@@ -79,3 +82,46 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
         related=((filled, "filled from the checkpoint here"),),
         remedy='Pass `map_location="cpu"`',
     )
+
+
+def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
+    """The ``load_state_dict`` that copies what a call loads into a model or an optimizer.
+
+    None if there is none, or only such as keep the loaded tensors, fill what holds none, or what is certainly
+    on the CPU. Nor is there one for what was written to memory: it copies an object.
+    """
+    if _in_memory(module, load) or module.tree.mentions("torch_xla"):  # which saves from the CPU only
+        return None
+    for call in receivers(module, load):
+        method = module.method_call(call)
+        if method is None or method[1] != "load_state_dict":
+            continue
+        owner = module.value(method[0])
+        if owner.kind in _WITHOUT_TENSORS or (owner.kind is Kind.MODULE and owner.device is Device.CPU):
+            continue
+        if owner.kind is Kind.UNKNOWN and ends(last_name(method[0]), *_NAMES_WITHOUT_TENSORS):
+            continue
+        if owner.kind is not Kind.MODULE and module.callee(call) is not None:
+            continue  # a method of this file is entered; what it hands on is seen there
+        if not any(_assigns(module, argument) for argument in call.args):
+            return call
+    return None
+
+
+_WITHOUT_TENSORS = frozenset({Kind.SCHEDULER, Kind.SCALER, Kind.SAMPLER, Kind.LOADER, Kind.DATASET})
+_NAMES_WITHOUT_TENSORS = (Role.SCHEDULER, Role.SCALER, Role.LOADER, Role.DATASET)
+
+
+def _assigns(module: Module, argument: cst.Arg) -> bool:
+    """``assign=True``: the tensors that are loaded become those of the model."""
+    named = argument.keyword is not None and argument.keyword.value == "assign"
+    return named and module.value(argument.value).constant is not False
+
+
+def _in_memory(module: Module, load: cst.Call) -> bool:
+    """Whether what is loaded was written to a buffer, and not to a file."""
+    source = module.argument(load, "f").node
+    made = (
+        [binding.value for binding in module.bindings(source)] if isinstance(source, cst.Name) else [source]
+    )
+    return any(isinstance(node, cst.Call) and module.qualified(node.func) == "io.BytesIO" for node in made)

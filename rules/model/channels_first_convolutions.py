@@ -10,11 +10,14 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import Edits, elsewhere, replace, set_argument, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.convolutions import convolutional, needs_channels_first
+from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision, Program, Trained, Training
+from torchlint.semantics.program import Precision, Program, Trained, Training, convolutional
 
 _LAST = "torch.channels_last"
+
+# Libraries whose networks work with channels last.
+_KNOWN = ("torchvision.models.", "timm.", "segmentation_models_pytorch.", "torch.nn.")
 
 
 @rule(
@@ -149,3 +152,37 @@ def _with_format(module: Module, call: cst.Call, code: str) -> tuple[Edit, ...] 
     if call.func.attr.value == "to":
         return set_argument(module, call, "memory_format", code)
     return replace(module, call, f"{module.source(call)}.to(memory_format={code})")
+
+
+def needs_channels_first(module: Module, model: Trained) -> bool:
+    """Whether a program may fail with channels last.
+
+    Its code is out of sight, it calls ``view``, or it makes images of what has no four dimensions: only what
+    has four can have its channels last.
+    """
+    definition = model.value.definition
+    if isinstance(definition, cst.ClassDef):
+        if module.classes.info(definition).opaque:
+            return True
+    elif not any(name.startswith(_KNOWN) for _, name in Program.of(module).layers(model)):
+        return True
+    return any(map(_changes_dimensions, (module, *module.companions())))
+
+
+def _changes_dimensions(module: Module) -> bool:
+    return any(_refuses_channels_last(call) for call in module.tree.nodes(cst.Call)) or any(
+        adds_dimension(element.slice)
+        for subscript in module.tree.nodes(cst.Subscript)
+        for element in subscript.slice
+    )
+
+
+def _refuses_channels_last(call: cst.Call) -> bool:
+    if not isinstance(call.func, cst.Attribute):
+        return False
+    name = call.func.attr.value
+    if name == "reshape":
+        sizes = call.args[0].value if len(call.args) == 1 else None
+        given = sizes.elements if isinstance(sizes, (cst.Tuple, cst.List)) else call.args
+        return len(given) == 4
+    return name in ("view", "as_strided", "unsqueeze", "unflatten")

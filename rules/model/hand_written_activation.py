@@ -9,16 +9,21 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.activations import CURVES, Activation, Formula, activation
-from torchlint.semantics.algebra import argument, one_line, removable
-from torchlint.semantics.compilation import compiled, scripted
+from torchlint.semantics.algebra import argument
+from torchlint.semantics.api.frameworks import SCRIPTERS
+from torchlint.semantics.compilation import compiled
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.flow.graph import FUNCTIONS, Function
+from torchlint.semantics.formulas import CURVES, Activation, Formula, activation
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Through, some, traced
 
 from .elements import complex_numbers, observed, whole
 from .fallbacks import known_to_author
+from .formulas import one_line, removable
 
 _TITLES = {
     Formula.GELU: "GELU",
@@ -160,3 +165,45 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
         spelling.edits,
         *(remove_statement(module, statement) for statement in statements),
     )
+
+
+def scripted(module: Module, node: cst.CSTNode) -> bool:
+    """Whether TorchScript compiles the function that a node is in, and with it fuses its pointwise steps."""
+    if not module.tree.mentions("script"):
+        return False
+    function, seen = module.function(node), set[Function]()
+    waiting = [function] if function is not None else []
+    while waiting:
+        current = waiting.pop()
+        if current in _given_to_scripting(module):
+            return True
+        seen.add(current)
+        callers = (module.function(call) for call in module.callers(current))
+        waiting += [outer for outer in callers if outer is not None and outer not in seen]
+    return False
+
+
+@remembered
+def _given_to_scripting(module: Module) -> frozenset[Function]:
+    """The functions that a decorator or a call of the file has scripted, and the methods of such classes."""
+    found: list[cst.CSTNode | None] = []
+    for decorator in module.tree.nodes(cst.Decorator):
+        if some(_is_scripter(module, decorator.decorator)):
+            found.append(module.tree.parent(decorator))
+    for call in module.tree.nodes(cst.Call):
+        if call.args and module.qualified(call.func) in SCRIPTERS:
+            found.append(module.value(call.args[0].value).definition)
+    methods = (
+        method
+        for holder in found
+        if isinstance(holder, cst.ClassDef)
+        for method in module.classes.info(holder).methods.values()
+    )
+    return frozenset(holder for holder in (*found, *methods) if isinstance(holder, FUNCTIONS))
+
+
+@traced(Through.NOTHING)
+def _is_scripter(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """``torch.jit.script``, or a name for it in some branch: ``fuse = torch.jit.script``."""
+    name = module.qualified(node) if not path else None
+    return name in SCRIPTERS if name is not None else None

@@ -9,14 +9,15 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.algebra import argument, loses_comment, one_line
+from torchlint.semantics.algebra import argument
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.formulas import Normalization, as_made, normalization
 from torchlint.semantics.module import Module
-from torchlint.semantics.normalizations import Normalization, as_made, normalization
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .fallbacks import known_to_author, with_fused_kernel
+from .formulas import loses_comment, one_line
 
 
 @rule(

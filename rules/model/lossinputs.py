@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.fixes import Edits, remove_statement, replace
-from torchlint.semantics.algebra import argument, one_line, superfluous
+from torchlint.semantics.algebra import argument
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.operations import operations_of
 
+from .formulas import one_line, superfluous
 from .losses import GivenTo, given_to
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.fixes import Edits, elsewhere, remove_argument, remove_statement, replace, spell
-from torchlint.semantics.algebra import argument, one_line
+from torchlint.semantics.algebra import argument
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sinks import ONWARD, Path, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.wholeprogram import calls_shown, users_shown
 
+from .formulas import one_line
 from .losses import RESHAPES, GivenTo
 
 if TYPE_CHECKING:

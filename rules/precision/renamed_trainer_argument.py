@@ -12,7 +12,9 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.semantics.trainers import Given, given_up
+from torchlint.semantics.upgrading import Given
+
+from .trainers import given_up
 
 # Expressions that stand in a conditional one as they are.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)

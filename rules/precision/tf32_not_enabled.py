@@ -8,12 +8,12 @@ import libcst as cst
 
 from torchlint.fixes import insert_after_imports, replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.convolutions import multiplies_matrices
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision, Program
 from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .backendflags import CUDNN_TF32, MATMUL_TF32, BackendFlags, Write
+from .tensorcores import multiplies_matrices, profits_from_tensor_cores
 
 
 @rule(
@@ -90,7 +90,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
         return
     if program.training is None or program.precision is not Precision.SINGLE:
         return
-    if not program.profits_from_tensor_cores or not multiplies_matrices(module):
+    if not profits_from_tensor_cores(module) or not multiplies_matrices(module):
         return
     if module.target.at_least("1.12"):
         name, form = "torch.set_float32_matmul_precision", '{}("high")'

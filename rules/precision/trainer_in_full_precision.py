@@ -11,7 +11,8 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.configured import configured
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
-from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_full_precision
+
+from .trainers import cache_beside_checkpointing, left_in_full_precision
 
 
 @rule(

@@ -10,6 +10,8 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision, Program
 
+from .tensorcores import profits_from_tensor_cores
+
 
 @rule(
     "TL501",
@@ -75,7 +77,7 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     training = program.steps
     if training is None or program.precision is not Precision.SINGLE:
         return
-    if not program.profits_from_tensor_cores:
+    if not profits_from_tensor_cores(module):
         return
     # Where nothing is known of the releases, older ones than that are not worth the longer advice.
     unknown = module.target.lower is None and module.target.admits("1.10")

@@ -12,8 +12,7 @@ from torchlint.fixes import replace, safe, unsafe, unset_argument
 from torchlint.fixes.callforms import UNSAFE, constant
 from torchlint.fixes.replacements import brought
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
-from torchlint.semantics.trainers import Given
-from torchlint.semantics.upgrading import is_kept_for_callers, last_part
+from torchlint.semantics.upgrading import Given, is_kept_for_callers, last_part
 from torchlint.target import OLDEST
 
 if TYPE_CHECKING:

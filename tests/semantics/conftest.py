@@ -36,15 +36,17 @@ from torchlint.rules.host_device.scalars import is_python_number, sent_scalar
 from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one
 from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
 from torchlint.rules.input_pipeline.tensor_copies_array import copies
+from torchlint.rules.input_pipeline.workercounts import usual_workers
 from torchlint.rules.memory import clearances
 from torchlint.rules.model.bias_before_batch_norm import consumers
 from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
 from torchlint.rules.model.unpacking import used_parts
-from torchlint.semantics import arrays, epochs, places
+from torchlint.semantics import arrays, places
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import context
 from torchlint.semantics.dimensions import rank
+from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
@@ -312,13 +314,13 @@ def _copied(module: Module, node: cst.CSTNode) -> str:
 
 def _passes(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    loop = epochs.repeated_epoch(module, node)
+    loop = next((loop for _, loop in repeated_epochs(module, node)), None)
     return "no" if loop is None else _loop_name(loop)
 
 
 def _workers(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    workers = epochs.usual_workers(module, node)
+    workers = usual_workers(module, node)
     return "no" if workers is None else f"{workers.count}{'' if workers.code is None else '?'}"
 
 

@@ -8,10 +8,10 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.rules.autograd.grad_zeroed_in_place.gradients import zeroed_gradient
 from torchlint.rules.autograd.retention import kept, outlives
 from torchlint.semantics import model
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.iterations import gradient_owner
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
@@ -65,6 +65,14 @@ FED = {
         True,
     ),
     "by a result": ("def total(v):\n    s = v.sum()\n    return s\ntotal(model(x)).backward()", "s", True),
+    "by one of several functions": (
+        (
+            "def first(v):\n    s = v.sum()\n    return s\ndef last(v):\n    return v\n"
+            "KINDS = {'first': first, 'last': last}\nKINDS[kind](model(x)).backward()"
+        ),
+        "s",
+        True,
+    ),
     "by a training step": (
         "class A(Base):\n    def training_step(self, x):\n        loss = model(x)\n        return loss",
         "loss",

@@ -168,6 +168,25 @@ PROGRAMS = {
             for x in test_loader:
                 use(3)  #: use(3) => context=none hot=x
                 model(x)
+
+        class Detector:
+            def check_model(self):
+                found = self.model([torch.rand(3, 300, 400), torch.rand(3, 500, 400)])
+                use(4)  #: use(4) => context=test
+                assert len(found) == 2
+
+            def sample(self):
+                pictures = self.model(torch.randn(16, 100))
+                use(5)  #: use(5) => context=none
+                assert len(pictures) == 16
+                return pictures
+
+            def advance(self):
+                for x in self.loader:
+                    loss = self.model(x, torch.ones(3)).sum()
+                    use(6)  #: use(6) => context=none
+                    assert loss.isfinite()
+                    loss.backward()
     """,
     "a file that is tried": """
         import torch
@@ -465,7 +484,10 @@ def test_cells(title: str) -> None:
 def test_functions_of_a_file_that_test_runners_look_into_are_tests(
     name: str, expected: Context | None
 ) -> None:
-    program = "import fit\n\ndef test_fit():\n    for size in range(9):\n        print(fit.error(size))\n"
+    program = (
+        "import fit\n\ndef test_fit():\n    for size in range(9):\n        print(fit.error(size))\n\n"
+        "def test_loss():\n    for x in loader:\n        assert fit.model(x) < 9\n"
+    )
     module = build(SyntaxTree(program), LintSettings(), path=Path(name))
-    (function,) = module.tree.nodes(cst.FunctionDef)
-    assert context(module, function.body) is expected
+    for function in module.tree.nodes(cst.FunctionDef):
+        assert context(module, function.body) is expected

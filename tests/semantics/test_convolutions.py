@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from torchlint.semantics.convolutions import convolutional, needs_channels_first, one_size
+from torchlint.rules.model.channels_first_convolutions import needs_channels_first
+from torchlint.rules.precision.cudnn_benchmark_off.sizes import one_size
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Program
+from torchlint.semantics.program import Program, convolutional
 
 PROGRAM = """
 import timm

@@ -47,6 +47,24 @@ PROGRAMS = {
                     x = torch.sin(x)  #: torch.sin(x) => frequency=step
                 return x
     """,
+    "what is made at the first step only": """
+        import torch
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                if self.mask is None:
+                    self.mask = use(1)  #: use(1) => frequency=rarely
+                return x + self.mask  #: x => frequency=step
+
+        class Descent(torch.optim.Optimizer):
+            def step(self):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        state = self.state[p]
+                        if len(state) == 0:
+                            state["mean"] = use(2)  #: use(2) => frequency=rarely
+                        p.sub_(state["mean"])  #: p.sub_(state["mean"]) => frequency=step
+    """,
     "functions that are called from such places": """
         import torch
         from torch import nn

@@ -8,11 +8,11 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.rules.autograd.accumulation_unscaled.scaling import unscaled
 from torchlint.rules.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics import model
 from torchlint.semantics.evalmode import left_evaluating
 from torchlint.semantics.iterations import Act, Event, Iterations, bound_in
-from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree

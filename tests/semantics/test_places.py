@@ -477,6 +477,25 @@ PROGRAMS = {
             def forward(self, frame: TensorFrame):
                 return use(frame)  #: use(frame) => hot=no
     """,
+    "the state of an optimizer that is made at its first step": """
+        class Nov(torch.optim.Optimizer):
+            def step(self):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        state = self.state[p]
+                        if len(state) == 0:
+                            state["m"] = use(1)  #: use(1) => throttled=yes
+                        if "v" not in state:
+                            state["v"] = use(2)  #: use(2) => throttled=yes
+                        inner = self.groups[p]["inner"]
+                        if not inner:
+                            inner["m"] = use(3)  #: use(3) => throttled=yes
+                        fresh = self.made(p)
+                        if not fresh:
+                            fresh["m"] = use(4)  #: use(4) => throttled=no
+                        if not state:
+                            state = use(5)  #: use(5) => throttled=no
+    """,
     "a flag that is set in place": """
         class Net(nn.Module):
             def forward(self, x):

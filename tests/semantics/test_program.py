@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from torchlint.fixes import insert_after_imports
+from torchlint.rules.precision.tensorcores import profits_from_tensor_cores
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program
 from torchlint.source import apply
@@ -185,7 +186,8 @@ def test_what_profits_from_tensor_cores(
     model: str, more: str, expected: bool, semantic_model: Modelled
 ) -> None:
     program = semantic_model(SCRIPT.replace("Net()", model).replace("criterion = ", f"{more}\ncriterion = "))
-    assert Program.of(program).profits_from_tensor_cores is expected
+    profits: bool = profits_from_tensor_cores(program)
+    assert profits is expected
 
 
 MADE = {

@@ -129,7 +129,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "places and contexts": (
         *(
             "attributes",
-            "clocks",
             "compilation",
             "contexts",
             "evidence",

@@ -1,8 +1,8 @@
-"""What a file shows to others that ask about it, so that they need not notice every change of it.
+"""What a file shows to others that ask about it, so that not every change of it concerns them.
 
-Who asks for the model of a file rests on its code; who asks where something stands in it, on every byte. Most
-ask no more than whether a word is in it, or what it has under a name. Of which words and names that was is
-known for all questions of a run together.
+A result that uses the model of a file depends on its code; one that uses positions in it, on every byte. Most
+ask only whether a word is in the file, or what it has under a name. Which words and names those were is known
+for all questions of a run together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a file others may rest on."""
+"""The facets of a file that the results of other files may depend on."""
 
 from __future__ import annotations
 

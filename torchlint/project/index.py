@@ -208,7 +208,8 @@ class Index:
             # A folder that only has the name of a library holds no file of it.
             if (found := self._at(folder, name)) is not None:
                 return found
-        return None
+        placed = (self._at(folder, rest) for folder, rest in self.folders.named(name))
+        return next((found for found in placed if found is not None), None)
 
     def definition(self, file: Path, name: str) -> Place | None:
         """Where a name of the top level of ``file`` is defined, through any number of imports.

@@ -1,4 +1,4 @@
-"""The modules of one project as one model: made when a question leads to them, and sharing its answers."""
+"""The modules of one project as one model: built on demand, with one memory for their answers."""
 
 from __future__ import annotations
 

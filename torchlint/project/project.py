@@ -1,4 +1,4 @@
-"""A project as it stays from one checked file to the next; its models are made once a rule asks for one."""
+"""A project as it is kept from one checked file to the next; its model is built when a rule asks for it."""
 
 from __future__ import annotations
 

@@ -6,9 +6,12 @@ how they are started: from the folder of a script, from the folder above a packa
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -106,10 +109,12 @@ class SourceFolders:
     """The folders of a project in which top-level modules are looked up.
 
     ``declared`` are those that the project names: in its build metadata, or as ``src`` in its configuration.
+    ``packages`` are packages that its build metadata gives another name than that of their folder.
     """
 
     root: Path
     declared: tuple[Path, ...] = ()
+    packages: tuple[tuple[str, Path], ...] = ()
 
     def seen_from(self, file: Path, *, alone: bool = False) -> Iterator[Path]:
         """The folders that imports in ``file`` begin from, nearest first, each once.
@@ -128,11 +133,26 @@ class SourceFolders:
         if begin not in seen:
             yield begin
 
+    def named(self, name: str) -> Iterator[tuple[Path, str]]:
+        """The folders of packages that a dotted name begins with, and the rest of it, nearest first."""
+        for package, folder in sorted(self.packages, reverse=True):
+            if name == package or name.startswith(f"{package}."):
+                yield folder, name[len(package) + 1 :]
+
 
 def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
-    """The source folders of a project; ``named`` are those of its configuration, relative to the root."""
-    declared = [root / name for name in (*named, *_packaged(_pyproject(root)))]
-    return SourceFolders(root, tuple(dict.fromkeys(folder for folder in declared if is_folder(folder))))
+    """The source folders of a project; ``named`` are those of its configuration, relative to the root.
+
+    Those of its build metadata are what an editable installation puts on the path, or maps names to.
+    """
+    pyproject = _pyproject(root)
+    placed = dict(_placed(root, pyproject))
+    below = [*named, *_packaged(pyproject), *(folder for package, folder in placed.items() if not package)]
+    declared = dict.fromkeys(folder for name in below if is_folder(folder := root / name))
+    packages = {package: root / folder for package, folder in placed.items() if package}
+    return SourceFolders(
+        root, tuple(declared), tuple((name, folder) for name, folder in packages.items() if is_folder(folder))
+    )
 
 
 def is_built(root: Path) -> bool:
@@ -179,14 +199,52 @@ def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:
     from torchlint import toml
 
     setuptools = toml.table(pyproject, "tool", "setuptools")
-    yield from _texts([*toml.table(setuptools, "package-dir").values()])
     yield from _texts(toml.table(setuptools, "packages", "find").get("where"))
+    yield from _texts([toml.table(pyproject, "tool", "pdm", "build").get("package-dir")])
+    yield from _texts([toml.table(pyproject, "tool", "uv", "build-backend").get("module-root")])
+    yield from _texts([toml.table(pyproject, "tool", "maturin").get("python-source")])
     wheel = toml.table(pyproject, "tool", "hatch", "build", "targets", "wheel")
     yield from (str(PurePosixPath(package).parent) for package in _texts(wheel.get("packages")))
     yield from _texts(wheel.get("sources"))
     packages = toml.table(pyproject, "tool", "poetry").get("packages")
     for package in packages if isinstance(packages, list) else ():
         yield from _texts([toml.table(package).get("from")])
+
+
+def _placed(root: Path, pyproject: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The packages that setuptools is told the folders of; without a name, the folder of all others."""
+    from torchlint import toml
+
+    yield from _options_of_setup(_read(root / "setup.cfg"), "package_dir")
+    for written in _PACKAGE_DIR.findall(_read(root / "setup.py")):
+        try:
+            packages = ast.literal_eval(written)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue  # It is worked out.
+        yield from _pairs(packages)
+    yield from _pairs(toml.table(pyproject, "tool", "setuptools", "package-dir"))
+
+
+_PACKAGE_DIR = re.compile(r"\bpackage_dir\s*=\s*(\{[^{}]*\})")
+
+
+def _options_of_setup(text: str, option: str) -> Iterator[tuple[str, str]]:
+    """The pairs of an option of ``setup.cfg``: ``name = folder`` in a line each."""
+    settings = ConfigParser(interpolation=None, strict=False)
+    try:
+        settings.read_string(text)
+    except ConfigError:
+        return
+    for line in settings.get("options", option, fallback="").splitlines():
+        name, equals, folder = line.partition("=")
+        if equals:
+            yield name.strip(), folder.strip()
+
+
+def _pairs(packages: object) -> Iterator[tuple[str, str]]:
+    for name, folder in packages.items() if isinstance(packages, Mapping) else ():
+        if isinstance(name, str) and isinstance(folder, str):
+            yield name, folder
 
 
 def _texts(values: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a result rests on beside its own file, so that a later run can tell whether it still holds.
+"""What a result depends on besides its own file, so that a later run can tell whether it still holds.
 
 That is the shape of the project (which files it has, and where their imports lead) and those facets of other
 files that were asked about. Source: A. Mokhov, N. Mitchell, S. Peyton Jones, "Build Systems à la Carte"

@@ -6,7 +6,6 @@ may return as one (``np.mean(x)``, ``x[0]``) is not an array.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +14,12 @@ import libcst as cst
 
 from torchlint.semantics import dtypes
 from torchlint.semantics.api.families import listed
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.identifiers import imports
+from torchlint.semantics.loaders import collated
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, steps, traced
-from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
@@ -61,13 +59,6 @@ _METHODS = listed(
 _REDUCTIONS = listed("", "max mean min std sum var")
 # What takes something out of a list.
 _TAKING = frozenset({"clear", "pop", "popleft", "remove"})
-
-# Their parameter for the data.
-_FROM_DATA = {"torch.tensor": "data", "torch.as_tensor": "data", "torch.asarray": "obj"}
-FROM_LISTS = last_words(_FROM_DATA) | last_words(LEGACY_CONSTRUCTORS) | {"Tensor"}
-"""What the calls are named that may be a ``tensor_from_list``."""
-# Arrays of the other byte order: only from a list of them is a tensor made.
-_FOREIGN = re.compile(r"""["']>[iuf]\d""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +108,10 @@ def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | N
     if isinstance(node, Binding):
         if isinstance(node.node, cst.Param):
             annotation = node.node.annotation
-            given = not path and annotation is not None and _is_array_type(module, annotation)
-            return Array() if given else None
+            if not path and annotation is not None and _is_array_type(module, annotation):
+                return Array()
+            handed = collated(module, node, path)
+            return None if handed is None else _any_of(_known(module, *each) for each in handed)
         kept = node.kind is BindingKind.AUGMENT and not path
         onto = [Source(node.node)] if kept else steps(module, Source(node, path), Through.ITEMS)
     else:
@@ -344,53 +337,3 @@ def _is_filled(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 # --- tensors made of lists -----------------------------------------------------------------------------
-
-
-def tensor_from_list(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, Arrays] | None:
-    """The list of arrays that a call makes a tensor of, and what it holds; None for any other call."""
-    name = module.qualified(call.func)
-    if name is None:
-        return None
-    node: cst.BaseExpression | None = None
-    if name in _FROM_DATA:
-        for position, arg in enumerate(call.args):
-            if not arg.star and (
-                arg.keyword.value == _FROM_DATA[name] if arg.keyword is not None else position == 0
-            ):
-                node = arg.value
-    elif _legacy_dtype(name) is not None and len(call.args) == 1:
-        (arg,) = call.args
-        node = arg.value if not arg.star and arg.keyword is None else None
-    held = list_of_arrays(module, node) if node is not None else None
-    return (node, held) if node is not None and held is not None else None
-
-
-def _legacy_dtype(name: str) -> str | None:
-    """The dtype of ``torch.FloatTensor`` and its like; "float" for that of ``torch.Tensor``."""
-    if name == "torch.Tensor":
-        return "float"
-    return LEGACY_CONSTRUCTORS.get(name.replace("torch.cuda.", "torch."))
-
-
-def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bool:
-    """Whether a tensor made of a list of arrays is certainly the same if they become one array first."""
-    name = module.qualified(call.func) or ""
-    if name.startswith("torch.cuda.") or module.tree.matches(_FOREIGN):
-        return False
-    if name in _FROM_DATA:
-        asked = module.argument(call, "dtype")
-        if asked.unknown:
-            return False
-        if asked.node is None or asked.constant is None:
-            return arrays.filled and arrays.alike
-        dtype = named_dtype(module, asked.node)
-    else:
-        legacy = _legacy_dtype(name) or ""
-        dtype = "float32" if legacy == "float" else dtypes.of_tensor(legacy)
-    if dtype in dtypes.FLOATS or dtype == "bool":
-        return all(one.numeric for one in arrays.items.values())
-    if dtype not in dtypes.RANGES:
-        return False
-    lowest, highest = dtypes.RANGES[dtype]
-    held = [dtypes.RANGES.get(one.dtype or "") for one in arrays.items.values()]
-    return all(h is not None and lowest <= h[0] and h[1] <= highest for h in held)

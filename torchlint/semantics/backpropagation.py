@@ -180,18 +180,15 @@ class Backpropagation(Part):
         return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
 
     def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
-        """Whether ``node`` calls a function that leads to what is looked for in another file."""
-        if self.link is None:
-            return False
-        callees = map(self.module.callee, self.tree.within(node, self.tree.nodes(cst.Call)))
-        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+        """Whether ``node`` may call a function that leads to what is looked for, in another file as well."""
+        calls = self.tree.within(node, self.tree.nodes(cst.Call))
+        return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
 
     @solved(False)
     def _leads(self, function: Function, reach: str) -> bool:
         if getattr(self, reach).holds(function.body):
             return True
-        callees = map(self.module.callee, self.tree.within(function.body, self.tree.nodes(cst.Call)))
-        return any(callee is not None and self._leads(callee, reach) for callee in callees)
+        return self._leads_elsewhere(function.body, reach)
 
     @cached_property
     def _everywhere(self) -> list[Backpropagation]:
@@ -546,10 +543,10 @@ class Backpropagation(Part):
         for call in self.tree.nodes(cst.Call) if self.link is not None else ():
             if not call.args or self.module.qualified(call.func) is not None:
                 continue
-            callee = self.module.callee(call)
-            if isinstance(callee, cst.FunctionDef) and self.tree.is_elsewhere(callee):
-                for name in self.backpropagated(callee):
-                    yield from self.module.call(call).get(name).nodes
+            for callee in self.module.callees(call):
+                if isinstance(callee, cst.FunctionDef) and self.tree.is_elsewhere(callee):
+                    for name in self.backpropagated(callee):
+                        yield from self.module.inference.callgraph.bound_to(call, callee).get(name).nodes
 
     @remembered
     def backpropagated(self, function: cst.FunctionDef) -> tuple[str, ...]:
@@ -596,10 +593,10 @@ class Backpropagation(Part):
                     waiting.extend((argument.value, entered) for argument in node.args)
                     if isinstance(node.func, cst.Attribute):
                         waiting.append((node.func.value, entered))
-                    callee = self.module.callee(node)
-                    if callee is not None and (callee, callee) not in places:
-                        places.add((callee, callee))
-                        waiting.extend((value, callee) for value in self._returns(callee))
+                    for callee in self.module.callees(node):
+                        if (callee, callee) not in places:
+                            places.add((callee, callee))
+                            waiting.extend((value, callee) for value in self._returns(callee))
                     continue
                 case cst.Lambda() | cst.Comparison():
                     continue
@@ -682,14 +679,14 @@ class Backpropagation(Part):
         """The parameters of a function of the file as which it is given a container."""
         arg = self.tree.parent(use)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        callee = self.module.callee(call) if isinstance(call, cst.Call) else None
-        if not isinstance(call, cst.Call) or not isinstance(callee, cst.FunctionDef):
+        if not isinstance(call, cst.Call):
             return
-        bound = self.module.call(call)
-        for name, bindings in self.module.names.scope_of(callee).bindings.items():
-            for binding in bindings:
-                if binding.kind is BindingKind.PARAMETER and use in bound.get(name).nodes:
-                    yield binding
+        for callee in self.module.callees(call):
+            bound = self.module.inference.callgraph.bound_to(call, callee)
+            for name, bindings in self.module.names.scope_of(callee).bindings.items():
+                for binding in bindings:
+                    if binding.kind is BindingKind.PARAMETER and use in bound.get(name).nodes:
+                        yield binding
 
     def _passed(self, parameter: Binding) -> Iterator[cst.CSTNode]:
         function = self.tree.enclosing(parameter.node, cst.FunctionDef, cst.Lambda)

@@ -1,4 +1,4 @@
-"""Who calls whom in a file: which function a call runs, and which calls run a function."""
+"""The call graph: which function a call runs, and which calls run a function."""
 
 from __future__ import annotations
 

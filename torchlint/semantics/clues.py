@@ -12,6 +12,8 @@ from torchlint.semantics.api import results
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.lexicon import (
+    Role,
+    ends,
     names_criterion,
     names_device,
     names_loader,
@@ -46,7 +48,7 @@ _OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
 class _Used:
     """Where which attributes of a variable are used, the attributes alone, and what they show it to be."""
 
-    places: list[tuple[cst.CSTNode, str]] = field(default_factory=list)
+    places: list[tuple[cst.Attribute, str]] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     shows: Value | None = None
 
@@ -75,9 +77,9 @@ class Clues:
         return self._used(node).attributes
 
     @cached_property
-    def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
+    def _attributes_of(self) -> dict[str, list[tuple[cst.Attribute, str]]]:
         """By dotted spelling of an owner (``x``, ``self.x``): where which of its attributes is used."""
-        found: dict[str, list[tuple[cst.CSTNode, str]]] = {}
+        found: dict[str, list[tuple[cst.Attribute, str]]] = {}
         for attribute in self.tree.nodes(cst.Attribute):
             spelt = dotted_text(attribute.value)
             if spelt is not None:
@@ -281,11 +283,13 @@ class Clues:
     def _placed_in_place(self, uses: _Used) -> bool:
         """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
 
-        Only a module has a use for that; a tensor's ``to`` gives a new tensor.
+        Only a module has a use for that; a tensor's ``to`` gives a new tensor. ``trainer.train()`` trains.
         """
         for where, attr in uses.places:
             call = self.tree.parent(where)
             if isinstance(call, cst.Call) and isinstance(self.tree.parent(call), cst.Expr):
+                if attr == "train" and ends(last_name(where.value), Role.TRAINER):
+                    continue
                 if attr in ("to", "cuda") or (attr in ("eval", "train") and not call.args):
                     return True
         return False

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.documents import OPAQUE, Entry, Scalar, Table
+from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.module import Module
@@ -139,6 +140,21 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 def parses_file(call: cst.Call) -> bool:
     """Whether a call is like ``parser.parse_yaml_file(…)``, which makes arguments of all that a file says."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
+
+
+def parses_training_arguments(module: Module, call: cst.Call) -> bool:
+    """Whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training arguments."""
+    if not parses_file(call) or not isinstance(call.func, cst.Attribute):
+        return False
+    parser = call.func.value
+    if isinstance(parser, cst.Name):
+        binding = module.names.assignment(parser)
+        parser = binding.value if binding is not None and binding.value is not None else parser
+    if not isinstance(parser, cst.Call) or last_name(parser.func) != "HfArgumentParser" or not parser.args:
+        return False
+    kinds = parser.args[0].value
+    listed = [e.value for e in kinds.elements] if isinstance(kinds, (cst.Tuple, cst.List)) else [kinds]
+    return any(is_training_arguments(module.qualified(kind) or "") for kind in listed)
 
 
 def settings_of(module: Module, call: cst.Call) -> Table | None:

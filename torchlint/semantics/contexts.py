@@ -1,4 +1,4 @@
-"""What a place is there for, where nobody minds how fast it runs.
+"""Contexts in which speed does not matter.
 
 Unit tests, branches for debugging, plots, lessons, benchmarks, conversions of checkpoints, and code for
 the CPU or for old releases of torch. What the program does there decides (its imports, its guards, the calls
@@ -13,8 +13,7 @@ from typing import Final, TypeGuard
 
 import libcst as cst
 
-from torchlint.semantics.api.families import DRAWING_LIBRARIES, TEST_LIBRARIES
-from torchlint.semantics.clocks import WALL_CLOCKS
+from torchlint.semantics.api.families import DRAWING_LIBRARIES, TEST_LIBRARIES, WALL_CLOCKS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
@@ -248,15 +247,30 @@ class Contexts(Part):
     def _tests(self, function: cst.FunctionDef) -> bool:
         """Whether a function is a unit test: it checks something, or makes up the data, and is given none.
 
-        In a file that test runners look into, that it is given none is enough.
+        In a file that test runners look into, either is enough. By any other name, a function only tries
+        something out if it checks what it gets for made-up data, and returns nothing.
         """
-        if not function.name.value.startswith("test_"):
-            return False
         if _required(function):
+            return False
+        named = function.name.value.startswith("test_")
+        if not named and not self._makes_up_data:
             return False
         acts = self._acts(function)
         checks = bool(self.tree.within(function, self.tree.nodes(cst.Assert))) or _Act.CHECKS in acts
-        return (checks or _Act.MAKES_UP in acts or self._is_collected) and _Act.DATA not in acts
+        if not named:
+            answers = any(each.value is not None for each in self.tree.within(function, self._returns))
+            return checks and not answers and _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
+        if _Act.DATA in acts:
+            return checks and self._is_collected
+        return checks or _Act.MAKES_UP in acts or self._is_collected
+
+    @property
+    def _makes_up_data(self) -> bool:
+        return _Act.MAKES_UP in self._telling
+
+    @property
+    def _returns(self) -> Sequence[cst.Return]:
+        return self.tree.nodes(cst.Return)
 
     @property
     def _is_collected(self) -> bool:

@@ -1,10 +1,10 @@
-"""Which files an answer was worked out from, so that what is found rests on those and on no others.
+"""Dependency tracking: which files an answer was computed from, and so which files a finding depends on.
 
-Whoever gets hold of another file while something is worked out notes it in `noted`. A memory keeps with each
-answer the files that were noted for it, and notes them again for whoever asks it later on. So the files that
-are noted while a file is checked are those that its findings rest on, whatever was known before.
+Code that reads another file while it computes an answer records that file in `noted`. A memory keeps the
+recorded files with each answer, and records them again for whoever asks for it later. So the files recorded
+while a file is checked are those that its findings depend on, whatever was known before.
 
-Sets of files are numbers with the bit of each file's rank.
+Sets of files are integers with one bit for the rank of each file.
 """
 
 from __future__ import annotations

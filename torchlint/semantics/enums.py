@@ -1,4 +1,4 @@
-"""Enumerations that may be asked for a million times."""
+"""Enumerations with cheap hashing and comparison, for values that are compared millions of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evaluator of expressions, as its parts see it."""
+"""The interface of the expression evaluator, as the parts that it uses see it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Answers to questions that lean on one another, in circles too, whichever of them is asked first.
+"""A fixpoint solver for questions that depend on each other, whichever of them is asked first.
 
-Each question is worked out by asking others. Those that lead back to themselves are one component (a
-strongly connected one, of the graph of who asked whom), and are solved together: all of them start from
-an answer that says nothing, and are gone through in an order of their own, not that of the asking, until
-every answer agrees with those that it was worked out from. Only then is any of them remembered.
+Each question is answered by asking others. Questions that lead back to themselves form a strongly connected
+component of the graph of who asked whom, and are solved together: every member starts from the answer that
+says nothing, and the members are evaluated again, in a fixed order rather than that of the asking, until each
+answer agrees with those that it was computed from. Only then is any of them remembered.
 """
 
 from __future__ import annotations

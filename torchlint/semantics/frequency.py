@@ -134,11 +134,12 @@ class Frequencies(Part):
 
     def _beside_steps(self, node: cst.CSTNode) -> Frequency:
         """How often a node runs that does not run at every step."""
-        around = self._by_loops(node)
-        if around is not None:
-            return around
-        function = self.module.function(node)
-        return Frequency.ONCE if function is None else self._of_function(function)
+        around, function = self._by_loops(node), self.module.function(node)
+        if function is not None and (around is None or around is Frequency.UNKNOWN):
+            beside = self._of_function(function)
+            # Loops that give the device nothing to do tell no more than what runs the function.
+            return beside if around is None else min(around, beside)
+        return Frequency.ONCE if around is None else around
 
     @remembered
     def _of_function(self, function: Function) -> Frequency:
@@ -147,7 +148,10 @@ class Frequencies(Part):
         waiting, seen = [function], {function}
         for each in waiting:
             callers = self.module.callers(each)
-            if not callers:
+            if places.hot(self.module, each.body) is not None:
+                # What does not run at every step of what does, is reached in a few of them.
+                found.append(Frequency.RARELY)
+            elif not callers:
                 once = phase(self.module, each.body) is Phase.SETUP or places.starts_run(self.module, each)
                 found.append(Frequency.ONCE if once else self._beside_loops(each))
             for call in callers:

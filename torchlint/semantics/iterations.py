@@ -623,3 +623,40 @@ def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
             return gradient_owner(inner)
         case _:
             return None
+
+
+def is_parameter(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a parameter of a module, or one that an optimizer steps."""
+    if module.value(node).leaf:
+        return True
+    # ``p -= lr * p.grad`` leaves ``p`` the parameter that the loop visits.
+    return any(
+        binding.value is not None
+        and (is_parameter_group(binding.value) or module.inference.binding(binding).leaf)
+        for binding in visits(module, node)
+    )
+
+
+def visits(module: Module, node: cst.BaseExpression) -> list[Binding]:
+    """The loops around a name that bind it."""
+    scope = module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
+    if scope is None or not isinstance(node, cst.Name):
+        return []
+    loops = module.flow.loops(node)
+    return [
+        binding
+        for binding in scope.bindings.get(node.value, ())
+        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
+        and any(module.tree.contains(loop, binding.node) for loop in loops)
+    ]
+
+
+def is_parameter_group(iterable: cst.BaseExpression) -> bool:
+    """Whether what a loop goes over is the parameters of a group: ``group["params"]``."""
+    match iterable:
+        case cst.Subscript(
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
+        ):
+            return True
+        case _:
+            return False

@@ -1,7 +1,7 @@
-"""Files of one project that know one another: what is asked of a node is asked of the file that it stands in.
+"""Questions across files: a question about a node is answered by the module that the node belongs to.
 
-A value may come from another file, and with it the definition that made it. Whoever asks further about that
-node need not know: the parts of a linked module hand such a question on to the module of the node.
+A value may come from another file together with the definition that made it. Callers need not know: the parts
+of a linked module forward a further question about that node to the node's own module.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ leaves the file it is incomplete, and says so.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,40 +19,41 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.classes import ClassInfo
-from torchlint.semantics.configured import instantiated, parses_file
+from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.flow.guards import implied
-from torchlint.semantics.lexicon import Role, asks_for_accelerator, has, names_criterion, names_tokenizer
+from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Binding, BindingKind, all_parameters
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import (
     Field,
     Item,
     Path,
     Source,
     Through,
-    every,
     onward,
     returns,
+    sole,
     some,
     traced,
 )
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.trainers import parses_training_arguments
 from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.usage import receivers
-from torchlint.semantics.values import MISSING, Device, Kind, Memory
+from torchlint.semantics.values import MISSING, Device, Kind
 from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
+# Datasets whose items are those of others.
+_PARTS = frozenset(
+    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
+)
 # Loaders of other libraries that hand their keywords on to the one above.
 _LOADERS = frozenset(
     {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
@@ -79,13 +80,11 @@ _VIEWS = frozenset(
     }
 )
 # Methods whose result is the same data in another dtype.
-_CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
+CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
 # Functions of torch that make tensors of the arrays that a collate function has left alone.
 _OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
-# What gives another name to the same memory.
-_SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 # Functions whose result lies in the memory of their first argument, or is made of it on the host.
-_SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
+SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
 # Functions that copy several tensors into one.
 _JOINING = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 # Words of files that take the batches of loaders, and of those that move them.
@@ -164,50 +163,12 @@ class Sources:
         return self.complete and bool(self.calls)
 
 
-class Refusal(enum.Enum):
-    """What a loader has, or lacks, that makes it refuse an argument."""
-
-    NO_WORKERS = enum.auto()
-    NO_BATCHES = enum.auto()
-    ITERABLE_DATASET = enum.auto()
-    SAMPLER = enum.auto()
-    BATCH_SAMPLER = enum.auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """An argument that a loader refuses beside its others; ``idle`` if it would change nothing anyway.
-
-    ``sometimes`` if it is refused on some paths only, where there is a sampler.
-    """
-
-    argument: str
-    refusal: Refusal
-    idle: bool
-    sometimes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """A blocking copy of a part of a batch; ``tensor`` if that part certainly is one."""
-
-    moved: cst.BaseExpression
-    tensor: bool
-
-
-# What sorts items into lists and dictionaries, and leaves them as they are.
-_REGROUPING = frozenset({"append", "dict", "enumerate", "extend", "items", "keys", "len", "list"}) | {
-    *("range", "tuple", "values", "zip")
-}
-
-
 class Loaders(Part):
     """The loaders of one file; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self.data = Datasets.of(module)
 
     # ------------------------------------------------------------------ constructors
 
@@ -234,10 +195,9 @@ class Loaders(Part):
         argument = self.module.argument(call, "num_workers")
         if argument.absent:
             return 0
-        constant = argument.constant
-        if isinstance(constant, int) and not self._from_parameter(argument.node):
+        constant, node = argument.constant, argument.node
+        if isinstance(constant, int) and not self.from_parameter(node):
             return int(constant)
-        node = argument.node
         if isinstance(node, cst.Call) and self.module.qualified(node.func) in PROCESSOR_COUNTS:
             return 1
         return None
@@ -247,44 +207,11 @@ class Loaders(Part):
         argument = self.module.argument(call, "pin_memory")
         if argument.absent:
             return False
-        if isinstance(argument.constant, bool) and not self._from_parameter(argument.node):
+        if isinstance(argument.constant, bool) and not self.from_parameter(argument.node):
             return argument.constant
         return None
 
-    def _pinned_for_copies(self, call: cst.Call) -> bool | None:
-        """As ``pinned``, for a run on an accelerator.
-
-        That is what ``pin_memory=torch.cuda.is_available()`` and ``**({"pin_memory": True} if cuda else {})``
-        ask for.
-        """
-        certain = self.pinned(call)
-        if certain is not None:
-            return certain
-        argument = self.module.argument(call, "pin_memory")
-        if not argument.unknown:
-            return True if argument.node is not None and self._asks_for_cuda(argument.node) else None
-        options = (argument.value for argument in call.args if argument.star == "**")
-        ends = (_is_true(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
-        return True if every(frozenset[bool | None]().union(*ends)) else None
-
-    def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is true on an accelerator only, if the program may use it."""
-        return any(guard.holds and self._is_cuda(guard.test) for guard in implied(self.module, node, True))
-
-    def _is_cuda(self, test: cst.BaseExpression) -> bool:
-        match test:
-            case cst.Call():
-                return self.module.qualified(test.func) == "torch.cuda.is_available"
-            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
-                sides = (self.module.value(side).constant for side in (test.left, right))
-                return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
-            case cst.Name():
-                # What the callers of a function ask for.
-                return self._from_parameter(test) and asks_for_accelerator(test.value) is True
-            case _:
-                return False
-
-    def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
+    def from_parameter(self, node: cst.BaseExpression | None) -> bool:
         """Whether a value is that of a parameter: callers of other files may pass another one."""
         return isinstance(node, cst.Name) and any(
             binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(node)
@@ -300,131 +227,14 @@ class Loaders(Part):
             return next((dataset for dataset in given if dataset is not None), None)
         return self.module.argument(call, "dataset").node
 
-    def in_memory(self, call: cst.Call) -> bool:
-        """Whether the data is there already, so that fetching a batch is only picking rows."""
-        node = self.dataset(call)
-        return node is not None and self.data.in_memory(node)
+    def made(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The one expression that a name or attribute stands for; the node itself if it is neither."""
+        found = sole(self._standing_for(node))
+        return found if isinstance(found, cst.BaseExpression) else None
 
-    def _of_few_items(self, call: cst.Call) -> bool:
-        node = self.dataset(call)
-        return node is not None and self.data.has_few_items(node)
-
-    def on_accelerator(self, call: cst.Call) -> bool:
-        """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
-        collate = self.module.argument(call, "collate_fn").node
-        definition = self.module.value(collate).definition if collate is not None else None
-        if definition is not None and self.data.moves(definition):
-            return True
-        node = self.dataset(call)
-        return node is not None and self.data.on_accelerator(node)
-
-    def _ignores_workers(self, call: cst.Call) -> bool:
-        """Whether what the loader reads is, on some path, an iterable dataset that knows of no workers."""
-        node = self.dataset(call)
-        made: list[cst.BaseExpression | None] = [node]
-        if isinstance(node, cst.Name):
-            made += [binding.value for binding in self.names.bindings(node) if not binding.path]
-        definitions = [self.module.value(value).definition for value in made if value is not None]
-        return any(isinstance(d, cst.ClassDef) and self.data.ignores_workers(d) for d in definitions)
-
-    def yields_raw_items(self, call: cst.Call) -> bool:
-        """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
-        dataset = self.dataset(call)
-        if isinstance(dataset, cst.List) and not dataset.elements:
-            return True
-        collate = self.module.argument(call, "collate_fn").node
-        if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
-            return True
-        return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
-
-    def regroups_items(self, call: cst.Call) -> bool:
-        """Whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they are.
-
-        Tensors in a list would be pinned.
-        """
-        if any(call in each._moved_in_place for each in self._movers):
-            return False
-        collate = self.module.argument(call, "collate_fn").node
-        function = self.module.value(collate).definition if collate is not None else None
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        home = self.module.home(function)
-        calls = home.tree.within(function.body, home.tree.nodes(cst.Call))
-        return all(last_name(call.func) in _REGROUPING for call in calls)
-
-    def yields_own_objects(self, call: cst.Call) -> bool:
-        """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""
-        collate = self.module.argument(call, "collate_fn").node
-        return collate is not None and some(_makes_own_objects(self.module, collate))
-
-    def yields_arrays(self, call: cst.Call) -> bool:
-        """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
-        return any(
-            call in self._copied_from(made).calls for each in self._movers for made in each._made_of_arrays
-        )
-
-    @cached_property
-    def _made_of_arrays(self) -> list[cst.BaseExpression]:
-        """The transfers of batches whose arrays are turned into tensors on the way."""
-        return [moved for moved in self._transfers if _is_array_made_tensor(moved)]
-
-    def evaluates_one_by_one(self, call: cst.Call) -> bool:
-        """Whether a loader yields single items in order: batches of evaluation, which are small."""
-        size = self.module.argument(call, "batch_size")
-        return (
-            (size.absent or (size.constant == 1 and not self._from_parameter(size.node)))
-            and all(self.module.argument(call, name).absent for name in ("batch_sampler", "sampler"))
-            and not self.module.argument(call, "shuffle").constant
-        )
-
-    def declines_workers(self, call: cst.Call) -> bool:
-        """Whether a loader is given no workers by a function that is told how many there should be."""
-        given = self.module.argument(call, "num_workers")
-        function = self.module.function(call)
-        if given.constant != 0 or not isinstance(function, cst.FunctionDef):
-            return False
-        return not self._from_parameter(given.node) and any(
-            parameter.name.value == "num_workers" for parameter in all_parameters(function.params)
-        )
-
-    def yields_tokens(self, call: cst.Call) -> bool:
-        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
-        node = self.dataset(call)
-        return node is not None and self.data.has_tokens(node)
-
-    def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""
-        node = self.dataset(call)
-        definition = self.module.value(node).definition if node is not None else None
-        return self.data.unsharded(definition) if isinstance(definition, cst.ClassDef) else None
-
-    def idle_workers(self, call: cst.Call) -> bool:
-        """Whether worker processes would have nothing to do, or could not do it."""
-        return (
-            self.in_memory(call)
-            or self._of_few_items(call)
-            or self.on_accelerator(call)
-            or self._ignores_workers(call)
-            or self.yields_raw_items(call)
-            or self.only_sampled(call)
-            or self._one_batch(call)
-            or self._plays(call)
-        )
-
-    def _plays(self, call: cst.Call) -> bool:
-        node = self.dataset(call)
-        return node is not None and self.data.plays(node)
-
-    def _one_batch(self, call: cst.Call) -> bool:
-        """``batch_size=len(dataset)``, also by way of a variable."""
-        size = self.module.argument(call, "batch_size").node
-        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
-        size = size if held is None else held.value
-        dataset = self.dataset(call)
-        if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
-            return False
-        same = self.module.source(size.args[0].value) == self.module.source(dataset)
-        return same and self.module.qualified(size.func) == "builtins.len"
+    @traced(Through.NOTHING)
+    def _standing_for(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+        return None if path or isinstance(node, (cst.Name, cst.Attribute)) else node
 
     # ------------------------------------------------------------------ trainers
 
@@ -434,322 +244,13 @@ class Loaders(Part):
         made = name is not None and is_training_arguments(name)
         return made or parses_training_arguments(self.module, call)
 
-    def trainer_works_alone(self, call: cst.Call) -> bool:
-        """Whether a trainer is told, or left by default, to load its batches in its own process."""
-        absent = self.module.argument(call, "dataloader_num_workers").absent and not parses_file(call)
-        return absent or self.constant(call, "dataloader_num_workers") == 0
-
-    def trains_on_host(self, call: cst.Call) -> bool:
-        """Whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator alone."""
-        given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-        return any(
-            name in given and self.module.value(given[name]).constant is not False
-            for name in ("use_cpu", "no_cuda")
-        )
-
     # ------------------------------------------------------------------ conflicts
-
-    def conflicts(self, call: cst.Call) -> Iterator[Conflict]:
-        """The arguments that make the constructor, or the first iteration, raise."""
-        yield from self._worker_conflicts(call)
-        yield from self._sampler_conflicts(call)
-        if self.constant(call, "batch_size") is None and self.constant(call, "drop_last") is True:
-            yield Conflict("drop_last", Refusal.NO_BATCHES, idle=True)
-        if self._is_iterable(call):
-            if self.constant(call, "shuffle") is True:
-                yield Conflict("shuffle", Refusal.ITERABLE_DATASET, idle=False)
-            for name in ("sampler", "batch_sampler"):
-                if self._sampler(call, name) is not None:
-                    yield Conflict(name, Refusal.ITERABLE_DATASET, idle=False)
-
-    def _worker_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
-        if self.workers(call) != 0:
-            return
-        prefetch = self.constant(call, "prefetch_factor")
-        timeout = self.constant(call, "timeout")
-        context = self.constant(call, "multiprocessing_context")
-        refused = {
-            "persistent_workers": self.constant(call, "persistent_workers") is True,
-            # Before 2.0 the default was 2, and giving the default was allowed.
-            "prefetch_factor": isinstance(prefetch, int)
-            and (prefetch != 2 or self.module.target.admits("2.0")),
-            "timeout": isinstance(timeout, (int, float)) and timeout > 0,
-            "multiprocessing_context": isinstance(context, str),
-        }
-        for name, raises in refused.items():
-            if raises:
-                yield Conflict(name, Refusal.NO_WORKERS, idle=True)
-
-    def _sampler_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
-        sampler, batches = self._sampler(call, "sampler"), self._sampler(call, "batch_sampler")
-        shuffled = self.constant(call, "shuffle") is True
-        if sampler is not None and shuffled:
-            yield Conflict("shuffle", Refusal.SAMPLER, idle=self._is_random(sampler))
-        elif shuffled and self._shuffles_always(call) and self._sometimes_sampled(call):
-            yield Conflict("shuffle", Refusal.SAMPLER, idle=False, sometimes=True)
-        if batches is None:
-            return
-        if shuffled:
-            inner = self._sampler_of(batches)
-            yield Conflict(
-                "shuffle", Refusal.BATCH_SAMPLER, idle=inner is not None and self._is_random(inner)
-            )
-        if sampler is not None:
-            yield Conflict("sampler", Refusal.BATCH_SAMPLER, idle=False)
-        size = self.constant(call, "batch_size")
-        if isinstance(size, int) and size != 1:
-            same = isinstance(batches, cst.Call) and self.constant(batches, "batch_size") == size
-            yield Conflict("batch_size", Refusal.BATCH_SAMPLER, idle=same)
-        if self.constant(call, "drop_last") is True:
-            same = isinstance(batches, cst.Call) and self.constant(batches, "drop_last") is True
-            yield Conflict("drop_last", Refusal.BATCH_SAMPLER, idle=same)
-
-    def _sampler(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
-        """What makes the sampler given for a parameter, if it certainly is one and not None."""
-        argument = self.module.argument(call, name)
-        made = self.data.made(argument.node) if argument.node is not None else None
-        if isinstance(made, (cst.List, cst.Tuple, cst.ListComp)):
-            return made
-        if isinstance(made, cst.Call):
-            kind = self.module.value(made).kind
-            if kind is Kind.SAMPLER or self.module.qualified(made.func) in (
-                "builtins.list",
-                "builtins.range",
-            ):
-                return made
-        return None
-
-    def _shuffles_always(self, call: cst.Call) -> bool:
-        """Whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the sampler."""
-        node = self.module.argument(call, "shuffle").node
-        made = self.data.made(node) if node is not None else None
-        return not isinstance(made, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
-
-    def _sometimes_sampled(self, call: cst.Call) -> bool:
-        """``sampler=DistributedSampler(data) if distributed else None``, in one expression or in branches."""
-        node = self.module.argument(call, "sampler").node
-        made = self.data.made(node) if node is not None else None
-        branches: list[cst.BaseExpression | None] = []
-        if isinstance(made, cst.IfExp):
-            branches = [made.body, made.orelse]
-        elif isinstance(node, cst.Name):
-            bindings = self.names.bindings(node)
-            if all(b.kind is BindingKind.ASSIGN and not b.path for b in bindings):
-                branches = [b.value for b in bindings]
-        if self._chosen_by_case(call, branches):
-            return False
-        return any(
-            isinstance(branch, cst.Call) and self.module.value(branch).kind is Kind.SAMPLER
-            for branch in branches
-        )
-
-    def _chosen_by_case(self, call: cst.Call, values: Sequence[cst.BaseExpression | None]) -> bool:
-        """Whether a condition around a call may go with the one that decides between values."""
-        return any(
-            value is None or not self.tree.contains(decision.construct, value)
-            for decision in self.module.flow.branches(call)
-            for value in values
-        )
-
-    def _sampler_of(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The sampler that a batch sampler draws from."""
-        node = self.module.argument(batches, "sampler").node if isinstance(batches, cst.Call) else None
-        return self.data.made(node) if node is not None else None
-
-    def _is_random(self, sampler: cst.BaseExpression) -> bool:
-        """Whether a sampler draws at random, so that shuffling is what it does anyway."""
-        if not isinstance(sampler, cst.Call):
-            return False
-        name = (self.module.class_of(sampler) or "").rpartition(".")[2]
-        if name == "DistributedSampler":
-            return self.constant(sampler, "shuffle") is True
-        return name in ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")
-
-    def _is_iterable(self, call: cst.Call) -> bool:
-        node = self.dataset(call)
-        definition = self.module.value(node).definition if node is not None else None
-        return isinstance(definition, cst.ClassDef) and self.module.classes.info(definition).inherits(
-            ITERABLE
-        )
 
     # ------------------------------------------------------------------ transfers
 
-    @cached_property
-    def pinning_asked_for(self) -> bool:
-        """Whether the program asks a loader or a tensor whether memory is pinned."""
-        others = map(Loaders.of, self.module.companions("is_pinned", ".pin_memory"))
-        return self._asks_whether_pinned or any(other._asks_whether_pinned for other in others)
-
-    @cached_property
-    def _asks_whether_pinned(self) -> bool:
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value == "is_pinned":
-                return True
-            if (
-                attribute.attr.value == "pin_memory"
-                and self.module.value(attribute.value).kind is Kind.LOADER
-            ):
-                return True
-        return False
-
-    def blocking_transfer(self, call: cst.Call) -> Transfer | None:
-        """The part of a batch that a call copies to the accelerator while the host waits without need.
-
-        It waits without need if the batch is in pinned memory, or if another part of the same batch is
-        sent without waiting: then its author knows that it is. All parts of a batch are treated alike: one
-        copy that has to wait also waits for the others, which are in the same stream, and so none is found
-        beside it.
-        """
-        found = self._unneeded_wait(call)
-        if found is None:
-            return None
-        for batch in self._batches_behind(found.moved):
-            for other in self._copies_of[batch]:
-                alike = self._unneeded_wait(other)
-                if alike is None and _waits(self.module, other) is True:
-                    return None
-                if alike is not None and not alike.tensor:
-                    found = Transfer(found.moved, tensor=False)
-        return found
-
-    @remembered
-    def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
-        """As ``blocking_transfer``, for a call by itself."""
-        moved = transferred(self.module, call) or copied_in(self.module, call)
-        if moved is None or not self.pinning_helps or _waits(self.module, call) is not True:
-            return None
-        if "mps" in self.tree.source(call) or self._written_to(moved):
-            return None
-        sources = self.batch_sources(moved)
-        if sources.known:
-            if not all(self._pinned_for_copies(loader) for loader in sources.calls):
-                return None
-        elif self.module.value(moved).memory is Memory.PAGEABLE or self._sent_ahead.isdisjoint(
-            self._batches_behind(moved)
-        ):
-            return None
-        tensor = self.module.value(moved).kind is Kind.TENSOR
-        if sources.known:
-            collated = all(self._collates_tensors(loader) for loader in sources.calls)
-            if sources.whole and not collated:
-                return None
-            tensor = tensor or collated
-        elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
-            tensor = True
-        return Transfer(moved, tensor)
-
-    def _sends(self, call: cst.Call) -> cst.BaseExpression | None:
+    def sends(self, call: cst.Call) -> cst.BaseExpression | None:
         """What a call sends to the accelerator, if it sends anything."""
         return transferred(self.module, call) or copied_in(self.module, call) or self._sent(call)
-
-    @cached_property
-    def _copies_of(self) -> dict[cst.CSTNode, list[cst.Call]]:
-        """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
-        found: dict[cst.CSTNode, list[cst.Call]] = {}
-        for call in self.tree.nodes(cst.Call):
-            moved = self._sends(call)
-            for batch in self._batches_behind(moved) if moved is not None else ():
-                found.setdefault(batch, []).append(call)
-        return found
-
-    def _batches_behind(self, node: cst.BaseExpression) -> frozenset[cst.CSTNode]:
-        """What identifies the batches that a tensor on the host is a part of, or is computed from.
-
-        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
-        """
-        return frozenset(end for end in self._taken_from(node) if end is not None)
-
-    @traced(Through.ITEMS)
-    def _taken_from(self, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
-        match node:
-            case _ if path[:1] == (Item.EACH,):
-                return onward(node) if any(self._taken_from(Source(node))) else node
-            case cst.Subscript(value=owner) | cst.Attribute(value=owner):
-                return onward(owner)
-            case cst.Call(func=cst.Name("next")):
-                return node
-            case cst.Call(func=cst.Attribute(value=owner)) if self.module.qualified(node.func) is None:
-                # What has been sent is there already.
-                return onward(owner) if transferred(self.module, node) is None else []
-            case cst.Call(args=[cst.Arg(value=given, star=""), *_]) if (
-                self.module.qualified(node.func) in _SAME_MEMORY
-            ):
-                return onward(given)
-            case _:
-                return None
-
-    def _collates_tensors(self, loader: cst.Call) -> bool:
-        """Whether what a loader yields has plain tensors wherever it has something to move."""
-        made = self.module.value(loader).definition
-        if isinstance(made, cst.ClassDef) and self.module.classes.info(made).method("__iter__") is not None:
-            return False
-        argument = self.module.argument(loader, "collate_fn")
-        if self.constant(loader, "batch_size") is None:
-            return False
-        if argument.absent or argument.constant is None:
-            return True
-        definition = self.module.value(argument.node).definition if argument.node is not None else None
-        if isinstance(definition, cst.Lambda):
-            return not self._makes_objects(definition.body)
-        if not isinstance(definition, cst.FunctionDef):
-            return False
-        return not any(
-            self._makes_objects(node.value)
-            for node in self.tree.descendants(definition.body)
-            if isinstance(node, cst.Return) and node.value is not None
-        )
-
-    def _makes_objects(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression holds instances of classes of some library or of the user."""
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Call):
-                name = self.module.qualified(inner.func)
-                if name is None or not name.startswith(("torch.", "builtins.", "numpy.")):
-                    return not isinstance(inner.func, cst.Attribute) or inner.func.attr.value[:1].isupper()
-        return False
-
-    @cached_property
-    def _sent_ahead(self) -> set[cst.CSTNode]:
-        """The batches of which some part is sent without waiting."""
-        found: set[cst.CSTNode] = set()
-        for call in self.tree.nodes(cst.Call):
-            if any(a.keyword is not None and a.keyword.value == "non_blocking" for a in call.args):
-                moved = transferred(self.module, call)
-                if moved is not None and _waits(self.module, call) is False:
-                    found |= self._batches_behind(moved)
-        return found
-
-    def _written_to(self, moved: cst.BaseExpression) -> bool:
-        """Whether the host changes the memory in place, which a copy under way would notice."""
-        return any(True in verdicts(self.module, place, _writes) for place in self._places_of(moved))
-
-    def _places_of(self, moved: cst.BaseExpression) -> Iterator[Standing]:
-        """The names of the memory of a tensor, and of the containers that it is a part of."""
-        waiting: list[tuple[cst.BaseExpression, tuple[int | str | None, ...]]] = [(moved, ())]
-        seen: set[Binding] = set()
-        while waiting:
-            node, path = waiting.pop()
-            match node:
-                case cst.Name():
-                    for binding in set(self.names.bindings(node)) - seen:
-                        seen.add(binding)
-                        yield Standing(binding, path)
-                        if binding.value is None or self.module.value(binding.value).kind is Kind.LOADER:
-                            continue
-                        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
-                            waiting.append((binding.value, (None, *binding.path, *path)))
-                        elif binding.kind is BindingKind.ASSIGN:
-                            waiting.append((binding.value, (*binding.path, *path)))
-                case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-                    key = self.module.value(index).constant
-                    waiting.append((owner, (key if isinstance(key, (int, str)) else None, *path)))
-                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("items"))):
-                    waiting.append((owner, (None, *path[2:])))
-                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get"))):
-                    waiting.append((owner, (None, *path)))
-                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
-                    if name in _SHARING or name == "values":
-                        waiting.append((owner, path))
 
     # ------------------------------------------------------------------ where batches go
 
@@ -757,7 +258,7 @@ class Loaders(Part):
         """Where the batches of the loader made by ``call`` go, as far as the program shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
-        if any(call in each._moved_on for each in self._movers):
+        if any(call in each._moved_on for each in self.movers):
             return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
             return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
@@ -790,25 +291,25 @@ class Loaders(Part):
         return [self, *map(Loaders.of, self.module.companions(*USING))]
 
     @cached_property
-    def _movers(self) -> list[Loaders]:
+    def movers(self) -> list[Loaders]:
         """What is known of the files that may move batches of the file's loaders, first of itself."""
         return [self, *map(Loaders.of, self.module.companions(*_MOVING))]
 
     @cached_property
     def _moved_on(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch is moved to an accelerator."""
-        sources = (self._copied_from(transfer) for transfer in self._transfers)
+        sources = (self.copied_from(transfer) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     def moved_as_copies(self, call: cst.Call) -> bool:
         """Whether only copies of batches, in memory of their own, are moved to an accelerator."""
-        moved = any(call in each._moved_on for each in self._movers)
-        return moved and not any(call in each._moved_in_place for each in self._movers)
+        moved = any(call in each._moved_on for each in self.movers)
+        return moved and not any(call in each.moved_in_place for each in self.movers)
 
     @cached_property
-    def _moved_in_place(self) -> frozenset[cst.Call]:
+    def moved_in_place(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch may be moved out of the memory that it was loaded into."""
-        sources = (self._copied_from(transfer, Copying.PERHAPS) for transfer in self._transfers)
+        sources = (self.copied_from(transfer, Copying.PERHAPS) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     @cached_property
@@ -875,9 +376,9 @@ class Loaders(Part):
         return not tree.mentions("mps") or tree.mentions("cuda")
 
     @cached_property
-    def _transfers(self) -> list[cst.BaseExpression]:
+    def transfers(self) -> list[cst.BaseExpression]:
         calls = self.tree.nodes(cst.Call)
-        moved = map(self._sends, calls)
+        moved = map(self.sends, calls)
         return [node for node in moved if node is not None]
 
     def _sent(self, call: cst.Call) -> cst.BaseExpression | None:
@@ -974,7 +475,7 @@ class Loaders(Part):
             return False
         if func.attr.value in ("append", "extend", "add", "add_", "copy_"):
             return True
-        made = self.data.made(func.value)
+        made = self.made(func.value)
         dotted = self.module.qualified(made.func) if isinstance(made, cst.Call) else None
         return dotted is not None and dotted.partition(".")[0] in HOST_PACKAGES
 
@@ -988,7 +489,7 @@ class Loaders(Part):
         """The loaders that a batch, or a part of one in the same memory, comes from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART))
 
-    def _copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
+    def copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
         """The loaders whose batches a tensor on the host is, or was copied or converted from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART), copying)
 
@@ -1034,21 +535,19 @@ class Loaders(Part):
                 return onward(owner, path=(Item.EACH, *path))
             if name in ("get", "pop") and self.module.value(owner).kind not in (Kind.DICT, Kind.LIST):
                 return onward(owner, path=(Item.ANY, *path))
-            if name in _VIEWS or name in ("set_description", "__iter__") or (copying and name in _CASTS):
+            if name in _VIEWS or name in ("set_description", "__iter__") or (copying and name in CASTS):
                 return onward(owner, path=path)
         if first is None:
             return None
         if dotted in ("torch.autograd.Variable", "torch.Tensor.view") or dotted in LEGACY_CONSTRUCTORS:
             return onward(first, path=path)  # Given a tensor, they name it anew.
-        if copying and (dotted in _SAME_MEMORY or name in _OF_ARRAYS):
+        if copying and (dotted in SAME_MEMORY or name in _OF_ARRAYS):
             return onward(first, path=path)
         if copying is Copying.ALWAYS and dotted in _JOINING:
             # A store of samples that grows is no batch.
             each = Source(first, (Item.EACH, *path))
             return [each] if None not in self._behind(each, copying) else None
         return None
-
-    # ------------------------------------------------------------------ small things
 
     # ------------------------------------------------------------------ circumstances
 
@@ -1083,58 +582,12 @@ class Loaders(Part):
                 return True
         return False
 
-    def spawnable(self, call: cst.Call) -> bool:
-        """Whether worker processes that are spawned, not forked, could be given what they need.
-
-        They import the script again, so it must not start its work at the top level without a guard, and
-        they get the dataset and the collate function pickled, which lambdas and local definitions are not.
-        """
-        if self._runs_on_import(call, set()):
-            return False
-        for name in ("dataset", "collate_fn", "worker_init_fn"):
-            node = self.module.argument(call, name).node
-            if node is not None and not self._picklable(node, set()):
-                return False
-        return True
-
-    def _runs_on_import(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
-        function = self.module.function(node)
-        if function is None:
-            return not places.main_guarded(self.module, node)
-        if function in seen:
-            return False
-        seen.add(function)
-        return any(self._runs_on_import(call, seen) for call in self.module.callers(function))
-
-    def _picklable(self, node: cst.BaseExpression, seen: set[cst.CSTNode]) -> bool:
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Lambda):
-                return False
-            if not isinstance(inner, cst.Name) or inner in seen or not self.names.is_read(inner):
-                continue
-            seen.add(inner)
-            for binding in self.names.bindings(inner):
-                if isinstance(binding.node, (cst.FunctionDef, cst.ClassDef)):
-                    if self.module.function(binding.node) is not None:
-                        return False
-                elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
-                    if len(seen) < 200 and not self._picklable(binding.value, seen):
-                        return False
-        return True
-
     def constant(self, call: cst.Call, name: str) -> object:
         """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
         argument = self.module.argument(call, name)
-        if argument.given and (self._from_parameter(argument.node) or self._may_be_none(argument.node)):
+        if argument.given and (self.from_parameter(argument.node) or self._may_be_none(argument.node)):
             return MISSING
         return argument.constant
-
-    def may_shuffle(self, call: cst.Call) -> bool:
-        """Whether a loader or sampler shuffles, at least for one of those who call a factory."""
-        node = self.module.argument(call, "shuffle").node
-        if node is None:
-            return self.constant(call, "shuffle") is True
-        return some(_is(self.module, node, True))
 
     def _may_be_none(self, node: cst.BaseExpression | None) -> bool:
         """Whether one of several values is None: ``2 if workers > 0 else None``."""
@@ -1147,6 +600,76 @@ class Loaders(Part):
             isinstance(b, cst.IfExp) and Kind.NONE in {self.module.value(x).kind for x in (b.body, b.orelse)}
             for b in branches
         )
+
+
+@traced(Through.ITEMS | Through.PARAMETERS)
+def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
+    """The class of the project that a dataset is an instance, or a part of an instance, of."""
+    definition = module.value(node).definition if not path else None
+    if isinstance(definition, cst.ClassDef):
+        return definition
+    return whole_of(module, node) if isinstance(node, cst.Call) else None
+
+
+def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
+    """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
+    if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
+        return None
+    first = call.args[0].value
+    return onward(first, path=(Item.EACH,) if isinstance(first, (cst.List, cst.Tuple)) else ())
+
+
+def constructors_around(module: Module) -> Iterator[cst.Call]:
+    """The calls that make loaders, in the file and in the others of its programs."""
+    for each in (module, *module.companions("Loader")):
+        yield from Loaders.of(each).constructors
+
+
+@remembered
+def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
+    """The functions that put the batches of loaders together, and the calls that make these loaders."""
+    found: dict[Function, list[cst.Call]] = {}
+    for call in constructors_around(module):
+        collate = module.argument(call, "collate_fn").node
+        for run in _collating(module, collate) if collate is not None else ():
+            if isinstance(run, (cst.FunctionDef, cst.Lambda)):
+                found.setdefault(run, []).append(call)
+    return {function: tuple(loaders) for function, loaders in found.items()}
+
+
+@traced(Through.ITEMS | Through.PARAMETERS)
+def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
+    """The function that runs when what is given as ``collate_fn`` is called."""
+    definition = module.value(node).definition if not path else None
+    return (
+        module.classes.info(definition).method("__call__")
+        if isinstance(definition, cst.ClassDef)
+        else definition
+    )
+
+
+def collated(module: Module, binding: Binding, path: Path) -> list[Source] | None:
+    """A part of the items that a collate function is handed: what its datasets return of them.
+
+    None for all other parameters, and where one of the datasets is not of the project.
+    """
+    function, module = binding.scope.node, module.home(binding.node)
+    if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not path or isinstance(path[0], Field):
+        return None
+    given = function.params.params[module.classes.owner(function) is not None :]
+    loaders = collations(module).get(function, ())
+    if not loaders or binding.node not in given[:1] or module.callers(function):
+        return None
+    found: list[Source] = []
+    for call in loaders:
+        dataset = module.argument(call, "dataset").node
+        for made in class_behind(module, dataset) if dataset is not None else (None,):
+            method = module.classes.info(made).method("__getitem__") if made is not None else None
+            exits = returns(module, method) if method is not None else ()
+            if not exits:
+                return None
+            found += onward(*exits, path=path[1:])
+    return found
 
 
 def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
@@ -1175,56 +698,6 @@ def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
 
-def _waits(module: Module, call: cst.Call) -> bool | None:
-    """Whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
-    if any(argument.star for argument in call.args):
-        return None
-    for argument in call.args:
-        if argument.keyword is not None and argument.keyword.value == "non_blocking":
-            constant = module.value(argument.value).constant
-            return not constant if isinstance(constant, bool) else None
-    positional = [argument for argument in call.args if argument.keyword is None]
-    flags = [
-        argument for argument in positional[1:] if isinstance(module.value(argument.value).constant, bool)
-    ]
-    if flags or len(positional) > 2:
-        return False if flags and module.value(flags[0].value).constant is True else None
-    return True
-
-
-def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
-    """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
-    while True:
-        match node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name("from_numpy"))):
-                return True
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
-                node = owner
-            case _:
-                return False
-
-
-@traced(Through.ITEMS)
-def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    constant = module.value(node).constant if not path else MISSING
-    return constant is True if constant is not MISSING else None
-
-
-@traced(Through.PARAMETERS)
-def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool | None:
-    """Whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
-    match node:
-        case cst.Comparison(
-            left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]
-        ) if wanted is True and (asked := module.value(right).constant) is not MISSING:
-            return some(_is(module, left, asked))
-        case cst.BaseExpression() if not path:
-            constant = module.value(node).constant
-            return None if constant is MISSING else constant == wanted
-        case _:
-            return None
-
-
 def _portion(path: Path) -> Portion | None:
     """What a part of a loader is."""
     if not path or path == (Item.ENTERED,):
@@ -1232,53 +705,3 @@ def _portion(path: Path) -> Portion | None:
     if path[0] is not Item.EACH:
         return None
     return Portion.BATCH if len(path) == 1 else Portion.PART
-
-
-def _writes(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of a tensor changes its memory, through it or through an array that shares it.
-
-    What is put into a container in its place has memory of its own.
-    """
-    match use.kind:
-        case UseKind.METHOD if use.path:
-            if use.name == "items":
-                return Standing(use.call, (None, 1, *use.path[1:]))
-            if use.name == "get":
-                return Standing(use.call, use.path[1:])
-            return ONWARD if use.name == "values" else False
-        case UseKind.METHOD if use.name not in _SHARING:
-            return use.name.endswith("_") and not use.name.endswith("__") and use.name != "requires_grad_"
-        case UseKind.ATTRIBUTE if use.name not in _SHARING:
-            return False
-        case UseKind.METHOD | UseKind.ATTRIBUTE | UseKind.ASSIGNED | UseKind.ITEM:
-            return ONWARD
-        case UseKind.UNPACKED | UseKind.ITERATED if use.path:
-            return ONWARD
-        case UseKind.SET | UseKind.AUGMENTED:
-            return not use.path and not isinstance(use.by, cst.Attribute)
-        case UseKind.ARGUMENT if module.qualified(use.call.func) == "numpy.copyto":
-            return use.call.args[0] is use.argument
-        case UseKind.ARGUMENT if isinstance(module.callee(use.call), cst.FunctionDef):
-            return ONWARD
-        case _:
-            return False
-
-
-@traced(Through.NOTHING)
-def _makes_own_objects(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a collate function gives objects of a class of its own without a method ``pin_memory``."""
-    if isinstance(node, cst.Param) and node.default is not None:
-        return onward(node.default)
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Lambda)):
-        return None
-    function = module.value(node).definition
-    if not isinstance(function, cst.FunctionDef):
-        return None
-    made = [module.value(each).definition for each in returns(module, function)]
-    return bool(made) and all(
-        isinstance(each, cst.ClassDef) and _is_left_alone(module.classes.info(each)) for each in made
-    )
-
-
-def _is_left_alone(info: ClassInfo) -> bool:
-    return info.kind is Kind.OBJECT and not info.node.bases and info.method("pin_memory") is None

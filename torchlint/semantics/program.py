@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.api.families import LARGE_LAYERS
+from torchlint.semantics.api.families import ATTENTION, CONVOLUTIONS, MODELS_BY_NAME
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
@@ -25,7 +26,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.identifiers import imports, is_below, speaks_of
+from torchlint.semantics.identifiers import imports, is_below, named, speaks_of
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF, ReachedLayers
 from torchlint.semantics.lexicon import Role, ends, has
@@ -35,6 +36,9 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
 
 # They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
 _FRAMEWORKS = (
@@ -55,8 +59,6 @@ _ENVIRONMENTS = (
 _LEARNT_BY_REWARD = frozenset(
     {"reward", "rewards", "advantages", "episode", "episodes", "replay_buffer", "epsilon_greedy", "n_actions"}
 )
-# Work on graphs scatters and gathers; there is little for tensor cores.
-_SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen", "torchrec")
 # They hook into the layers and the gradients of a model.
 _HOOKING = ("opacus", "backpack", "higher", "learn2learn")
 # Work that is done in full or double precision for a reason.
@@ -98,33 +100,6 @@ _WRAPPERS = frozenset(
 )
 _WRAPPER_NAMES = frozenset({"DataParallel", "DistributedDataParallel", "DDP", "convert_sync_batchnorm"})
 _CRITERION = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.PENALTY)
-# Weights of a layer; a perceptron has few layers, and batches of one row an example.
-_SMALL = 512 * 512
-_SMALL_IN_PERCEPTRON = 1024 * 1024
-# A perceptron over these images is for demonstration, however wide an option makes it.
-_DIGITS = "MNIST"
-_WEIGHTED = {
-    "torch.nn.Linear": ("in_features", "out_features"),
-    "torch.nn.LSTM": ("input_size", "hidden_size"),
-    "torch.nn.GRU": ("input_size", "hidden_size"),
-    "torch.nn.RNN": ("input_size", "hidden_size"),
-}
-# Packages, that of torch's layers aside, that make no networks.
-_WITHOUT_NETWORKS = frozenset(
-    {
-        "torch",
-        "builtins",
-        "numpy",
-        "math",
-        "random",
-        "collections",
-        "itertools",
-        "functools",
-        "typing",
-        "copy",
-    }
-)
-_SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 
 
 class Precision(IdentityEnum):
@@ -191,7 +166,7 @@ class Program(Part):
         return [found for each in files for found in Program.of(each).backpropagated]
 
     @cached_property
-    def _companions(self) -> list[Program]:
+    def companions(self) -> list[Program]:
         """What is known of all files of the programs that the file is part of, first of itself."""
         others = () if self.link is None else self.link.companions(self)
         return [self, *map(Program.of, others)]
@@ -293,7 +268,7 @@ class Program(Part):
     @property
     def waits_for_environment(self) -> bool:
         """Whether it learns from an environment, whose steps take longer than those of its networks."""
-        return any(each._waits_here for each in self._companions)
+        return any(each._waits_here for each in self.companions)
 
     @cached_property
     def _waits_here(self) -> bool:
@@ -311,17 +286,17 @@ class Program(Part):
     @cached_property
     def framework(self) -> bool:
         """Whether a framework runs the loop, or is told outside of the file how to."""
-        return any(imports(each.module, _FRAMEWORKS) for each in self._companions)
+        return any(imports(each.module, _FRAMEWORKS) for each in self.companions)
 
     @cached_property
     def hooks_into_models(self) -> bool:
         """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
-        return any(imports(each.module, _HOOKING) for each in self._companions)
+        return any(imports(each.module, _HOOKING) for each in self.companions)
 
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
-        return any(each._compiles_here for each in self._companions)
+        return any(each._compiles_here for each in self.companions)
 
     @cached_property
     def _compiles_here(self) -> bool:
@@ -558,23 +533,11 @@ class Program(Part):
     def precision(self) -> Precision:
         """In which precision it computes, as far as the file shows."""
         chosen = "half" in self._words or self.speaks_of(Role.REDUCED_PRECISION)
-        if self.framework or chosen or any(each._leaves_precision_open for each in self._companions):
+        if self.framework or chosen or any(each._leaves_precision_open for each in self.companions):
             return Precision.CHOSEN
-        if any(each._is_exacting for each in self._companions):
+        if any(each._is_exacting for each in self.companions):
             return Precision.EXACTING
         return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
-
-    @cached_property
-    def profits_from_tensor_cores(self) -> bool:
-        """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
-        training = self.training or self.steps
-        if training is None or self.waits_for_environment:
-            return False
-        if any(imports(each.module, _SPARSE) for each in self._companions):
-            return False
-        if self.speaks_of(Role.SPARSE_GRAPH):
-            return False
-        return not all(self._is_small(model) for model in training.models)
 
     def speaks_of(self, *roles: Role) -> bool:
         """Whether a name, or a string of one word, has one of these roles where that matters to training."""
@@ -583,7 +546,7 @@ class Program(Part):
     @cached_property
     def _words(self) -> frozenset[str]:
         """The words of all files of the program."""
-        return frozenset().union(*(each._own_words for each in self._companions))
+        return frozenset().union(*(each._own_words for each in self.companions))
 
     @cached_property
     def _own_words(self) -> frozenset[str]:
@@ -653,34 +616,7 @@ class Program(Part):
             for arg in self.tree.nodes(cst.Arg)
         )
 
-    # ------------------------------------------------------------------ how large it is
-
-    def _is_small(self, model: Trained) -> bool:
-        """Whether all layers of a model are in sight, and none of them is any work for a device."""
-        layers = list(self.layers(model))
-        sizes: list[int] = []
-        for call, name in layers:
-            if name in LARGE_LAYERS or name.partition(".")[0] not in _WITHOUT_NETWORKS:
-                return False
-            if name in _WEIGHTED:
-                numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
-                known = [number for number in numbers if isinstance(number, int)]
-                if not known:
-                    if name == "torch.nn.Linear" and self.tree.mentions(_DIGITS):
-                        continue
-                    return False
-                # Where one side is not shown (the number of features, or of classes), the other tells.
-                sizes.append(known[0] * known[-1])
-        plain = all(not name.startswith(_SEQUENCES) for _, name in layers)
-        limit = _SMALL_IN_PERCEPTRON if plain else _SMALL
-        return bool(sizes) and max(sizes) <= limit and self.in_sight(model)
-
-    def in_sight(self, model: Trained) -> bool:
-        """Whether all of a model is code of this file or layers of torch."""
-        definition = model.value.definition
-        if isinstance(definition, cst.ClassDef):
-            return not self.module.classes.info(definition).opaque
-        return (model.value.cls or "").startswith("torch.nn.")
+    # ------------------------------------------------------------------ its layers
 
     def layers(self, model: Trained) -> Iterator[tuple[cst.Call, str]]:
         """The calls that make the layers of a model, as far as the file shows, each with what it calls.
@@ -716,3 +652,57 @@ class Program(Part):
     @cached_property
     def _reached(self) -> ReachedLayers:
         return ReachedLayers(self.module)
+
+
+# --- convolutional networks over images -------------------------------------------------------------------
+
+_SEGMENTATION = "segmentation_models_pytorch."
+
+
+def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bool:
+    """Whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
+    layers = list(Program.of(module).layers(model))
+    if layers:
+        names = [name for _, name in layers]
+        dimensions = [CONVOLUTIONS.get(name, 0) for name in names]
+        count = sum(number > 1 for number in dimensions)
+        if not volumes and 3 in dimensions:
+            return False
+        # One convolution beside attention makes patches of an image.
+        if count == 1 and (not ATTENTION.isdisjoint(names) or _attends(module, model)):
+            return False
+        if count:
+            return "torch.nn.Embedding" not in names or count > 4
+        return any(_is_network(module, call) for call, _ in layers)
+    return any(_is_network(module, call) for call in Program.of(module).makers(model))
+
+
+def _attends(module: Module, model: Trained) -> bool:
+    definition = model.value.definition
+    return definition is not None and any(has(name, Role.ATTENTION) for name in named(module, definition))
+
+
+def _is_network(module: Module, call: cst.Call) -> bool:
+    """Whether what a call makes goes by the name of a convolutional network."""
+    if isinstance(call.func, cst.Subscript) and isinstance(call.func.value, cst.Attribute):
+        # ``torchvision.models.__dict__[arch]()``: nearly all of them are convolutional networks.
+        table = call.func.value
+        return table.attr.value == "__dict__" and module.qualified(table.value) == "torchvision.models"
+    dotted = module.qualified(call.func) or ""
+    if dotted.startswith(_SEGMENTATION):
+        return "mit_b" not in module.source(call)
+    if dotted.startswith("torchvision.models.detection."):
+        return False
+    return any(map(_sounds_convolutional, names_of_network(module, call)))
+
+
+def names_of_network(module: Module, call: cst.Call) -> list[str]:
+    """The names by which a call says which network it makes."""
+    if module.qualified(call.func) in MODELS_BY_NAME:
+        constants = [module.value(arg.value).constant for arg in call.args[:2]]
+        return [text.partition(".")[0] for text in constants if isinstance(text, str)]
+    return [last_name(call.func) or ""]
+
+
+def _sounds_convolutional(name: str) -> bool:
+    return has(name, Role.FULLY_CONVOLUTIONAL, Role.CONVOLUTIONAL) and not has(name, Role.NOT_CONVOLUTIONAL)

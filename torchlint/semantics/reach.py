@@ -1,4 +1,4 @@
-"""What can be reached through the calls of a file, worked out for all of its code at once."""
+"""Reachability in the call graph of a file, computed for all of its code at once."""
 
 from __future__ import annotations
 

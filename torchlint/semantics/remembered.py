@@ -1,14 +1,14 @@
-"""Questions of the model that the fixpoint remembers: the front through which functions and parts ask it.
+"""Memoization of the model's questions: how functions and parts of the model ask the fixpoint.
 
-Whatever goes through names, values, calls or callers meets the same place by many ways: ``b = a + a``,
-``c = b + b`` has two ways from ``c`` to each ``b``, and four to each ``a``. So no such question is worked
-out twice, and none needs a bound on how far it goes.
+Names, values, calls and callers reach the same place in many ways: with ``b = a + a`` and ``c = b + b`` there
+are two ways from ``c`` to ``b``, and four to ``a``. Each question is therefore computed once, and none needs
+a bound on how far it goes.
 
 There is one memory, that of the module's `torchlint.semantics.fixpoint.Fixpoint`: ``settled`` has the answers
-that hold whatever else is asked, ``leaning`` those that rest on questions that are still open, with what
-these said. A question that may lead back to itself is `solved`: it is one of the fixpoint's own questions,
-which takes part in the search for circles. Any other is `remembered`: a function of the questions that it
-asks, which takes no part in a circle itself, and is kept, worked out again or settled as these are.
+that are final, ``leaning`` those that depend on questions that are still open, with what these said. A
+question that may lead back to itself is `solved`: it is one of the fixpoint's own questions and takes part in
+the search for circles. Any other is `remembered`: a function of the questions that it asks, which takes no
+part in a circle itself, and is kept, computed again or settled as these are.
 """
 
 from __future__ import annotations

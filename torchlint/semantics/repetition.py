@@ -1,4 +1,4 @@
-"""Which places can run more than once: a question of spelling only, asked before any dearer one."""
+"""Which places can run more than once: a syntactic question, asked before any that costs more."""
 
 from __future__ import annotations
 

@@ -626,11 +626,8 @@ class Throttling(Part):
             if target is None:
                 continue
             known = dotted_text(target) in missing
-            if (
-                not added
-                and self._outlives(target)
-                and (known or (stored and self._looked_up(target, missing, branch)))
-            ):
+            lasts = self._outlives(target) or (stored and self._is_of_lasting(target, branch))
+            if not added and lasts and (known or (stored and self._looked_up(target, missing, branch))):
                 return _ALWAYS
             if known and isinstance(target, cst.Name) and not stored:
                 rarely = self._first_round(target, branch)
@@ -784,6 +781,16 @@ class Throttling(Part):
         names = self.module.names
         return names.lookup(target.value, target) is names.module_scope
 
+    def _is_of_lasting(self, target: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether a variable is a part of what outlives the call: ``state = self.state[p]``."""
+        if not isinstance(target, cst.Name):
+            return False
+        bindings = self.module.names.bindings_at(target.value, place)
+        return bool(bindings) and all(
+            binding.value is not None and not binding.path and self._outlives(_whole_of(binding.value))
+            for binding in bindings
+        )
+
     # ------------------------------------------------------------------ parts of conditions
 
     def _counted_off(self, guard: Guard) -> bool | None:
@@ -918,9 +925,11 @@ def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
         case cst.Name() | cst.Attribute() | cst.Subscript():
             if isinstance(node, cst.Name) and _is_counter(module, node):
                 return True
-            if ends(last_name(node), Role.SIZE) or every(_sized(module, node)):
+            word = last_name(node) or ""
+            # What is written in capitals is a constant, such as a member of an enumeration.
+            if word.isupper() or ends(word, Role.SIZE) or every(_sized(module, node)):
                 return False
-            if ends(last_name(node), *_COUNTERS):
+            if ends(word, *_COUNTERS):
                 return True
     return None
 
@@ -1102,6 +1111,13 @@ def _missing_part(guard: Guard) -> str | None:
             return None
         case _:
             return None if guard.holds else dotted_text(guard.test)
+
+
+def _whole_of(value: cst.CSTNode) -> cst.CSTNode:
+    """What an item is taken out of, through any number of indices; any other expression itself."""
+    while isinstance(value, cst.Subscript):
+        value = value.value
+    return value
 
 
 def _appended_to(call: cst.Call) -> cst.Name | None:

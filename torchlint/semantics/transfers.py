@@ -14,7 +14,6 @@ from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
 
 
 TRANSFERS = MOVES_TO_ACCELERATOR | {"to"}
@@ -91,63 +90,6 @@ def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     target = module.value(call.func.value)
     there = target.kind is Kind.TENSOR and target.device is Device.ACCELERATOR
     return given_as(call, "src", 0) if there else None
-
-
-def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
-    """Whether all that is done with a variable before any other use is to move it, if some condition holds.
-
-    That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
-    is moved there, and reads ``binding``.
-    """
-    tree = module.tree
-    first, second = tree.statement(binding.node), tree.statement(name)
-    others = [use for use in module.uses(binding) if use is not name]
-    branch = next(module.flow.branches(name), None)
-    match branch.construct if branch is not None else None:
-        case cst.IfExp(orelse=other):
-            return others == [other] and tree.parent(first) is tree.parent(second)
-        case cst.If(orelse=None) as around if tree.parent(second) is around.body:
-            end = tree.span(around).end
-            beside = tree.parent(around) is tree.parent(first) and _gives_back(second, name)
-            return beside and all(tree.span(use).start >= end for use in others)
-        case _:
-            return False
-
-
-def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
-    """Whether what a move names is known at a statement in front of it, and the same there."""
-    order = module.tree.order
-    start = order[statement]
-    for part in (move.device, move.dtype, move.other):
-        for node in () if part is None else module.tree.descendants(part):
-            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
-                return False
-            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
-                return False
-            if isinstance(node, cst.Name):
-                if any(order[binding.node] > start for binding in module.bindings(node)):
-                    return False
-    return True
-
-
-def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
-    """Whether a statement assigns to the variable of this name, and does nothing else."""
-    match statement:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
-        ):
-            return word == name.value
-    return False
-
-
-def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
-    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
-    order = module.tree.order
-    end = order[attribute]
-    return any(
-        start < order[binding.target] < end
-        for binding in module.names.attributes.get(attribute.attr.value, ())
-    )
 
 
 def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,6 +20,23 @@ GIVEN_UP = last_words(SYMBOLS)
 """The last words of the names that were given up."""
 
 _DEPRECATIONS = frozenset({"DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"})
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument that some release deprecates or lacks, and its row of the table.
+
+    ``name`` is what spells its name: a keyword of the call, or the key of a dictionary that it unpacks.
+    """
+
+    node: cst.Arg | cst.DictElement
+    name: cst.Name | cst.SimpleString
+    row: Upgrade
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        """What is given."""
+        return self.node.value
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:

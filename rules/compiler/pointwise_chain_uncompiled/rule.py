@@ -9,11 +9,10 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import add_decorator, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.activations import activation
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import is_test
+from torchlint.semantics.formulas import activation, normalization
 from torchlint.semantics.module import Module
-from torchlint.semantics.normalizations import normalization
 from torchlint.semantics.phases import Phase, phase
 
 from .chains import pointwise_operations

@@ -10,10 +10,10 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import insert_before, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
-from torchlint.semantics.clocks import Interval
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 
+from .timers import Interval
 from .timing import ends_too_early, timed_by_block, timed_by_call, waited_above
 
 _ACCELERATOR_SINCE = "2.6"

@@ -17,13 +17,6 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.clocks import (
-    Interval,
-    evaluated,
-    evaluated_within,
-    interval,
-    timer,
-)
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.flow.graph import Function, Loop
@@ -42,6 +35,8 @@ from torchlint.semantics.synchronisation import (
     written_out,
 )
 from torchlint.semantics.values import Device, Kind, Value
+
+from .timers import Interval, evaluated, evaluated_within, interval, timer
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -13,7 +13,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.microbatches import Accumulation, accumulation
+from torchlint.semantics.microbatches import Accumulation, accumulations
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -68,7 +68,7 @@ def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None
     ]
     if not wrappers or _knows(module) or Parallelism.of(module).wrapped_by(Wrapping.PREPARED):
         return None
-    found = accumulation(module, call)
+    found = next(accumulations(module, call), None)
     if found is None:
         return None
     for wrapper in wrappers:

@@ -106,6 +106,7 @@ _METER_METHODS = frozenset(
     {"update", "add", "record", "append", "extend", "push", "put", "meter", "step_update", "accumulate"}
 )
 _METER = (Role.METRIC, Role.LOSS, Role.SCORE, Role.RECORD, Role.PROGRESS, Role.LOGGING)
+_TEXTS = frozenset({"__str__", "__repr__", "__format__"})
 _RECORDS = frozenset({"dict", "OrderedDict", "defaultdict", "list"})
 _STOPPING = (Role.STOPPING, Role.BEST, Role.SCHEDULER, Role.SCALER, Role.OPTIMIZER, Role.COPY)
 
@@ -238,8 +239,11 @@ class _Search:
 
     def _argument(self, argument: cst.Arg) -> bool:
         call = self.tree.parent(argument)
-        if not isinstance(call, cst.Call) or argument.star:
-            return isinstance(call, cst.Call) and argument.star == "**" and self._sink(call)
+        if not isinstance(call, cst.Call) or argument.star == "*":
+            return False
+        if argument.star:
+            self.uses += 1
+            return self._sink(call)
         name = last_name(call.func) or ""
         if self._sink(call):
             self.uses += 1
@@ -335,13 +339,31 @@ class _Search:
         if name in ("desc", "postfix"):
             return True
         if not has(name, *_METER) or has(name, *_STOPPING):
-            return False
+            return self._kept_by_class(target, name)
         text = self.tree.source(target)
         for read in SelfAttributes.of(self.module).attribute_reads.get(name, ()):
             if read is not target and self._inside(read) and self.tree.source(read) == text:
                 if not self._is_target(read):
                     self._follow(read)
         return True
+
+    def _kept_by_class(self, target: cst.Attribute, name: str) -> bool:
+        """Whether all reads of what a method keeps in ``self`` are followed, whatever it is called."""
+        owner = SelfAttributes.of(self.module.home(target)).self_class(target)
+        if owner is None:
+            return False
+        for read in self._reads(owner, name):
+            if self._inside(read):
+                self._follow(read)
+        return True
+
+    def _reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
+        """The reads of an attribute that may be one of the instances of a class, in all of its programs."""
+        home = self.module.home(owner)
+        found = SelfAttributes.of(home).self_reads(owner, name)
+        for each in (home, *home.companions(f".{name}")):
+            found += SelfAttributes.of(each).foreign_reads(name)
+        return found
 
     def _is_target(self, node: cst.CSTNode) -> bool:
         return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))
@@ -389,7 +411,16 @@ class _Search:
             # It leaves the loop with it.
             self.uses += 1
             return True
-        callers = self.module.callers(function)
-        for call in callers:
-            self._follow(call)
-        return bool(callers)
+        uses: list[cst.BaseExpression] = [*self.module.callers(function)]
+        if any(self.module.qualified(each.decorator) == "builtins.property" for each in function.decorators):
+            owner = self.module.home(function).classes.owner(function)
+            uses = [] if owner is None else [*self._reads(owner, function.name.value)]
+        elif function.name.value in _TEXTS:
+            self.uses += 1
+            return True
+        for use in uses:
+            if self._inside(use):
+                self._follow(use)
+            else:
+                self.uses += 1
+        return bool(uses)

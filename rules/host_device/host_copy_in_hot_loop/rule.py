@@ -35,15 +35,7 @@ from torchlint.semantics.synchronisation import (
     refuses_device,
     waiting_place,
 )
-from torchlint.semantics.usage import (
-    feeds_host_engine,
-    handed_to,
-    leaves_torch,
-    shared_with_processes,
-    steps_environment,
-    stored_by_writer,
-    writes_out,
-)
+from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
 
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
@@ -65,6 +57,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
+from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
 
 

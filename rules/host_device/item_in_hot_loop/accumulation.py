@@ -21,11 +21,11 @@ from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
-from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
 from ..dimensionless import formats_as_number, is_single_number
 from ..remedies import has_no_graph
+from .effects import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.datasets import whole_of
-from torchlint.semantics.epochs import usual_workers
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loaders import Loaders, class_behind, collations, constructors_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
+
+from ..workercounts import usual_workers
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -107,20 +107,13 @@ def _uses(module: Module) -> dict[Function, Use]:
 
 
 def _find_uses(module: Module) -> Iterator[Use]:
-    collating: dict[Function, list[cst.Call]] = {}
     reading: dict[cst.ClassDef, list[cst.Call]] = {}
-    for call in _constructors(module):
-        collate = module.argument(call, "collate_fn").node
-        definition = module.value(collate).definition if collate is not None else None
-        if isinstance(definition, cst.ClassDef):
-            definition = module.classes.info(definition).method("__call__")
-        if definition is not None:
-            collating.setdefault(definition, []).append(call)
+    for call in constructors_around(module):
         dataset = Loaders.of(module).dataset(call)
         for found in _classes(module, dataset) if dataset is not None else ():
             reading.setdefault(found, []).append(call)
-    for function, loaders in collating.items():
-        yield Use(function, tuple(loaders))
+    for function, loaders in collations(module).items():
+        yield Use(function, loaders)
     heirs: dict[cst.ClassDef, list[cst.ClassDef]] = {}
     for read in reading:
         for node in dict.fromkeys(member.node for member in module.classes.info(read).lineage):
@@ -137,24 +130,10 @@ def _find_uses(module: Module) -> Iterator[Use]:
                 yield Use(method, run_by, classes)
 
 
-def _constructors(module: Module) -> Iterator[cst.Call]:
-    """The calls that make loaders, in the file and in the others of its programs."""
-    for each in (module, *module.companions("Loader")):
-        yield from Loaders.of(each).constructors
-
-
 def _classes(module: Module, node: cst.BaseExpression) -> list[cst.ClassDef]:
     """The classes of the program that a dataset is an instance, or a part of an instance, of."""
-    found = [end for end in _class_behind(module, node) if end is not None]
+    found = [end for end in class_behind(module, node) if end is not None]
     return sorted(found, key=module.tree.order.__getitem__)
-
-
-@traced(Through.ITEMS)
-def _class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
-    definition = module.value(node).definition if not path else None
-    if isinstance(definition, cst.ClassDef):
-        return definition
-    return whole_of(module, node) if isinstance(node, cst.Call) else None
 
 
 # --- what uses the accelerator ------------------------------------------------------------------------

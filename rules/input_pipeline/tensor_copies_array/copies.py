@@ -142,7 +142,7 @@ def _backwards(data: cst.BaseExpression) -> bool:
 
 def _read_only(module: Module, data: cst.BaseExpression) -> bool:
     """Whether PyTorch would warn that nobody may write to the memory of an array."""
-    made = Loaders.of(module).data.made(data)
+    made = Loaders.of(module).made(data)
     if not isinstance(made, cst.Call):
         return False
     mapped = any(arg.keyword is not None and arg.keyword.value == "mmap_mode" for arg in made.args)
@@ -151,7 +151,7 @@ def _read_only(module: Module, data: cst.BaseExpression) -> bool:
 
 def _counted_out(module: Module, data: cst.BaseExpression) -> bool:
     """Whether the array is made of a list of numbers, which takes far longer than copying it."""
-    made = Loaders.of(module).data.made(data)
+    made = Loaders.of(module).made(data)
     match made:
         case cst.Call(args=[cst.Arg(value=held, keyword=None), *_]) if module.qualified(made.func) in (
             "numpy.array",

@@ -20,9 +20,9 @@ from torchlint.semantics.checkpoints import trains_from_scratch
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.wholeprogram import state_unobserved
 
 from ..layerorder import called
+from ..modelstate import state_unobserved
 from .biases import Biases
 from .consumers import Consumer, after_layer, after_result
 from .evalmode import trains_in_evaluation_mode

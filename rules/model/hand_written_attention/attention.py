@@ -19,7 +19,6 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.semantics.algebra import argument as _code
-from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.fixpoint import MANY
@@ -31,6 +30,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 from ..causality import Triangle, causal
+from ..formulas import loses_comment
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -10,8 +10,8 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.wholeprogram import state_unobserved
 
+from ..modelstate import state_unobserved
 from .keys import may_be_key
 from .registration import Hidden, hidden_modules, registered_in_time
 

@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.algebra import (
-    argument,
-    as_assigned,
-    one_line,
-    only_here,
-    operand,
-    plus_number,
-    superfluous,
-    through_names,
-)
+from torchlint.semantics.algebra import argument, as_assigned, only_here, operand, plus_number
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.values import Kind
 
+from ..formulas import one_line, superfluous, through_names
 from .maxshift import Shift, shifted
 
 if TYPE_CHECKING:

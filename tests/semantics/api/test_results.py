@@ -473,6 +473,12 @@ def test_calling_a_module_gives_what_is_recorded(module: torch.nn.Module, args: 
     assert matches(module(*args), result)
 
 
+def test_methods_of_arrays_are_those_that_tensors_share() -> None:
+    assert results.TENSOR_METHODS.keys() >= results.ARRAY_METHODS
+    assert all(hasattr(numpy.ndarray, name) for name in results.ARRAY_METHODS)
+    assert not any(hasattr(torch.nn.Module, name) for name in results.ARRAY_METHODS)
+
+
 def test_tensor_only_methods_are_not_shared_with_the_usual_suspects() -> None:
     others: list[object] = [
         numpy.zeros(1), torch.nn.Linear(1, 1), torch.optim.SGD([VECTOR], lr=1), [], "", {}, set(), 1, 1.0,

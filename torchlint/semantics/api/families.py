@@ -159,6 +159,15 @@ TEST_LIBRARIES: Final = frozenset({"unittest", "pytest", "hypothesis"})
 DRAWING_LIBRARIES: Final = frozenset({"matplotlib", "seaborn", "plotly", "bokeh", "altair", "pylab"})
 """What draws plots for people."""
 
+WALL_CLOCKS: Final = frozenset(
+    {f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")}
+    | {"timeit.default_timer"}
+)
+"""Functions that say how late it is, for times between two readings."""
+
+CLOCKS: Final = WALL_CLOCKS | {"time.process_time", "time.process_time_ns", "datetime.datetime.now"}
+"""All functions whose result stands for a moment."""
+
 _ONE_SIZE = listed(
     "",
     "CIFAR10 CIFAR100 MNIST FashionMNIST EMNIST KMNIST QMNIST MovingMNIST SVHN STL10 USPS Omniglot FakeData"

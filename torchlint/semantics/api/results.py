@@ -369,6 +369,16 @@ TENSOR_ONLY_METHODS: Final = frozenset(
 ``size``, ``view`` and ``permute`` are not here: other things have them too. Nothing is proved about
 ``self`` and ``cls``."""
 
+ARRAY_METHODS: Final = frozenset(
+    _words(
+        """
+    all any argmax argmin argsort clip conj cumprod cumsum diagonal dot flatten item max mean min nonzero prod
+    ravel repeat reshape round squeeze std sum swapaxes take tolist trace transpose var view
+        """
+    )
+)
+"""Methods of tensors that NumPy's arrays have too: on an accelerator, they prove a torch tensor."""
+
 TENSOR_ONLY_KEYWORDS: Final = frozenset({"as_tuple", "keepdim", "dim"})
 """Keywords that prove a torch tensor when passed to one of `TENSOR_METHODS` on an otherwise unknown
 receiver (NumPy says ``axis`` and ``keepdims``); ``dim`` only with an integer, as xarray takes strings."""
@@ -901,7 +911,7 @@ METHODS: Mapping[str, Mapping[str, Result]] = {
     "tensor": TENSOR_METHODS,
     "module": _listed("""
     same: apply bfloat16 cpu cuda double eval float half ipu mtia requires_grad_ share_memory to
-        to_empty train type xpu module
+        to_empty train type xpu
     parameters: parameters buffers named_parameters named_buffers
     unknown: children modules named_children named_modules
     none: add_module compile register_buffer register_module register_parameter set_submodule

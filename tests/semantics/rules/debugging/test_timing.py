@@ -7,8 +7,8 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from torchlint.rules.debugging.timed_without_synchronize import timers
 from torchlint.rules.debugging.timed_without_synchronize.timing import ends_too_early, timed_by_call
-from torchlint.semantics import clocks
 from torchlint.semantics.module import Module
 
 HEAD = """\
@@ -57,7 +57,7 @@ def test_what_is_measured(
 ) -> None:
     module = semantic_model(f"import time, timeit\n{code}\n")
     (elapsed,) = subtractions(module)
-    found = clocks.interval(module, elapsed)
+    found = timers.interval(module, elapsed)
     lines = (module.tree.line(found.start) - 1, module.tree.line(found.end) - 1) if found else None
     assert lines == expected
 

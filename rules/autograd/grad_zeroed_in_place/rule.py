@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix, Frequency
+from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.contexts import is_test
+from torchlint.semantics.flow.guards import guards
+from torchlint.semantics.iterations import is_parameter
+from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING, Kind
+
+from ..clearing import wraps_optimizer
+from .gradients import Gradients, zeroed_gradient
+
+# Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
+_OF_WRAPPERS = frozenset(
+    {"backward", "clip_grad_norm", "clip_master_grads", "multiply_grads", "all_reduce_grads"}
+)
+
+
+_CONSTANTS = frozenset({"None", "True", "False"})
+
+
+@rule(
+    "TL302",
+    "grad-zeroed-in-place",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.Call, cst.AugAssign, cst.Assign),
+    named={cst.Call: ("zero_grad", "zero_", "fill_", "mul_")},
+    mentions=("grad",),
+)
+def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
+    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the program may run
+    on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
+    there.
+
+    The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
+    to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
+    need the gradient tensor to exist.
+
+    ## Why is this bad?
+    Zeroing writes the memory of every gradient, with one kernel per parameter, and the next backward pass
+    reads it back to add to it. Setting a gradient to None costs nothing: its memory can be reused in the
+    forward pass, and the backward pass writes its result without reading. Optimizers skip parameters whose
+    gradient is None.
+
+    ## Example
+    ```python
+    for p in model.parameters():
+        if p.grad is not None:
+            p.grad.zero_()
+    ```
+
+    ## Use instead
+    ```python
+    model.zero_grad(set_to_none=True)
+    ```
+
+    ## Fix safety
+    Passing `set_to_none=True` to an optimizer or module of torch is safe. It is unsafe where only the name
+    suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
+    the program checks for None before the next backward pass, where a model, a layer or a parameter is used
+    in some steps only, where a step may skip the backward pass or run it through another model, where a loop
+    freezes parameters on the way, where gradients are kept in a list or are parts of a buffer, and where the
+    argument is a parameter, which callers set.
+
+    Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
+    finds None instead of zeros, and optimizers with momentum or weight decay skip such a parameter instead of
+    updating it. The loop becomes the owner's `zero_grad` if it does nothing but clear all of its parameters.
+    Otherwise only the statement is replaced, with `p.grad = None`.
+
+    ## References
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [zero_grad](https://docs.pytorch.org/docs/2.13/generated/torch.optim.Optimizer.zero_grad.html)
+    """
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "zero_grad":
+            if not is_test(module):
+                yield from _zero_grad(module, node, node.func.value)
+            return
+    owner = zeroed_gradient(module, node)
+    if (
+        owner is None
+        or is_test(module)
+        or _is_asked_for(module, node)
+        or not is_parameter(module, owner)
+        or Gradients.of(module).needed_at(node, owner)
+    ):
+        return
+    name = module.source(owner)
+    yield Finding(
+        node,
+        f"zeroing the gradient of `{name}` writes its memory, and the next backward pass reads it back",
+        fix=_clear(module, node, owner),
+        remedy="Set the gradient to `None`",
+        frequency=Frequency.STEP,
+    )
+
+
+def _is_asked_for(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the caller has asked for zeros: ``if set_to_none: … else: p.grad.zero_()``."""
+    return any(last_name(guard.test) == "set_to_none" and not guard.holds for guard in guards(module, node))
+
+
+def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Iterator[Finding]:
+    """`zero_grad` of an optimizer or module of torch that does not set to None."""
+    value = module.value(owner)
+    if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
+        return
+    argument = module.argument(call, "set_to_none")
+    asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
+    by_default = argument.absent and module.target.admits_below("2.0")
+    if not (asked or by_default) or Gradients.of(module).needed_at(call):
+        return
+    known = value.cls is not None or value.definition is not None
+    if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
+        return
+    if not known and wraps_optimizer(module, owner):
+        return
+    edits = set_argument(module, call, "set_to_none", "True")
+    gradients = Gradients.of(module)
+    told = gradients.taken_for_granted or gradients.tells_none(call)
+    uneven = any(map(_leaves_layers_out, (module, *module.companions("forward"))))
+    chosen = filled_by_callers(module, argument.node)
+    make = safe if known and not told and not uneven and not chosen else unsafe
+    if asked:
+        message = (
+            "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"
+        )
+    else:
+        message = "`zero_grad()` fills every gradient with zeros by default in torch releases before 2.0"
+    yield Finding(
+        call,
+        message,
+        fix=make(module, "Pass `set_to_none=True`", edits),
+        severity=WARNING if asked else NOTE,
+        remedy="Pass `set_to_none=True`",
+        frequency=Frequency.STEP,
+    )
+
+
+@remembered
+def _leaves_layers_out(module: Module) -> bool:
+    """Whether a model of a file runs a layer only if something holds that may differ from step to step.
+
+    An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
+    are zeros, and leaves them alone if there are none.
+    """
+    is_self = SelfAttributes.is_self
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and is_self(call.func.value)
+        and module.value(call.func).kind is Kind.MODULE
+        and any(_may_change(module, guard.test) for guard in guards(module, call))
+        for call in module.tree.nodes(cst.Call)
+    )
+
+
+def _may_change(module: Module, test: cst.BaseExpression) -> bool:
+    """Whether a test asks about more than constants and attributes that `__init__` alone sets on ``self``."""
+    for name in module.tree.within(test, module.tree.nodes(cst.Name)):
+        holder = module.tree.parent(name)
+        if isinstance(holder, cst.Attribute) and holder.attr is name:
+            if any(
+                _sets_later(module, target.target) for target in module.names.attributes.get(name.value, ())
+            ):
+                return True
+        elif isinstance(holder, cst.Arg) and holder.keyword is name:
+            continue
+        elif not SelfAttributes.is_self(name):
+            if name.value not in _CONSTANTS and module.qualified(name) is None:
+                return True
+    calls = module.tree.within(test, module.tree.nodes(cst.Call))
+    return not all((module.qualified(call.func) or "").startswith("builtins.") for call in calls)
+
+
+def _sets_later(module: Module, target: cst.CSTNode) -> bool:
+    function = module.function(target)
+    return not isinstance(function, cst.FunctionDef) or function.name.value != "__init__"
+
+
+def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix | None:
+    """The owner's `zero_grad` instead of a loop that does nothing else, or None for this one gradient."""
+    clearing = Gradients.of(module).clearing_loop(node)
+    if clearing is not None:
+        loop, visited = clearing
+        argument = "" if module.target.at_least("2.0") else "set_to_none=True"
+        code = f"{module.source(visited)}.zero_grad({argument})"
+        return unsafe(module, f"Replace the loop with `{code}`", replace(module, loop, code))
+    code = f"{module.source(owner)}.grad = None"
+    statement = module.tree.parent(node) if isinstance(node, cst.Call) else node
+    if not isinstance(statement, cst.BaseSmallStatement):
+        return None
+    return unsafe(module, f"Replace with `{code}`", replace(module, statement, code))

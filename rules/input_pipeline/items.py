@@ -1,0 +1,89 @@
+"""What the items of a loader are, and whether worker processes would have anything to do with them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.module import Module, Part
+
+from .datasets import Datasets
+
+
+class Items(Part):
+    """The items of the loaders of one file."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.loaders = Loaders.of(module)
+        self.datasets = Datasets.of(module)
+
+    def in_memory(self, call: cst.Call) -> bool:
+        """Whether the data is there already, so that fetching a batch is only picking rows."""
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.in_memory(node)
+
+    def _of_few_items(self, call: cst.Call) -> bool:
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.has_few_items(node)
+
+    def on_accelerator(self, call: cst.Call) -> bool:
+        """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
+        collate = self.module.argument(call, "collate_fn").node
+        definition = self.module.value(collate).definition if collate is not None else None
+        if definition is not None and self.datasets.moves(definition):
+            return True
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.on_accelerator(node)
+
+    def _ignores_workers(self, call: cst.Call) -> bool:
+        """Whether what the loader reads is, on some path, an iterable dataset that knows of no workers."""
+        node = self.loaders.dataset(call)
+        made: list[cst.BaseExpression | None] = [node]
+        if isinstance(node, cst.Name):
+            made += [binding.value for binding in self.module.names.bindings(node) if not binding.path]
+        definitions = [self.module.value(value).definition for value in made if value is not None]
+        return any(isinstance(d, cst.ClassDef) and self.datasets.ignores_workers(d) for d in definitions)
+
+    def yields_raw_items(self, call: cst.Call) -> bool:
+        """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
+        dataset = self.loaders.dataset(call)
+        if isinstance(dataset, cst.List) and not dataset.elements:
+            return True
+        collate = self.module.argument(call, "collate_fn").node
+        if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
+            return True
+        return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+
+    def yields_tokens(self, call: cst.Call) -> bool:
+        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.has_tokens(node)
+
+    def idle_workers(self, call: cst.Call) -> bool:
+        """Whether worker processes would have nothing to do, or could not do it."""
+        return (
+            self.in_memory(call)
+            or self._of_few_items(call)
+            or self.on_accelerator(call)
+            or self._ignores_workers(call)
+            or self.yields_raw_items(call)
+            or self.loaders.only_sampled(call)
+            or self._one_batch(call)
+            or self._plays(call)
+        )
+
+    def _plays(self, call: cst.Call) -> bool:
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.plays(node)
+
+    def _one_batch(self, call: cst.Call) -> bool:
+        """``batch_size=len(dataset)``, also by way of a variable."""
+        size = self.module.argument(call, "batch_size").node
+        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
+        size = size if held is None else held.value
+        dataset = self.loaders.dataset(call)
+        if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
+            return False
+        same = self.module.source(size.args[0].value) == self.module.source(dataset)
+        return same and self.module.qualified(size.func) == "builtins.len"

@@ -1,0 +1,1 @@
+"""`unused-suppression` (TL002): the rule, and what only it asks of the model."""
