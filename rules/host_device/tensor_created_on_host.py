@@ -13,6 +13,8 @@ from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.tensordtypes import WHOLE
 from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
 
 from .factories import Factory, created_on, factory, takes_no_data
@@ -24,6 +26,7 @@ _SINGLE = frozenset({"torch.float", "torch.float32"})
 # A number that does not fit raises where a tensor is made, but not where one is cast.
 _ROOMY = _SINGLE | {"torch.int", "torch.int32", "torch.long", "torch.int64", "torch.bool"}
 _STEPPED = frozenset({"torch.linspace", "torch.logspace", "torch.arange"})
+_ROUNDING = frozenset({"ceil", "floor", "round", "trunc"})
 _DOUBLES = frozenset({"torch.double", "torch.float64"})
 
 
@@ -72,12 +75,15 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: the tensor has the same contents, dtype and device. The fix is unsafe
+    Safe: the tensor has the same contents, dtype and device, but that the last digits of steps in fractions
+    (`linspace`) may differ, which the device rounds in another way. The fix is unsafe
 
     - for random tensors. The device has its own random number generator, so a given seed produces different
       numbers, for this tensor and for everything drawn on the host afterwards. A file cannot show that
       nothing is seeded, because the code that imports or starts it may do so under any name (`set_seed(0)`,
       `Trainer(seed=0)`);
+    - for steps in fractions that become whole numbers at once (`torch.linspace(0, 7, 50).long()`), where the
+      last digit decides between two of them;
     - for a tensor that is expanded before it moves, because only the copy can be written to;
     - with `requires_grad`, because the moved tensor was not a leaf of the autograd graph and the new one is;
     - for `.cuda(index)` if the file does not show that `index` is a number: `None` means the current device;
@@ -219,9 +225,34 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    if made.leaf or made.overlapping or made.random or not move.certain:
+    if made.leaf or made.overlapping or made.random or not move.certain or _cuts_steps(module, made, move):
         return unsafe(module, message, creation, removal)
     return safe(module, message, creation, removal)
+
+
+def _cuts_steps(module: Module, made: Factory, move: Move) -> bool:
+    """Whether steps in fractions, which the device rounds in another way, are made whole numbers at once."""
+    if made.name == "torch.arange":
+        given = [module.argument(made.call, name).constant for name in ("start", "end", "step")]
+        if not any(isinstance(number, float) and not number.is_integer() for number in given):
+            return False
+    elif made.name not in _STEPPED:
+        return False
+    return any(_is_whole(module, node) for start in (made.call, move.call) for node in _chain(module, start))
+
+
+def _is_whole(module: Module, node: cst.Call) -> bool:
+    dtype = module.value(node).dtype or ""
+    return f"torch.{dtype.removeprefix('torch.')}" in WHOLE or last_name(node.func) in _ROUNDING
+
+
+def _chain(module: Module, call: cst.Call) -> Iterator[cst.Call]:
+    """A call, and those of methods on its result, one behind the other."""
+    node: cst.CSTNode | None = call
+    while isinstance(node, cst.Call):
+        yield node
+        attribute = module.tree.parent(node)
+        node = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
 
 
 def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:

@@ -110,9 +110,7 @@ def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
     found: dict[str, list[cst.BaseExpression]] = {}
     reads: list[tuple[str, cst.BaseExpression]] = [(node.value, node) for node in tree.nodes(cst.Name)]
     reads += [(node.attr.value, node) for node in tree.nodes(cst.Attribute)]
-    if any(
-        module.qualified(call.func) == "builtins.getattr" for call in tree.calls_by_name.get("getattr", ())
-    ):
+    if tree.calls_by_name.get("getattr"):
         reads += [(str(node.evaluated_value), node) for node in tree.nodes(cst.SimpleString)]
     for name, node in reads:
         parent = tree.parents[node]

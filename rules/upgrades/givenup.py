@@ -68,7 +68,9 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
     if not row.exact and row.rewrite not in UNSAFE:
         return None
     edits = brought(module, use, row)
-    doubtful = row.rewrite in UNSAFE or (row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module))
+    doubtful = (
+        row.rewrite in UNSAFE or row.retypes or (row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module))
+    )
     make = unsafe if doubtful else safe
     return make(module, f"Use `{row.replacement}`", edits)
 

@@ -12,6 +12,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.iterations import is_parameter
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -130,7 +131,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
     told = gradients.taken_for_granted or gradients.tells_none(call)
-    uneven = any(map(_leaves_layers_out, (module, *module.companions("forward"))))
+    others = module.companions(*_LAYERED)
+    uneven = any(map(_leaves_layers_out, (module, *others))) or any(map(_picks_models, others))
     chosen = filled_by_callers(module, argument.node)
     make = safe if known and not told and not uneven and not chosen else unsafe
     if asked:
@@ -153,6 +155,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
 def _leaves_layers_out(module: Module) -> bool:
     """Whether a model of a file runs a layer only if something holds that may differ from step to step.
 
+    Or picks one out of several, other than by a loop over all of them.
+
     An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
     are zeros, and leaves them alone if there are none.
     """
@@ -163,7 +167,49 @@ def _leaves_layers_out(module: Module) -> bool:
         and module.value(call.func).kind is Kind.MODULE
         and any(_may_change(module, guard.test) for guard in guards(module, call))
         for call in module.tree.nodes(cst.Call)
+    ) or any(
+        isinstance(item.value, cst.Attribute)
+        and is_self(item.value.value)
+        and _is_picked(module, item)
+        and not _is_looped_over(module, item)
+        for item in module.tree.nodes(cst.Subscript)
     )
+
+
+_LAYERED = ("forward", "ModuleList", "ModuleDict")
+
+
+@remembered
+def _picks_models(module: Module) -> bool:
+    """Whether a file picks one of several models or layers from outside: ``step(models[i], optimizer, x)``.
+
+    In the file of the optimizer the loop around it is looked at.
+    """
+    return any(
+        not (isinstance(item.value, cst.Attribute) and SelfAttributes.is_self(item.value.value))
+        and _is_picked(module, item)
+        for item in module.tree.nodes(cst.Subscript)
+    )
+
+
+def _is_picked(module: Module, item: cst.Subscript) -> bool:
+    """Whether an item of a container of layers may be another one each time: ``heads[task]``."""
+    match item.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=index))]:
+            if module.value(item.value).kind is not Kind.MODULE or not _sets_later(module, item):
+                return False
+            return not isinstance(module.value(index).constant, (int, str))
+    return False
+
+
+def _is_looped_over(module: Module, item: cst.Subscript) -> bool:
+    """Whether the index of an item is what a loop counts: ``self.layers[i]``."""
+    match item.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name() as index))]:
+            bindings = module.bindings(index)
+            loops = (BindingKind.LOOP, BindingKind.COMPREHENSION)
+            return bool(bindings) and all(binding.kind in loops for binding in bindings)
+    return False
 
 
 def _may_change(module: Module, test: cst.BaseExpression) -> bool:

@@ -70,7 +70,8 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     has no graph and that the program cannot tell the two apart: neither is set to require a gradient, asked
     for a gradient, resized or returned. Otherwise, and in a custom backward pass, it is `x.detach()`, and
     `requires_grad=True` becomes `.requires_grad_()`. The fix is unsafe where `requires_grad=` may not be a
-    bool, and where a surrounding `try` may be there for arguments that are not tensors.
+    bool, where a surrounding `try` may be there for arguments that are not tensors, and where the program has
+    classes of tensors of its own, of which `Variable` makes plain ones.
 
     A statement that would only assign names to themselves, such as `x, y = Variable(x), Variable(y)`, is
     removed. The import of `Variable` is removed with its last use, unless another file may import the name
@@ -178,6 +179,9 @@ def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
     return needless
 
 
+_SUBCLASSING = ("as_subclass", "_make_subclass", "_make_wrapper_subclass")
+
+
 def _instead(module: Module, call: cst.Call) -> _Instead | None:
     given = _arguments(call)
     if given is None:
@@ -205,6 +209,8 @@ def _instead(module: Module, call: cst.Call) -> _Instead | None:
     # `requires_grad_(1)` raises, and so does `detach` of what is no tensor, but in another way.
     switch = told is None or isinstance(constant, bool) or module.value(told).kind is Kind.BOOL
     sure = switch and (fresh or not any(module.tree.handlers(call)))
+    # `Variable` makes a plain tensor of one of a class of the program's own.
+    sure = sure and not module.mentions(*_SUBCLASSING)
     return _Instead(code, sure)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.semantics.api.memory import READING_METHODS, WRITTEN_PARAMETERS
+from torchlint.semantics.api.results import LAYOUT_METHODS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import asks_for_accelerator
@@ -24,11 +26,12 @@ from torchlint.semantics.sources import (
     onward,
     traced,
 )
+from torchlint.semantics.spellings import given_as
 from torchlint.semantics.transfers import copied_in, transferred
 from torchlint.semantics.values import MISSING, Kind, Memory
 
 # What gives another name to the same memory.
-_SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
+_SHARING = (LAYOUT_METHODS - READING_METHODS - {"pin_memory", "requires_grad_"}) | {"numpy", "data", "T"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,5 +287,16 @@ def _writes(module: Module, use: Use) -> Verdict[bool]:
             return use.call.args[0] is use.argument
         case UseKind.ARGUMENT if isinstance(module.callee(use.call), cst.FunctionDef):
             return ONWARD
+        case UseKind.ARGUMENT:
+            return _holds_result(module, use)
         case _:
             return False
+
+
+def _holds_result(module: Module, use: Use) -> bool:
+    """Whether a function writes its result to what it is given: ``out=x``, ``relu(x, inplace=True)``."""
+    if use.argument.keyword is not None:
+        return use.argument.keyword.value in WRITTEN_PARAMETERS
+    inplace = given_as(use.call, "inplace", None)
+    switched_on = inplace is not None and module.value(inplace).constant is not False
+    return switched_on and use.argument is use.call.args[0]

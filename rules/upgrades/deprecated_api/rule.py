@@ -89,10 +89,12 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     ## Fix safety
 
     Safe: the fix is offered if the replacement behaves the same with the arguments of this call. Removing
-    `verbose=True` is unsafe if a supported release still prints. Imported names are renamed together with
-    the import and all other uses; a new import is added only if necessary. There is no fix if a name is
-    exported in `__all__`, if another file uses it by way of this one, if arguments are hidden in `*args` or
-    `**kwargs`, if a supported release lacks the replacement, or if the results differ, as for `torch.svd`.
+    `verbose=True` is unsafe if a supported release still prints, and so are `nn.Upsample` and
+    `nn.NLLLoss` in place of the classes for two dimensions: a printed model shows the class. Imported
+    names are renamed together with the import and all other uses; a new import is added only if
+    necessary. There is no fix if a name is exported in `__all__`, if another file uses it by way of this
+    one, if arguments are hidden in `*args` or `**kwargs`, if a supported release lacks the replacement,
+    or if the results differ, as for `torch.svd`.
 
     ## References
 

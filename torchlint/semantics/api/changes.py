@@ -34,7 +34,8 @@ class Upgrade:
 
     ``rewrite`` names how a call is brought to the replacement, where its arguments change by more than that
     (``semantics/callforms.py``). ``quiet`` rows are those of which the documentation speaks, but no warning.
-    With ``renames_state`` the replacement keeps its parameters under other names in the state dict.
+    With ``renames_state`` the replacement keeps its parameters under other names in the state dict, with
+    ``retypes`` it makes instances of another class, which printing a model shows.
     ``owner`` is the code of the rule that reports the row, where that is not one of the rules about upgrades.
 
     ``witness`` is the name whose presence tells that of a value, or of what is made at run time. ``source``
@@ -56,6 +57,7 @@ class Upgrade:
     rewrite: str = ""
     quiet: bool = False
     renames_state: bool = False
+    retypes: bool = False
     owner: str = ""
     witness: str = ""
     source: str = ""

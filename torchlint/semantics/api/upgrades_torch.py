@@ -129,7 +129,6 @@ def _renamed_long_ago() -> tuple[Upgrade, ...]:
                     "nn.functional.interpolate",
                     'mode="bilinear", align_corners=True',
                 ),
-                ("nn.NLLLoss2d", "nn.NLLLoss", ""),
                 ("nn.parallel.DistributedDataParallelCPU", "nn.parallel.DistributedDataParallel", ""),
             )
         ),
@@ -141,12 +140,21 @@ def _renamed_long_ago() -> tuple[Upgrade, ...]:
                 adds=adds,
                 exact=True,
                 quiet=True,
+                retypes=True,
                 source=f"{_DOCS}torch.nn.{old}.html",
             )
             for old, adds in (
                 ("UpsamplingNearest2d", 'mode="nearest"'),
                 ("UpsamplingBilinear2d", 'mode="bilinear", align_corners=True'),
             )
+        ),
+        Upgrade(
+            symbol="torch.nn.NLLLoss2d",
+            deprecated="1.7",
+            replacement="torch.nn.NLLLoss",
+            exact=True,
+            retypes=True,
+            source=f"{_DOCS}torch.nn.NLLLoss2d.html",
         ),
         Upgrade(
             symbol="torch.ger",
