@@ -127,6 +127,9 @@ class _Work:
 
 _NO_WORK = _Work()
 _START = _Work(starts=True)
+_SHORT: Final = 10
+"""Loops of fewer rounds than this say nothing of how often the code around them runs."""
+
 
 # Kinds of values none of which is an instance of another's type.
 _APART: Final = frozenset(
@@ -562,13 +565,14 @@ class Places(Part):
             return None, None
         warm: Hot | None = None
         restricted = False
+        around = function or self.tree.root
         for loop in self.loops(node):
             heat = self.heat(loop)
             if heat is Heat.COLD:
                 continue
             if self._rarely_reached(node, loop):
                 restricted = True
-            elif heat is Heat.HOT:
+            elif heat is Heat.HOT and not (self._is_short(loop) and self._rarely_reached(loop, around)):
                 return Hot(loop, (), self._work_of(loop).reason), None
             elif warm is None and not self._over_parameters(loop):
                 warm = Hot(loop, (), self._work_of(loop).reason)
@@ -580,6 +584,15 @@ class Places(Part):
             # Beside a loop of steps, a loop of a few operations reports on it.
             warm = None
         return warm, function
+
+    def _is_short(self, loop: Loop) -> bool:
+        """Whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
+        match _gone_through(loop):
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                return len(elements) < _SHORT
+            case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=cst.Integer(value=count))]):
+                return int(count, 0) < _SHORT
+        return False
 
     def _rarely_reached(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of training.
@@ -1137,3 +1150,10 @@ def _is_main_test(guard: Guard) -> bool:
             )
         case _:
             return False
+
+
+def _gone_through(loop: Loop) -> cst.BaseExpression | None:
+    """What a ``for`` loop or comprehension goes through."""
+    if isinstance(loop, COMPREHENSIONS):
+        return loop.for_in.iter
+    return loop.iter if isinstance(loop, cst.For) else None

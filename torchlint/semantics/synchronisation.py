@@ -440,7 +440,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             ):
                 return tensor
         case "to":
-            moved = to_host(module, call)
+            moved = to_host(module, call) and not _follows_input(module, call, tensor)
         case "copy_":
             return _copied_in(module, call, tensor)
         case "numpy":
@@ -571,6 +571,16 @@ def to_host(module: Module, call: cst.Call) -> bool:
             # What an attribute `dtype` holds is no device, whatever it takes to find out which it is.
             named = last_name(arg.value) != "dtype" and names_host(module, arg.value)
     return named
+
+
+def _follows_input(module: Module, call: cst.Call, moved: cst.BaseExpression) -> bool:
+    """``self.scale.to(x.device)``: whether a part of a module goes to where a tensor is that it is given.
+
+    Whoever keeps one of both in host memory keeps the other there as well.
+    """
+    if not isinstance(moved, cst.Attribute) or module.value(moved.value).kind is not Kind.MODULE:
+        return False
+    return not any(isinstance(module.value(arg.value).constant, str) for arg in call.args)
 
 
 def names_host(module: Module, node: cst.BaseExpression) -> bool:
