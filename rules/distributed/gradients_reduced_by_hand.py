@@ -17,8 +17,11 @@ from .collectives import collective
 from .parallelism import Parallelism, Wrapping
 
 _REDUCTIONS = frozenset({"all_reduce", "allreduce"})
-# What gives the same numbers, or makes one tensor of several.
-_METHODS = frozenset({"data", "detach", "clone", "view", "reshape", "flatten", "contiguous", "float", "half"})
+# What gives the same numbers or a share of them, or makes one tensor of several.
+_METHODS = frozenset(
+    {"data", "detach", "clone", "view", "reshape", "flatten", "contiguous", "float", "half"}
+    | {"div", "div_", "mul", "mul_"}
+)
 _JOINING = frozenset(
     {"torch.cat", "torch.concat", "torch.stack", "torch._utils._flatten_dense_tensors"}
     | {"torch.nn.utils.parameters_to_vector"}

@@ -894,7 +894,7 @@ class Inference:
             fits = declared is None or declared.kind is passed.kind or not declared.known
             # ``decay: torch.Tensor``, which all that is seen calls with a number.
             promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
-            if fits or promised:
+            if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
                 return passed
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
@@ -1926,6 +1926,15 @@ class Inference:
         cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
         kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
         return Value(kind, cls=cls, definition=definition)
+
+    def _leaves_open(self, declared: Value | None) -> bool:
+        """Whether a declared class only says what there has to be: a protocol that models have no part in."""
+        if declared is None or declared.kind is not Kind.OBJECT:
+            return False
+        definition = declared.definition
+        if not isinstance(definition, cst.ClassDef):
+            return False
+        return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
     def _is_interface(self, info: ClassInfo) -> bool:
         """Whether a class says what models have to offer: all that has the methods it lacks are modules."""

@@ -267,9 +267,15 @@ class Iterations(Part):
                 return True
             if word is not None and word.endswith("s") and ends(word, Role.OPTIMIZER, Role.MODEL):
                 return True
+        if isinstance(iterable, cst.Name):
+            # ``grads = [p.grad for p in parameters]``
+            lists = (binding.value for binding in self.module.bindings(iterable))
+            if any(isinstance(made, cst.ListComp) and self._goes_through_parts(made) for made in lists):
+                return True
         value = self.module.value(iterable)
         item = value.item or (value.elements[0] if value.elements else None)
-        return item is not None and item.kind in (Kind.OPTIMIZER, Kind.MODULE)
+        through = item is not None and item.kind in (Kind.OPTIMIZER, Kind.MODULE)
+        return through or value.kind is Kind.PARAMETERS
 
     # ------------------------------------------------------------------ going through
 

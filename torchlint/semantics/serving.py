@@ -38,7 +38,7 @@ _METHODS: dict[str, _Method] = {
     **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), _Method(("",), only=True)),
     "build": _Method(("MetadataBuilder",), only=True),
     "sample": _Method(("Sampler", "Runner")),
-    "propose": _Method(("Proposer", "Speculator")),
+    "propose": _Method(("Proposer", "Speculator"), only=True),
     **dict.fromkeys(
         ("step", "add_noise", "get_velocity", "scale_noise"), _Method(("Scheduler", "SchedulerMixin"))
     ),
