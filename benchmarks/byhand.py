@@ -4,13 +4,14 @@ Usage: ``python -m benchmarks.byhand LABEL [--programs NAME ...] [--scripts FILE
 
 The programs are those of ``verdicts.py``. Of each, two copies are made and the fixes of ``torchlint check
 --fix`` applied to one. Several processes of both are started by ``python``, and each waits at the end of a
-step of its optimizer until it is its turn: then it runs alone, a few untimed steps and then as many as take
-a third of a second, the device synchronized at both ends. Nothing else is hooked, no process is stopped by a
-signal, and nothing is set that the program does not set. The two processes of a pair take their turns one
-after the other, before and after, after and before (A B B A), so that both cover the same steps.
+step of its optimizer until it is its turn: then it runs alone, untimed steps for a quarter of a second and
+then as many as take half of one, the device synchronized at both ends. Nothing else is hooked, no process is
+stopped by a signal, and nothing is set that the program does not set. The two processes of a pair take their
+turns one after the other, before and after, after and before (A B B A), so that both cover the same steps.
 
 The speed of these machines changes from one turn to the next, so that the ratio has an interval like that of
-``verify`` (`torchlint.verify.stats`). The results go under LABEL into ``benchmarks/results/byhand.json``,
+``verify`` (`torchlint.verify.stats`). How far the ratio would be repeated is told by two halves of the pairs,
+each taken for a measurement of its own. The results go under LABEL into ``benchmarks/results/byhand.json``,
 beside the ratio that ``verify`` gave: FOLDER is what ``verdicts.py --folder`` kept.
 """
 
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,13 +44,17 @@ RESULTS = ROOT / "benchmarks" / "results" / "byhand.json"
 WARM = 30
 """Steps of a process before its first turn."""
 LEAD = 10
-"""Untimed steps of a turn: the batches that were loaded while others had their turns are used up first."""
-TURN = 0.35
+"""The fewest untimed steps of a turn,"""
+LEAD_SECONDS = 0.25
+"""and about how long they take: the batches that were loaded while others had their turns are used up first,
+and threads that slept are spread over the processors again."""
+TURN = 0.5
 """About how many seconds of a turn are timed,"""
 FEWEST = 10
 """in at least so many steps."""
 AGREES = 0.05
 """How far the two ratios may be apart."""
+_UNSAFE = "--unsafe-fixes"
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Command:
     """The script, or ``-m`` and a module, and the program's own arguments."""
     links: tuple[str, ...]
     """What lies beside the project and is only read."""
+    unsafe: bool = False
+    """Whether unsafe fixes are measured, too."""
 
     @staticmethod
     def of(program: Program) -> Command:
@@ -68,14 +76,15 @@ class Command:
         ours, theirs = words[:split], words[split + 1 :]
         links = tuple(after for before, after in itertools.pairwise(ours) if before == "--link")
         told = [word for before, word in itertools.pairwise(["", *ours]) if "--link" not in (before, word)]
-        return Command((*told, *theirs), links)
+        unsafe = _UNSAFE in told
+        return Command((*(word for word in told if word != _UNSAFE), *theirs), links, unsafe)
 
 
 class Turns:
     """What happens at the end of each step of the program's first optimizer.
 
     Args:
-        order: waits for the next order, the number of steps to time; None ends the program.
+        order: waits for the next order, the untimed steps and those to time; None ends the program.
         answer: takes the seconds that they took; 0 when the process is ready for its first turn.
         synchronize: waits for the device.
         end: ends the program.
@@ -83,7 +92,7 @@ class Turns:
 
     def __init__(
         self,
-        order: Callable[[], int | None],
+        order: Callable[[], tuple[int, int] | None],
         answer: Callable[[float], None],
         synchronize: Callable[[], None],
         end: Callable[[], None],
@@ -110,11 +119,11 @@ class Turns:
             return
         self._answer(0.0 if self._began is None else now - self._began)
         self._began = None
-        steps = self._order()
-        if steps is None:
+        order = self._order()
+        if order is None:
             self._end()
         else:
-            self._left, self._steps = LEAD, steps
+            self._left, self._steps = order
 
 
 def run_alone(answers: int) -> None:
@@ -134,9 +143,9 @@ def run_alone(answers: int) -> None:
     sys.path[0] = str(Path.cwd()) if module else str(Path(sys.argv[0]).resolve().parent)
     orders = sys.stdin
 
-    def order() -> int | None:
-        line = orders.readline().strip()
-        return int(line) if line else None
+    def order() -> tuple[int, int] | None:
+        line = orders.readline().split()
+        return (int(line[0]), int(line[1])) if line else None
 
     def tell(number: float) -> None:
         os.write(answers, f"{number}\n".encode())
@@ -203,9 +212,9 @@ class Alone:
         if self.answer() is None:
             raise RuntimeError(f"failed:\n{self._log.read_text('utf-8', 'replace')[-2000:]}")
 
-    def turn(self, steps: int) -> float | None:
-        """The seconds of so many steps; None if the program was over before."""
-        self._order(str(steps))
+    def turn(self, lead: int, steps: int) -> float | None:
+        """The seconds of so many steps after untimed ones; None if the program was over before."""
+        self._order(f"{lead} {steps}")
         return self.answer()
 
     def end(self) -> int:
@@ -264,7 +273,7 @@ def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]
                     beside.symlink_to((program.folder / link).resolve())
         fix = [sys.executable, "-m", "torchlint", "check", "--fix", "--isolated", "--impact", "low"]
         subprocess.run(
-            [*fix, "--advice", "--no-cache", "."],
+            [*fix, *([_UNSAFE] if command.unsafe else []), "--advice", "--no-cache", "."],
             cwd=folders[TOGETHER],
             check=False,
             stdout=subprocess.DEVNULL,
@@ -281,17 +290,21 @@ def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]
         every = [process for pair in pairs for process in pair.values()]
         for process in every:
             process.ready()
-        first = [taken for process in every if (taken := process.turn(FEWEST)) is not None]
-        steps = max(FEWEST, round(TURN * FEWEST / median(first))) if first else FEWEST
-        turns = [{name: process.turn for name, process in pair.items()} for pair in pairs]
+        first = [taken for process in every if (taken := process.turn(LEAD, FEWEST)) is not None]
+        pace = FEWEST / median(first) if first else 0.0
+        lead, steps = max(LEAD, round(LEAD_SECONDS * pace)), max(FEWEST, round(TURN * pace))
+        turns = [{name: partial(process.turn, lead) for name, process in pair.items()} for pair in pairs]
         blocks = taken_in_turns(turns, steps, seconds)
         threads = {name: [pair[name].end() for pair in pairs] for name in folders}
     interval = stats.interval(blocks, ORIGINAL, TOGETHER)
     if interval is None:
         raise RuntimeError("the program was over before every process had two turns")
+    halves = [[block for block in blocks if block.replicate % 2 == half] for half in (0, 1)]
+    apart = [stats.interval(half, ORIGINAL, TOGETHER) for half in halves]
     return {
         "command": " ".join(program.command),
         "processes": processes,
+        "lead": lead,
         "turns": max(block.round for block in blocks) + 1,
         "steps": steps,
         "milliseconds": {
@@ -301,6 +314,7 @@ def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]
         "threads": threads,
         "ratio": round(interval.ratio, 4),
         "interval": [round(interval.low, 4), round(interval.high, 4)],
+        "halves": [round(half.ratio, 4) for half in apart if half is not None],
     }
 
 

@@ -85,7 +85,10 @@ def sent_before(module: Module, index: cst.BaseExpression) -> bool:
         if order[use] >= order[index] or module.function(use) is not module.function(index):
             continue
         subscript = next((outer for outer in tree.ancestors(use) if isinstance(outer, cst.Subscript)), None)
-        if subscript is not None and host_index(module, subscript) is use:
+        if subscript is not None and use in (
+            host_index(module, subscript),
+            listed_indices(module, subscript),
+        ):
             return True
     return False
 
@@ -130,7 +133,7 @@ def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
     """Whether an index is a list of numbers that the program has written out, or an attribute holds."""
     if isinstance(index, cst.Name):
         lists = [binding.value for binding in module.bindings(index)]
-        if not all(isinstance(value, cst.List) and value.elements for value in lists):
+        if any(isinstance(value, cst.List) and not value.elements for value in lists):
             return False  # What is appended one by one may be another list at each step.
     value = module.value(index)
     items = value.elements if value.elements is not None else (value.item,)

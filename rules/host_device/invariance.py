@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.fixes import insert_before, remove_statement, replace, safe, unsafe
+from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
@@ -47,6 +48,8 @@ _PURE_METHODS = frozenset(
 )
 _PURE_FUNCTIONS = frozenset({"torch.from_numpy", "torch.squeeze", "torch.unsqueeze"})
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis, cst.UnaryOperation)
+# Moving these takes as long as calling a function.
+_NOTHING_TO_MOVE = LAYERS_WITHOUT_PARAMETERS | NN_LOSSES
 _SETUP = frozenset({"__init__", "__post_init__", "build", "setup"})
 
 
@@ -68,14 +71,16 @@ def needless_move(module: Module, call: cst.Call) -> Repeated | None:
     value = module.value(moved)
     whole = value.kind is Kind.MODULE
     if whole:
-        if not isinstance(moved, (cst.Name, cst.Attribute)) or value.cls in NN_LOSSES:
+        if not isinstance(moved, (cst.Name, cst.Attribute)) or value.cls in _NOTHING_TO_MOVE:
             return None
     elif value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.graph is Graph.ATTACHED:
         return None
     hot = waiting_place(module, call)
     if hot is None or not every(_stays_the_same(module, moved, call, hot)):
         return None
-    if whole and (_moved_back(module, moved) or _taken_apart(module, moved, hot)):
+    if whole and (
+        _moved_back(module, moved) or _taken_apart(module, moved, hot) or _refilled(module, moved, hot)
+    ):
         return None
     return Repeated(call, moved, hot, whole)
 
@@ -320,4 +325,13 @@ def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNod
         isinstance(parent, cst.Call) and module.source(parent) == code
         for parent in module.tree.ancestors(use)
         if not isinstance(parent, cst.BaseStatement)
+    )
+
+
+def _refilled(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
+    """``self.conv.weight.data = kernel``: whether the hot place gives a module new parameters or buffers."""
+    code = module.source(moved)
+    return any(
+        isinstance(part.target, cst.Attribute) and module.source(part.target).startswith(f"{code}.")
+        for part in module.tree.within(hot.loop, module.tree.nodes(cst.AssignTarget))
     )

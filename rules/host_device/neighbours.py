@@ -46,10 +46,18 @@ def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
 
 
 def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop."""
-    if not isinstance(hot.loop, (cst.For, cst.While)):
-        return False
-    return any(other is not node for other in _deciding(module, hot.loop))
+    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop.
+
+    Any loop will do that runs at each step, in the functions that the hot place comes by as well.
+    """
+    around = (loop for place in (*hot.path, node) for loop in module.flow.loops(place))
+    outside = {id(loop) for loop in module.flow.loops(hot.loop)}
+    return any(
+        other is not node
+        for loop in (hot.loop, *around)
+        if isinstance(loop, (cst.For, cst.While)) and id(loop) not in outside
+        for other in _deciding(module, loop)
+    )
 
 
 @remembered

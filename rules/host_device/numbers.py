@@ -35,14 +35,28 @@ def takes_number(module: Module, use: Use) -> Verdict[bool]:
 
 
 def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The tensor at whose elements a ``for`` loop looks one by one, where it decides by ``tensor``.
+    """The tensor at whose elements a ``for`` loop that runs no model looks one by one, if ``tensor`` is one.
+
+    Such a loop takes its time for these waits alone.
+    """
+    loop = _loop_around(module, tensor)
+    return None if loop is None or places.computes(module, loop.body) else picked_from(module, tensor)
+
+
+def _loop_around(module: Module, node: cst.CSTNode) -> cst.For | None:
+    loop = next(iter(module.flow.statement_loops(node)), None)
+    return loop if isinstance(loop, cst.For) else None
+
+
+def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The tensor of which a ``for`` loop takes another element in each round, if ``tensor`` is one of them.
 
     ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``, and the tensor
-    from which an element picks: ``found[token]``. None if the loop runs a model, or writes to the tensor: a
-    copy made once would not show what it does.
+    from which an element picks: ``found[token]``. None if the loop writes to the tensor: a copy made once
+    would not show what it does.
     """
-    loop = next(iter(module.flow.statement_loops(tensor)), None)
-    if not isinstance(loop, cst.For) or places.computes(module, loop.body):
+    loop = _loop_around(module, tensor)
+    if loop is None:
         return None
     counters = _names(module, loop.target)
     target: cst.BaseExpression = loop.target

@@ -36,7 +36,36 @@ if TYPE_CHECKING:
 
 def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
     """The most that is at stake in a wait: less for a ``slight`` one, which its author could hardly spare."""
+    slight = slight or _only_without(module, node)
     return stakes.slight(module, node) if slight else Impact.HIGH
+
+
+def _only_without(module: Module, node: cst.CSTNode) -> bool:
+    """``if self.momentum is None:``: whether ``node`` runs only for None, where a number is the default."""
+    return any(
+        branch.holds and _is_set_by_default(module, branch.test) for branch in module.flow.branches(node)
+    )
+
+
+def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
+    """Whether a condition is that an attribute is None which the constructor sets to a number by default."""
+    match test:
+        case cst.Comparison(
+            left=cst.Attribute(attr=cst.Name(value=name)) as attribute,
+            comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))],
+        ) if module.classes.instance_class(attribute.value) is not None:
+            given = [binding.value for binding in module.names.attributes.get(name, ())]
+            return bool(given) and all(each is not None and _is_optional(module, each) for each in given)
+    return False
+
+
+def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a variable is a parameter that is a number by default."""
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    defaults = [each.node.default for each in bindings if isinstance(each.node, cst.Param)]
+    return 0 < len(defaults) == len(bindings) and all(
+        default is not None and module.value(default).kind is Kind.NUMBER for default in defaults
+    )
 
 
 def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:

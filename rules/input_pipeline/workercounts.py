@@ -12,6 +12,7 @@ from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.loaders import PROCESSOR_COUNTS, Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.wholeprogram import calls_shown, users_shown
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -55,7 +56,7 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
 def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
     """Whether a number of workers is 0 unless somebody asks for another: that of an option with this default.
 
-    Or of a parameter that all calls in the program fill with one, or leave alone.
+    Or of a parameter that all calls, which have to be in sight, fill with one, or leave alone.
     """
     if isinstance(node, cst.Attribute):
         default = setting_default(module, node)
@@ -63,7 +64,7 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
     bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
     if len(bindings) != 1 or not isinstance(param := bindings[0].node, cst.Param):
         return False
-    callers = module.callers(bindings[0].scope.node)
+    callers = module.callers(bindings[0].scope.node) if _shows_calls(module, bindings[0]) else ()
     passed = [module.argument(caller, bindings[0].name) for caller in callers]
     return bool(passed) and all(
         param.default is not None and _is_zero(module, param.default)
@@ -71,6 +72,17 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
         else left_to_default(module, argument.node)
         for argument in passed
     )
+
+
+def _shows_calls(module: Module, parameter: Binding) -> bool:
+    """Whether the program shows all calls of the function that has a parameter."""
+    function = parameter.scope.node
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    owner = module.classes.owner(function)
+    if owner is not None and function.name.value == "__init__":
+        return users_shown(module, owner)
+    return calls_shown(module, function)
 
 
 def _is_zero(module: Module, node: cst.BaseExpression) -> bool:

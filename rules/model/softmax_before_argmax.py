@@ -43,11 +43,13 @@ class _Pick:
     Attributes:
         call: the call, which is given the tensor as ``tensor``.
         dim: the dimension; None if it is not a number that the file shows.
+        shares: whether the elements are used as well, divided by their sum.
     """
 
     call: cst.Call
     tensor: cst.BaseExpression
     dim: int | None
+    shares: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
     Finds `softmax`, `log_softmax` and `sigmoid`, in any spelling, whose result is only used to find out which
     elements are the largest: by `argmax` or `argsort`, or by `max`, `topk` or `sort` of which only the
     indices are used. It also finds them where other uses stand only in other branches, as in a decoding loop
-    that samples or takes the most likely token.
+    that samples or takes the most likely token; and a `softmax` of which `topk` takes elements that are
+    then divided by their own sum, as in the router of a mixture of experts.
 
     The rule ignores probabilities that anything else reads in the same run, and a softmax over another
     dimension than the one in which the maximum is looked for.
@@ -115,10 +118,20 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not picks or not all(_same_dimension(module, function, pick.dim) for pick in picks):
         return
     first = min(picks, key=lambda pick: module.tree.order[pick.call])
+    if any(pick.shares for pick in picks) and (len(picks) > 1 or needs or function.name != "softmax"):
+        return
     asked, related = last_name(first.call.func), ((call, f"the `{function.name}`"),)
     # A kernel is little, unless it is launched all the time.
     impact = Impact.LOW if places.hot(module, call) is None else Impact.HIGH
-    if not needs:
+    if first.shares:
+        yield Finding(
+            first.call,
+            "these shares of the largest probabilities are a `softmax` of the largest logits",
+            remedy="Call `topk` on the logits, and `softmax` on its values instead of the division",
+            related=related,
+            impact=impact,
+        )
+    elif not needs:
         yield Finding(
             first.call,
             f"`{asked}` finds the same elements without the `{function.name}`, which nothing else uses",
@@ -162,11 +175,14 @@ def _picked(
 
     ``others`` are its arguments behind the tensor.
     """
-    name = last_name(call.func)
+    name, shares = last_name(call.func), False
     if name in _INDICES:
         place, default = _INDICES[name]
     elif name in _PAIRS and _only_indices(module, call):
         place, default = _PAIRS[name]
+    elif name == "topk":
+        place, default = _PAIRS[name]
+        shares = True
     else:
         return None
     for i, each in enumerate(others):
@@ -174,8 +190,58 @@ def _picked(
             return None
         keyword = each.keyword.value if each.keyword is not None else None
         if keyword in ("dim", "axis") or (keyword is None and i == place):
-            return _Pick(call, tensor, operations_of(module).integer(each.value))
-    return _Pick(call, tensor, default)
+            default = operations_of(module).integer(each.value)
+            break
+    return _Pick(call, tensor, default, shares) if not shares or _divided(module, call, default) else None
+
+
+def _divided(module: Module, call: cst.Call, dim: int | None) -> bool:
+    """Whether of the values that a call returns only the shares in their sum are used."""
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[values, _]))]):
+            binding = module.binding_of(values.value) if isinstance(values.value, cst.Name) else None
+        case _:
+            return False
+    uses = module.uses(binding) if binding is not None else []
+    statements = {module.tree.statement(use) for use in uses}
+    if len(statements) != 1 or binding is None or not isinstance(values.value, cst.Name):
+        return False
+    (statement,) = statements
+    if module.tree.parent(statement) is not module.tree.parent(module.tree.statement(call)):
+        return False
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[cst.AugAssign(target=cst.Name() as whole, operator=cst.DivideAssign(), value=total)]
+        ):
+            pass
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(value=cst.BinaryOperation(left=whole, operator=cst.Divide(), right=total))]
+        ):
+            pass
+        case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as normalized)]):
+            return _normalizes(module, normalized, dim)
+        case _:
+            return False
+    if isinstance(total, cst.BinaryOperation) and isinstance(total.operator, cst.Add):
+        total = total.left
+    return _is_sum(module, total, values.value.value, dim) and module.source(whole) == values.value.value
+
+
+def _normalizes(module: Module, call: cst.Call, dim: int | None) -> bool:
+    """``F.normalize(values, p=1, dim=-1)``."""
+    if module.qualified(call.func) != "torch.nn.functional.normalize":
+        return False
+    power, along = module.argument(call, "p"), module.argument(call, "dim")
+    return power.constant == 1 and dim is not None and along.constant == dim
+
+
+def _is_sum(module: Module, total: cst.BaseExpression, name: str, dim: int | None) -> bool:
+    """``values.sum(dim=-1, keepdim=True)``."""
+    match total:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value), attr=cst.Name("sum"))) if value == name:
+            along, kept = module.argument(total, "dim"), module.argument(total, "keepdim")
+            return dim is not None and along.constant == dim and kept.constant is True
+    return False
 
 
 def _only_indices(module: Module, call: cst.Call) -> bool:

@@ -24,7 +24,7 @@ class Clock:
 
 def test_a_turn_has_a_lead_and_only_the_steps_after_it_count(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, answers, ended = Clock(), list[tuple[int, float]](), list[int]()
-    orders = iter([4, 2, None])
+    orders = iter([(LEAD, 4), (LEAD, 2), None])
     step = 0
     monkeypatch.setattr("benchmarks.byhand.time", clock)
     turns = Turns(
@@ -75,3 +75,5 @@ def test_processes_take_turns_and_cover_the_same_steps() -> None:
 def test_a_command_of_verify_is_taken_apart(tmp_path: Path) -> None:
     words = ("main.py", "--link", "../data", "--", "--epochs", "3")
     assert Command.of(Program("vae", words, tmp_path)) == Command(("main.py", "--epochs", "3"), ("../data",))
+    unsafe = ("main.py", "--unsafe-fixes", "--", "--epochs", "3")
+    assert Command.of(Program("vae", unsafe, tmp_path)) == Command(("main.py", "--epochs", "3"), (), True)

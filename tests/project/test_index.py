@@ -29,6 +29,27 @@ def place(folder: Path, files: Files, file: str, name: str) -> str | None:
     return path if found.definition is None else f"{path}:{found.definition.name}"
 
 
+GETATTR = "def __getattr__(name):\n    "
+LAZY = (
+    f"{GETATTR}from .engine import train\n    return train",
+    f"T = {{'train': '.engine'}}\n{GETATTR}return getattr(import_module(T[name], __name__), name)",
+    f"T = {{'train': 'engine'}}\n{GETATTR}return getattr(import_module(f'.{{T[name]}}', __name__), name)",
+    f"T = {{'train': 'engine'}}\n{GETATTR}return getattr(import_module(__name__ + '.' + T[name]), name)",
+    f"T = {{'train': 'pkg.engine'}}\n{GETATTR}return getattr(import_module(T[name]), name)",
+    f"T = {{'train': 'pkg.engine.train'}}\n{GETATTR}return locate(T[name])",
+    f"T: dict = {{'train': '.engine:train'}}\n{GETATTR}return load(T[name])",
+    f"T = {{'train': ('pkg.engine', 'train')}}\n{GETATTR}return load(*T[name])",
+    f"T = {{'pkg.engine': ['train']}}\n{GETATTR}return load(name)",
+    f"T = {{}}\nT['.engine'] = ['train', 'test']\n{GETATTR}return load(name)",
+    "__getattr__, __dir__, __all__ = lazy.attach(__name__, submod_attrs={'engine': ['train']})",
+    "__getattr__ = attach(__name__, {'engine': ['train']})",
+    "T = {'engine': ['train']}\nsys.modules[__name__] = LazyModule(__name__, __file__, T)",
+)
+NOT_LAZY = (
+    "T = {'train': '.engine'}",
+    f"T = {{'train': '.motor', 'test': '.engine', 'run': 3}}\n{GETATTR}return load(name)",
+    "def load():\n    from .engine import train",
+)
 PACKAGE: Files = {"pkg/__init__.py": "", "pkg/engine.py": "def train(): ...", "pkg/sub/__init__.py": ""}
 
 
@@ -67,6 +88,12 @@ PACKAGE: Files = {"pkg/__init__.py": "", "pkg/engine.py": "def train(): ...", "p
         ),
         ({**PACKAGE, "pkg/a.py": "from . import engine"}, "pkg/a.py", "engine", "pkg/engine.py"),
         ({**PACKAGE, "pkg/a.py": "from .....engine import train"}, "pkg/a.py", "train", None),
+        # Names that a package imports when it is asked for them.
+        *(
+            ({**PACKAGE, "a.py": "from pkg import train", "pkg/__init__.py": lazy}, "a.py", "train", found)
+            for found, lazies in (("pkg/engine.py:train", LAZY), (None, NOT_LAZY))
+            for lazy in lazies
+        ),
         # A branch that falls back, and one for types.
         (
             {"a.py": "try:\n    from b import f\nexcept ImportError:\n    f = None", "b.py": "def f(): ..."},

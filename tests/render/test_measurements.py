@@ -102,15 +102,26 @@ def test_the_terminal_is_not_driven_by_what_was_measured(synthetic: Any) -> None
 
 def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) -> None:
     text = measurements.render_syncs(synthetic.sync_report(), 80)
-    confirmed, not_seen, not_predicted = re.split(r"\nPredicted, but|\nObserved, but", text)
+    confirmed, reached, not_reached, not_predicted = re.split(r"\nPredicted, but|\nObserved, but", text)
     assert (
         "  train.py:38  1 per step, 3.10 ms per step spent waiting, aten::item\n      total += loss.item()\n"
         in confirmed
     )
     assert "    TL202: `loss.item()` synchronizes with the" in confirmed
-    assert "  train.py:31\n      noise = torch.randn" in not_seen and "TL201: the tensor" in not_seen
+    assert reached.startswith(" reached without waiting (1)\n")
+    assert "  train.py:31\n      noise = torch.randn" in reached and "TL201: the tensor" in reached
+    assert not_reached.startswith(" not reached (1)\n")
     assert "  train.py:39  1 per step, 70.0 µs per step spent waiting" in not_predicted
-    assert "1 line confirmed, 1 predicted but not observed, 2 observed but not predicted.\n" in not_predicted
+    assert "    during: inference in evaluate()\n" in not_predicted
+    assert "8 times, 560 µs spent waiting each time" in not_predicted
+    assert (
+        "Lines: 1 confirmed, 1 reached without waiting, 1 predicted but not reached, 2\n"
+        "  observed but not predicted.\n"
+    ) in not_predicted
+    assert (
+        "Watched until the time was over: start-up 4.10 s, training in train() 9.20 s (50 calls of a\n"
+        "  model), inference in evaluate() 2.00 s (8 calls of a model).\n"
+    ) in confirmed
     nothing = measurements.render_syncs(SyncReport(steps=50), 80)
     assert "No line was predicted or observed to synchronize with the device." in nothing
     blind = measurements.render_syncs(SyncReport(steps=5, missing=("only available on CUDA",)), 80)

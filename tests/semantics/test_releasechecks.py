@@ -439,6 +439,14 @@ UNDER = cases(
 
 FREE = cases(
     """
+    # whether there is a TPU
+    try:
+        import torch_xla.core.xla_model as xm
+        tpu = True
+    except ImportError:
+        tpu = False
+    if not tpu:
+        mark()
     # no check
     mark()
     # hasattr of something else

@@ -24,6 +24,32 @@ PROGRAMS = {
                     return done.keys()  #: done => kind=unknown
             return net.cuda()[0].inverse(found)  #: net.cuda()[0] => kind=unknown
     """,
+    "what a wrapper wraps": """
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def f(model: nn.Module, x):
+            model.module  #: model.module => kind=module
+            net = DDP(nn.Linear(4, 4).cuda())
+            net.module(x)  #: net.module => kind=module; net.module(x) => kind=tensor device=accelerator
+    """,
+    "what is drawn from a range or by a sampler": """
+        import random
+        from torch.utils.data import BatchSampler, SubsetRandomSampler
+
+        def f(order, batches: BatchSampler):
+            random.sample(range(9), 3)[0]  #: random.sample(range(9), 3)[0] => kind=number
+            random.choices(order, k=3)[0]  #: random.choices(order, k=3)[0] => kind=unknown
+            for i in SubsetRandomSampler(range(9)):
+                print(i)  #: i => kind=number
+            for rows in BatchSampler(SubsetRandomSampler(range(9)), 3, drop_last=True):
+                print(rows)  #: rows => kind=list
+                print(rows[0])  #: rows[0] => kind=number
+            for rows in BatchSampler(order, 3, drop_last=False):
+                print(rows[0])  #: rows[0] => kind=unknown
+            for rows in batches:
+                print(rows)  #: rows => kind=list
+    """,
     "whole numbers have no graph": """
         import torch
         from torch import nn

@@ -101,7 +101,7 @@ def test_waits_that_a_program_asks_for_are_counted_at_its_lines(
     waits.stop()
     program["step"](torch)
     assert waits.lines(2) == [
-        {"file": "train.py", "row": 2, "per_step": 1.0},
-        {"file": "train.py", "row": 3, "per_step": 1.0},
+        {"file": "train.py", "row": 2, "per_step": 1.0, "what": ""},
+        {"file": "train.py", "row": 3, "per_step": 1.0, "what": ""},
     ]
     assert run == ["device", "stream", "device"] * 2 + ["device", "stream"]

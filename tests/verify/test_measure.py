@@ -248,7 +248,9 @@ def program(session: Timed, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, C
     made.variants, made.examinations = session.variants, dict(session.examinations)
     for name, found in made.examinations.items():
         evidence = replace(found.evidence, peak_reserved=1 << 30)
-        made.examinations[name] = replace(found, step_seconds=0.016, startup_seconds=8.0, evidence=evidence)
+        made.examinations[name] = replace(
+            found, step_seconds=0.016, startup_seconds=8.0, busy=1.0, evidence=evidence
+        )
     return made, clock, started
 
 

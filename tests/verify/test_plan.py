@@ -50,6 +50,16 @@ def test_a_block_has_ten_steps_and_a_quarter_of_a_second_unless_steps_are_long(s
     assert made.lead * step <= 0.25 * made.steps * step
 
 
+@pytest.mark.parametrize("step", [1e-4, 0.004, 0.02])
+def test_threads_on_several_processors_get_longer_to_wake_up(step: float) -> None:
+    one = plan(NEEDED, (), Costs(step, 3.0), Wishes(), 1e6, None)
+    several = plan(NEEDED, (), Costs(step, 3.0, spreads=True), Wishes(), 1e6, None)
+    assert several.lead * step >= 0.15 - 1e-9 > one.lead * step
+    assert several.steps * step >= 2 * BLOCK_SECONDS - 1e-9
+    # Two thirds of a turn are timed.
+    assert several.lead <= 0.5 * several.steps
+
+
 def test_half_of_the_time_is_for_blocks_where_starting_takes_long() -> None:
     # Three processes of each variant would use up the budget.
     costs = Costs(0.01, 10.0, 8)

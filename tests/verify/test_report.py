@@ -346,7 +346,8 @@ def test_little_is_enough_for_a_page(synthetic: ModuleType) -> None:
         assert page.tags["h1"] == 1
     only_syncs = replace(found, comparisons=(), blocks=(), noise=None, variants=(), examinations=())
     html = report.render(replace(results, measurements=(only_syncs,)))
-    assert "1 confirmed, 1 predicted, not seen, 2 seen, not predicted." in html
+    assert "1 confirmed, 1 reached without waiting, 1 predicted, not reached, 2 seen, not predicted." in html
+    assert "training in train() 9.20 s" in html
 
 
 def test_the_report_can_be_imported_without_what_it_draws_with() -> None:

@@ -90,7 +90,7 @@ def _run(
                 raise Failure(str(error)) from None
             run = Run("verify", settings(options, _BUDGET), progress)
             if syncs:
-                report = lambda evidence, sources: predictions.join(evidence, sources, settings_for)  # noqa: E731
+                report = lambda seen, ran, sources: predictions.join(seen, ran, sources, settings_for)  # noqa: E731
                 results = measured(run, lambda: run.syncs(program, folder, report))
             else:
                 forms = lambda sources: variants.forms(sources, settings_for, each_place=each_place)  # noqa: E731
@@ -226,8 +226,8 @@ command = _Command(
         click.Option(
             ["--syncs"],
             is_flag=True,
-            help="Instead of timing, compare where the program synchronizes with the device with what "
-            "torchlint reports.",
+            help="Instead of timing, run the program once, to its end or until the time limit, and compare "
+            "where it synchronizes with the device with what torchlint reports.",
         ),
         click.Option(
             ["--report-unpredicted"],

@@ -188,7 +188,7 @@ def leading(records: Iterable[Record]) -> Iterator[object]:
     looked up in the file that has it, or has not.
     """
     records = list(records)
-    asked = {"__getattr__"}
+    asked = {_HOOK}
     for each in records:
         for statement in each.imports:
             asked.update(name for name in (statement.name, statement.bound) if name is not None)
@@ -282,11 +282,13 @@ class _Reader:
         self._definitions: list[Definition] = []
         self._exported: list[str] | None = None
         self._at_once: list[str] = []
+        self._lazy = _LazyExports()
         self._guards_main = self._loops = self._loads_by_name = False
 
     def record(self, tree: ast.Module) -> Record:
         """The record of the file that has this tree."""
         self._suite(tree.body, Standing.ALWAYS)
+        self._imports += self._lazy.imports()
         own = {made.name for made in self._definitions if made.kind is not DefinitionKind.VARIABLE}
         own.update(each.bound for each in self._imports if each.bound is not None)
         return Record(
@@ -314,6 +316,8 @@ class _Reader:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 self._definitions.append(Definition(name, DefinitionKind.FUNCTION, statement.lineno))
+                if name == _HOOK:
+                    self._lazy.hook(statement)
                 self._inside(statement)
             case ast.ClassDef(name=name):
                 self._definitions.append(Definition(name, DefinitionKind.CLASS, statement.lineno))
@@ -343,8 +347,11 @@ class _Reader:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._define(target, value)
+                    self._lazy.assign(target, value)
             case ast.AnnAssign(target=target, value=value):
                 self._define(target, value)
+                if value is not None:
+                    self._lazy.assign(target, value)
             case ast.AugAssign(target=ast.Name(id="__all__"), value=value):
                 self._export(value)
             case ast.Expr(value=ast.Call(func=func)) if (name := dotted(func)) is not None:
@@ -416,6 +423,100 @@ class _Reader:
             self._imports.append(made)
 
 
+class _LazyExports:
+    """What a module imports when it is asked for a name, by ``__getattr__`` or another object in its place.
+
+    The names stand in tables, ``{"Net": ".modeling"}`` or ``{"modeling": ["Net"]}``, or in imports of the
+    hook itself.
+    """
+
+    def __init__(self) -> None:
+        self._tables: list[ast.Dict] = []
+        self._inside: list[ast.ImportFrom] = []
+        self._hooked = self._relative = False
+
+    def hook(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Read the ``__getattr__`` of the module."""
+        self._hooked = True
+        for node in ast.walk(function):
+            match node:
+                case ast.ImportFrom():
+                    self._inside.append(node)
+                case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first, op=ast.Add()):
+                    self._relative |= _is_own_name(first)
+
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
+        """Read an assignment of the top level."""
+        match target, value:
+            case _, ast.Dict():
+                self._tables.append(value)
+            case ast.Subscript(value=ast.Name(), slice=ast.Constant() as key), ast.List() | ast.Tuple():
+                self._tables.append(ast.Dict([key], [value]))
+            case ast.Subscript(value=replaced, slice=ast.Name("__name__")), ast.Call():
+                if dotted(replaced) == "sys.modules":
+                    self._made_by(value)
+            case ast.Tuple(elts=[ast.Name(id=name), *_]), ast.Call() if name == _HOOK:
+                self._made_by(value)
+            case ast.Name(id=name), ast.Call() if name == _HOOK:
+                self._made_by(value)
+
+    def _made_by(self, call: ast.Call) -> None:
+        """Take down the tables that a helper is given, which are of modules below the package."""
+        self._hooked = self._relative = True
+        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        self._tables += (each for each in given if isinstance(each, ast.Dict))
+
+    def imports(self) -> Iterator[Import]:
+        """What other files can import from the module in this way."""
+        if not self._hooked:
+            return
+        for table in self._tables:
+            for key, value in zip(table.keys, table.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield from self._entry(key.value, value, key.lineno)
+        for statement in self._inside:
+            for alias in statement.names:
+                module, bound = statement.module or "", alias.asname or alias.name
+                yield _lazy_import("." * statement.level + module, alias.name, bound, statement.lineno)
+
+    def _entry(self, key: str, value: ast.expr, row: int) -> Iterator[Import]:
+        try:
+            entry = ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError):
+            return
+        match entry:
+            case str():
+                module, _, name = entry.partition(":")
+                if not name and module.endswith(f".{key}"):
+                    module = module.removesuffix(f".{key}")
+                yield _lazy_import(self._from(module), name or key, key, row)
+            case [str(module), str(name)] if name == key or module.startswith("."):
+                yield _lazy_import(self._from(module), name, key, row)
+            case list() | tuple() if all(isinstance(name, str) for name in entry):
+                for name in entry:
+                    yield _lazy_import(self._from(key), name, name, row)
+
+    def _from(self, module: str) -> str:
+        return f".{module}" if self._relative and not module.startswith(".") else module
+
+
+def _lazy_import(module: str, name: str, bound: str, row: int) -> Import:
+    path = module.lstrip(".")
+    return Import(path, len(module) - len(path), name, bound, row, Standing.CONDITIONAL)
+
+
+def _is_own_name(part: ast.expr) -> bool:
+    """Whether a text that is put together begins with a dot, or with the name of the package itself."""
+    match part:
+        case ast.FormattedValue(value=inner):
+            return _is_own_name(inner)
+        case ast.Constant(value=str(text)):
+            return text.startswith(".")
+        case ast.BinOp(left=left):
+            return _is_own_name(left)
+    return dotted(part) in ("__name__", "__package__", "__spec__.parent")
+
+
 # What is in the text of a file that imports anything elsewhere than in a line of its own at the left margin.
 _INNER = re.compile(
     r"^[ \t]+(?:from|import)\b|[;:][ \t]*(?:from|import)\b|import_module|__import__", re.MULTILINE
@@ -442,6 +543,7 @@ _MARGIN = re.compile(r"\n(?![\s)\]}\\])(?:(class|async[ \t]+def|def)[ \t]+(\w+))
 _BY_NAME = re.compile(r"\bsys\.modules\b|(?<![\w.])(?:exec|eval)[ \t]*\(")
 # ``ast.TryStar`` is new in Python 3.11.
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_HOOK = "__getattr__"
 _IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"})
 
 

@@ -46,6 +46,8 @@ _AGREEMENTS = {Agreement.STREAM_MOVED: "moved", Agreement.UNCHECKED: words.NOTHI
 
 _STATUSES = {
     SyncStatus.CONFIRMED: ("Confirmed: predicted and observed", "green"),
+    SyncStatus.REACHED: ("Predicted, but reached without waiting", "yellow"),
+    SyncStatus.NOT_REACHED: ("Predicted, but not reached", "yellow"),
     SyncStatus.NOT_SEEN: ("Predicted, but not observed", "yellow"),
     SyncStatus.NOT_PREDICTED: ("Observed, but not predicted", "cyan"),
 }
@@ -108,6 +110,8 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
 def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
     """The lines that wait for the device: confirmed, predicted but not seen, seen but not predicted."""
     out = f"\nSynchronizing calls in {plural(report.steps, 'step')}\n"
+    if report.phases:
+        out += "\n" + _paragraph("", words.watched(report), width)
     for status, (title, hue) in _STATUSES.items():
         rows = [row for row in report.rows if row.status is status]
         if not rows:
@@ -117,16 +121,12 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
             out += _sync(row, width, color)
         if status is SyncStatus.NOT_PREDICTED:
             out += "  `--report-unpredicted FILE` writes them for torchlint's authors.\n"
-    counts = [sum(row.status is status for row in report.rows) for status in _STATUSES]
     if not report.rows and report.missing:
         out += "\n"
     elif not report.rows:
         out += "\nNo line was predicted or observed to synchronize with the device.\n"
     else:
-        out += (
-            f"\n{plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not observed, "
-            f"{counts[2]} observed but not predicted.\n"
-        )
+        out += "\n" + _paragraph("", words.sync_counts(report), width)
     for text in report.missing:
         out += _paragraph("", words.sentence(text), width)
     return out
@@ -134,16 +134,12 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
 
 def _sync(row: SyncRow, width: int, color: bool) -> str:
     where = _paint(f"{visible(row.file)}:{row.row}", color, bold=True)
-    figures = []
-    if row.per_step:
-        figures.append(f"{words.count(row.per_step)} per step")
-    if row.seconds is not None:
-        figures.append(f"{words.seconds(row.seconds)} per step spent waiting")
-    if row.what:
-        figures.append(visible(row.what))
+    figures = list(map(visible, words.sync_figures(row)))
     out = f"  {where}{'  ' if figures else ''}{', '.join(figures)}\n"
     if row.text:
         out += f"      {visible(row.text.strip())}\n"
+    if row.phases:
+        out += _paragraph("    during", ", ".join(row.phases), width)
     if row.codes:
         out += _paragraph("    " + ", ".join(row.codes), row.message, width)
     return out

@@ -14,6 +14,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
@@ -396,3 +397,9 @@ def _is_first_parameter(call: cst.Call) -> bool:
             return True
         case _:
             return False
+
+
+def is_property(method: cst.FunctionDef) -> bool:
+    """Whether a method is read like an attribute."""
+    made = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in method.decorators]
+    return any(last_name(node) in ("property", "cached_property") for node in made)

@@ -19,7 +19,7 @@ from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph, is_abstract
-from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
+from torchlint.semantics.classes import Classes, ClassInfo, is_property, kind_of_class
 from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
     LENGTHS_NAME,
@@ -54,7 +54,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import is_place_of_model, last_name
+from torchlint.semantics.spellings import given_as, is_place_of_model, last_name
 from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
@@ -828,9 +828,20 @@ class Inference:
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
+        if value.kind is Kind.SAMPLER and value.definition is None:
+            return self._drawn(value)
         if value.kind is Kind.BATCH and value.device is not Device.ACCELERATOR:
             return value
         return self.element(value, None)
+
+    def _drawn(self, sampler: Value) -> Value:
+        """What a sampler of torch draws: indices, or lists of what another sampler draws."""
+        name = (sampler.cls or "").rpartition(".")[2]
+        if name == "BatchSampler":
+            inner = given_as(sampler.origin, "sampler", 0) if isinstance(sampler.origin, cst.Call) else None
+            item = self.iterated(self.value(inner)) if inner is not None else UNKNOWN
+            return item if item is BOTTOM else Value(Kind.LIST, item=item if item.known else None)
+        return NUMBER if name and name != "Sampler" else UNKNOWN
 
     def _iterated_object(self, info: ClassInfo) -> Value:
         """What iterating over an instance of a class of this file gives."""
@@ -1523,6 +1534,8 @@ class Inference:
             return base
         if base.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
+            if self._is_hyperparameter(node):
+                return shown.on(Device.CPU)
             if not shown.known:
                 word = last_name(node)
                 if names_device(word):
@@ -1564,6 +1577,29 @@ class Inference:
             stored = self._subscript_stores.get(self.tree.source(node))
             return held if stored is None else join((held, self._stored(node)))
         return held
+
+    def _is_hyperparameter(self, node: cst.Subscript) -> bool:
+        """``group["betas"]``: a setting of an optimizer, which is a number or a tensor in host memory."""
+        match node:
+            case cst.Subscript(
+                value=cst.Name() as group, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
+            ):
+                named = self.value(key).constant
+                if not isinstance(named, str) or named == "params":
+                    return False
+            case _:
+                return False
+        bindings = self.names.bindings(group)
+        return (
+            bool(bindings)
+            and all(
+                isinstance(binding.value, cst.Attribute)
+                and binding.value.attr.value == "param_groups"
+                and self.classes.instance_class(binding.value.value) is not None
+                for binding in bindings
+            )
+            and self.tree.source(node) not in self._subscript_stores
+        )
 
     def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
         """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
@@ -1896,7 +1932,7 @@ class Inference:
 
     def _bound_method(self, method: cst.FunctionDef, instance: Value) -> Value:
         """A method of an instance, or what it returns if it is a property."""
-        if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
+        if is_property(method):
             return self.returned(method)
         return Value(Kind.FUNCTION, definition=method, receiver=instance)
 
@@ -1907,7 +1943,15 @@ class Inference:
         """An instance of a class of this file."""
         info = self.classes.info(definition)
         cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-        return Value(info.kind, cls=cls, definition=definition)
+        kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
+        return Value(kind, cls=cls, definition=definition)
+
+    def _is_interface(self, info: ClassInfo) -> bool:
+        """Whether a class says what models have to offer: all that has the methods it lacks are modules."""
+        if not any(map(is_abstract, info.methods.values())):
+            return False
+        heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
+        return bool(heirs) and all(heir.kind is Kind.MODULE for heir in heirs)
 
     # ------------------------------------------------------------------ functions of the file
 
@@ -2051,15 +2095,6 @@ def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> 
 def _loader_device(loader: Value) -> Device:
     """Where the batches of a loader are: in host memory, unless a framework prepared the loader."""
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
-
-
-def _decorator_name(decorator: cst.Decorator) -> str:
-    node = decorator.decorator
-    if isinstance(node, cst.Call):
-        node = node.func
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
 
 
 # By exact type: LibCST's classes are abstract base classes, on which pattern matching is slow.

@@ -292,6 +292,9 @@ class Library:
         if dotted in results.NUMPY_TYPES and node.args and not node.args[0].star:
             if self._value(node.args[0].value).kind in (Kind.NUMBER, Kind.BOOL, Kind.STRING):
                 return NUMBER
+        if dotted in ("random.sample", "random.choices") and node.args and not node.args[0].star:
+            drawn = self.evaluator.iterated(self._value(node.args[0].value))
+            return Value(Kind.LIST, item=drawn if drawn is not BOTTOM and drawn.known else None)
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)

@@ -195,10 +195,9 @@ class Loaders(Part):
         argument = self.module.argument(call, "num_workers")
         if argument.absent:
             return 0
-        constant = argument.constant
-        if isinstance(constant, int) and not self.from_parameter(argument.node):
+        constant, node = argument.constant, argument.node
+        if isinstance(constant, int) and not self.from_parameter(node):
             return int(constant)
-        node = argument.node
         if isinstance(node, cst.Call) and self.module.qualified(node.func) in PROCESSOR_COUNTS:
             return 1
         return None

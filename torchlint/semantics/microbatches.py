@@ -12,6 +12,7 @@ from torchlint.semantics import places
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Path
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.sources import returns
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING
@@ -196,6 +197,12 @@ class _Search:
                 for binding in home.bindings(node):
                     given = self._given(home, binding, path)
                     found = self._divisor(*given, hops - 1) if given is not None else None
+                    if found is not None:
+                        return found
+            function = home.callee(node) if isinstance(node, cst.Call) and hops else None
+            if isinstance(node, cst.Call) and isinstance(function, cst.FunctionDef):
+                for answer in returns(home, function):
+                    found = self._divisor(answer, (*path, node), hops - 1)
                     if found is not None:
                         return found
         return None

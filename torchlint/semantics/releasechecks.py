@@ -28,7 +28,7 @@ ANY = ""
 """What a check is about that may concern every library: the release of Python, or one that is not shown."""
 
 # Libraries that are released together: the release of one tells those of the others.
-_ALONG_WITH_TORCH = ("torch", "torchvision", "torchaudio", "functorch", "torch_xla")
+_ALONG_WITH_TORCH = ("torch", "torchvision", "torchaudio", "functorch")
 _PARTS = frozenset(
     {"major", "minor", "micro", "release", "public", "base_version", "version", "parameters", "args", "keys"}
     | {"split", "rsplit", "partition", "rpartition", "startswith", "replace", "strip", "lstrip", "groups"}

@@ -47,6 +47,7 @@ _METHODS: dict[str, _Method] = {
     "update_state": _Method(("LogitsProcessor",), only=True),
     "forward": _Method(("",)),
 }
+_ON_LOGITS = frozenset({"__call__", "apply"})
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -106,8 +107,11 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
 
     Whoever calls it, by whatever interface, does so at a step, and torch runs what it has as an operator.
+    What processes logits is given those that the model has just computed.
     """
     if is_of_engine(module, function) or function.name.value in operations(module):
+        return True
+    if function.name.value in _ON_LOGITS and _has_role(module, function):
         return True
     if _is_own_helper(module, function):
         return False  # Whether its callers do, they say themselves.

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeA
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.classes import is_property
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
@@ -333,13 +334,16 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
 
 
 def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) -> list[Source] | None:
-    """What an attribute of the instances of a class is assigned, and what is put into it."""
+    """What an attribute of the instances of a class is assigned, and put into it; what a property returns."""
     field, rest = path[0], path[1:]
     assert isinstance(field, Field)
     attributes = SelfAttributes.of(module)
     assigned = attributes.assigned(owner, field.name)
     if not assigned:
-        return None
+        method = module.classes.info(owner).method(field.name) if through & Through.RETURNS else None
+        if method is None or not is_property(method):
+            return None
+        return onward(*returns(module, method), path=rest) or None
     # These are ways of their own, which lead nowhere else.
     found = [Source(target, rest) for target in attributes.set_outside(owner, field.name)]
     for binding, value in assigned:

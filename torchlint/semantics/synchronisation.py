@@ -137,6 +137,8 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     for call in module.tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "generate":
             continue
+        if call.args and all(_is_measure(module, argument) for argument in call.args):
+            continue  # ``generator.generate(batch_size, device)`` draws samples in one pass
         model = call.func.value
         if module.value(model).kind is not Kind.MODULE and not ends(last_name(model), *_GENERATOR):
             continue
@@ -148,6 +150,12 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 
 _GENERATOR = (Role.MODEL, Role.LANGUAGE_MODEL)
+
+
+def _is_measure(module: Module, argument: cst.Arg) -> bool:
+    """Whether an argument says how many there are to be, or where, and is no prompt or option."""
+    known = module.value(argument.value).kind in (Kind.NUMBER, Kind.DEVICE)
+    return known and argument.keyword is None and not argument.star
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:

@@ -186,11 +186,11 @@ def _threshold(again: Interval) -> float:
     """The relative difference from which on a change counts, given the original against itself.
 
     The interval of a change covers its own noise: that of the copy is not added to it. What the copy came out
-    at by chance is a floor all the same, and all that its interval covers on an unsteady machine.
+    at by chance is a floor all the same, and all that its interval covers on a machine that is unfit.
     """
     apart = max(again.ratio, 1 / again.ratio) - 1
     reach = _reach(again)
-    return max(THRESHOLD, reach if reach > UNSTEADY else apart)
+    return max(THRESHOLD, reach if reach > UNSTEADY or _biased(again) else apart)
 
 
 def _reach(interval: Interval) -> float:
@@ -288,7 +288,7 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
         return Verdict.UNFIT, "the original was not timed against a copy of itself"
     found = verdict(wall, noise.threshold)
     # What is too unsteady for a figure of its own can still be far from what was four times as slow.
-    if not noise.fit and (_biased(noise.wall) or found not in (Verdict.FASTER, Verdict.SLOWER)):
+    if not noise.fit and found not in (Verdict.FASTER, Verdict.SLOWER):
         return Verdict.UNFIT, noise.reason
     reasons = {
         Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time per step",

@@ -63,6 +63,7 @@ from torchlint.verify.results import (
     Measurement,
     Noise,
     Sameness,
+    SyncPhase,
     SyncReport,
     Variant,
     Verdict,
@@ -332,21 +333,41 @@ class Session:
             Failure: it does not run, or never reaches a step.
         """
         self.variants = [Variant(ORIGINAL), Variant(AGAIN)]
+        found = self._found("examine")
+        self.libraries = found["libraries"]
+        self.news = {number: (file, row) for number, file, row in found["news"]}
+        self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
+        return self.examinations[ORIGINAL]
+
+    def watch_original(self) -> tuple[Evidence, tuple[SyncPhase, ...], bool]:
+        """Run the original once, to its end or for the time that is left, and see where it waits.
+
+        Returns:
+            The waits, what the program did, and whether it came to its end.
+
+        Raises:
+            Failure: it does not run, or never reaches a step.
+        """
+        self.variants = [Variant(ORIGINAL)]
+        found = self._found("watch")
+        examined = _examination(ORIGINAL, found, Sameness(Agreement.UNCHECKED))
+        self.examinations[ORIGINAL] = examined
+        return examined.evidence, tuple(SyncPhase(**item) for item in found["phases"]), examined.ended
+
+    def _found(self, task: str) -> dict[str, Any]:
+        """What the original's first run tells; it is started as torchrun does where it wants that."""
         try:
-            found = self._run_original()
+            found = self._run_original(task)
         except Failure as error:
             if not error.wants_torchrun:
                 raise
             self.pool.environment = torchrun_variables
             self.notes.append("the program expects torchrun; it was run with a single process")
-            found = self._run_original()
+            found = self._run_original(task)
         self.modules = tuple(found["modules"])
-        self.libraries = found["libraries"]
         if found["lines"] is not None:
             self.lines = {file: frozenset(rows) for file, rows in found["lines"].items()}
-        self.news = {number: (file, row) for number, file, row in found["news"]}
-        self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
-        return self.examinations[ORIGINAL]
+        return found
 
     def reaches(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
         """Whether the original ran any of what is changed, as far as that is known.
@@ -477,10 +498,14 @@ class Session:
             return Examination(name, sameness=sameness, failure=found.reason)
         return _examination(name, found, judge.agreement(found["results"], noise, self.settings.tolerance))
 
-    def _run_original(self) -> dict[str, Any]:
+    def _run_original(self, task: str) -> dict[str, Any]:
         began = time.monotonic()
-        with self._spending("original"), self.pool.process(ORIGINAL, "examine") as process:
+        with self._spending("original"), self.pool.process(ORIGINAL, task) as process:
             self._copying = time.monotonic() - began
+            if task == "watch":
+                process.load()
+                process.run(**self._changes(watch_seconds=self._left()))
+                return process.examined(self._left() + self._patience)
             return self._run(ORIGINAL, process)
 
     def _run(self, name: str, process: Running, role: str = "") -> dict[str, Any]:
@@ -626,6 +651,7 @@ class Session:
             examination=EXAMINED_STEPS * (original.step_seconds or BLIND_STEP),
             copy=self._copying,
             started=self._started,
+            spreads=self.spreads,
         )
 
     def _replicate(self, planned: Plan, numbers: Sequence[int], end: float) -> int | None:
@@ -675,8 +701,7 @@ class Session:
                     taken = time.monotonic() - began
                 if only_watched or (not self._short and self._current in WATCHED):
                     with self._spending("device work"):
-                        for number, processes in sets.items():
-                            self._watch(planned, processes, number)
+                        self._watch_all(planned, sets)
             except _Ended:
                 return self._run_steps
         return None
@@ -721,7 +746,11 @@ class Session:
         if not self._watches or self._short or number not in WATCHED:
             return 0.0
         sets = LEAST_REPLICATES if self._beside(planned.variants) else 1
-        return sets * len(planned.variants) * self._watched
+        own = [block.wall / block.steps for block in self.blocks if block.variant == ORIGINAL]
+        step = median(own) if own else self.examinations[ORIGINAL].step_seconds or BLIND_STEP
+        # Under the profiler, steps take longer.
+        seconds = 1.5 * WINDOWS * (planned.lead + _window_steps(planned)) * step
+        return sets * len(planned.variants) * max(self._watched, seconds)
 
     @property
     def _short(self) -> bool:
@@ -734,7 +763,36 @@ class Session:
         subject = self.pool.subject
         return self.machine.device == "cuda" and subject.ranks == 1 and not subject.reruns
 
-    def _watch(self, planned: Plan, processes: Mapping[str, Running], number: int) -> None:
+    def _watch_all(self, planned: Plan, sets: Mapping[int, Mapping[str, Running]]) -> None:
+        """Let the profiler see the programs, and once more where that says nothing yet and there is time.
+
+        Raises:
+            _Ended: a program came to its end first.
+        """
+        taken = 0.0
+        for turn in range(0, MOST_WINDOWS, WINDOWS):
+            seen = {block.replicate for block in self.windows}
+            if turn and (self._short or len(seen) < LEAST_REPLICATES or self._left() < taken):
+                break
+            if turn and not self._undecided(planned.variants):
+                break
+            began = time.monotonic()
+            for number, processes in sets.items():
+                self._watch(planned, processes, number, turn)
+            taken = time.monotonic() - began
+
+    def _undecided(self, variants: Sequence[str]) -> bool:
+        """Whether neither the times nor what the device does settle a variant."""
+        blocks, windows = discard(self.blocks), discard(self.windows)
+        noise, original = judge.noise(blocks), self.examinations[ORIGINAL]
+        found = [
+            judge.comparison(self.examinations[name], original, blocks, noise, windows)
+            for name in variants
+            if name not in (ORIGINAL, AGAIN)
+        ]
+        return any(item.verdict in (Verdict.UNCLEAR, Verdict.UNFIT) for item in found)
+
+    def _watch(self, planned: Plan, processes: Mapping[str, Running], number: int, first: int) -> None:
         """Let the profiler see some blocks of each variant that is not settled, one program at a time.
 
         Raises:
@@ -742,9 +800,9 @@ class Session:
         """
         open_ = self._open(planned.variants) if self._watches else []
         names = [name for name in processes if name in (ORIGINAL, AGAIN, *open_)] if open_ else []
-        steps = max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
+        steps = _window_steps(planned)
         began = time.monotonic()
-        for turn in range(WINDOWS if names else 0):
+        for turn in range(first, first + WINDOWS if names else first):
             for place, name in enumerate(names if turn % 2 == 0 else names[::-1]):
                 process = processes[name]
                 assert isinstance(process, Process)
@@ -909,6 +967,8 @@ MOST_LOSSES = 300
 """The most steps of such a run."""
 WINDOWS = 2
 """The blocks of a process that the profiler sees. What the device does is much the same in all of them,"""
+MOST_WINDOWS = 6
+"""or else it sees so many, where there is time;"""
 WINDOW = 3
 """so that they are shorter than those that are timed: a third."""
 WATCHED = range(LEAST_REPLICATES)
@@ -929,6 +989,11 @@ class _Ended(Exception):  # noqa: N818
     """A variant's program came to its own end."""
 
 
+def _window_steps(planned: Plan) -> int:
+    """The steps of a block that the profiler sees."""
+    return max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
+
+
 def _settled(comparison: Comparison) -> bool:
     """Whether more blocks could not change much."""
     decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
@@ -944,7 +1009,9 @@ def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:
 def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Examination:
     """What a process reported, as data."""
     evidence = dict(found["evidence"])
-    evidence["sync_lines"] = tuple(Line(**line) for line in evidence.get("sync_lines", ()))
+    evidence["sync_lines"] = tuple(
+        Line(**{**line, "phases": tuple(line.get("phases", ()))}) for line in evidence.get("sync_lines", ())
+    )
     evidence["missing"] = tuple(evidence["missing"])
     rest = {
         key: found[key]

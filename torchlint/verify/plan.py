@@ -20,8 +20,12 @@ BLOCK_STEPS = 10
 """The fewest steps of a block, unless they take longer than ``LONG_BLOCK``."""
 LONG_BLOCK = 1.0
 LEAD_SECONDS = 0.05
-"""The least length of the untimed steps before a block, in which the program wakes up from its pause: where
-all processors take part in a step, steps get a third faster in the first 100 ms."""
+"""The least length of the untimed steps before a block, in which the program wakes up from its pause."""
+SPREAD = 3
+"""How many times as long the lead is, and"""
+SPREAD_BLOCK = 2
+"""the block behind it, where the threads of a program use several processors at once: its steps get a third
+faster in the first 150 ms after a pause, until the system has spread the threads again."""
 LONG_STEP = 0.1
 """Seconds from which on a step recovers from the pause by itself."""
 LEAST_ROUNDS = 4
@@ -88,6 +92,8 @@ class Costs:
     """For the copy of the project that a process gets."""
     started: float | None = None
     """What it took, for each variant, from the start of a replicate to its first block; None before one."""
+    spreads: bool = False
+    """Whether the threads of a program use several processors at once."""
 
     def examine(self, plan: Plan) -> float:
         """The time of the examination of all variants but the original."""
@@ -128,7 +134,7 @@ def plan(
     has in all, None if it has more than anybody asks for. Unless they are ``examined`` already, they take the
     time for that as well.
     """
-    shape = _shape(costs.step, wishes, total)
+    shape = _shape(costs, wishes, total)
     replicates = wishes.replicates or LEAST_REPLICATES
     for kept in range(len(alone), -1, -1):
         made = replace(shape, variants=(*needed, *alone[:kept]), dropped=tuple(alone[kept:]))
@@ -163,11 +169,14 @@ def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) 
     return max(min(best, REPLICATES - done), 1)
 
 
-def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:
+def _shape(costs: Costs, wishes: Wishes, total: int | None) -> Plan:
     """A plan for no variants yet: steps in a block, rounds, lead and warm-up."""
-    step = max(step, 1e-9)
-    steps = max(math.ceil(BLOCK_SECONDS / step), min(BLOCK_STEPS, math.ceil(LONG_BLOCK / step)))
-    lead = math.ceil(LEAD_SECONDS / step) if step < LONG_STEP else 0
+    step = max(costs.step, 1e-9)
+    block, wakes = BLOCK_SECONDS, LEAD_SECONDS
+    if costs.spreads:
+        block, wakes = SPREAD_BLOCK * block, SPREAD * wakes
+    steps = max(math.ceil(block / step), min(BLOCK_STEPS, math.ceil(LONG_BLOCK / step)))
+    lead = math.ceil(wakes / step) if step < LONG_STEP else 0
     warmup = wishes.warmup if wishes.warmup is not None else WARMUP[0 if lead else 1]
     rounds = FIRST_ROUNDS if wishes.replicates is not None else None
     if wishes.steps is not None:

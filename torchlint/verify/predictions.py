@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import PurePosixPath
 
 from torchlint.checker import check
@@ -21,12 +21,15 @@ def predicts_wait(code: str) -> bool:
 
 
 def join(
-    evidence: Evidence, sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor
+    evidence: Evidence,
+    ran: Mapping[str, Set[int]] | None,
+    sources: Mapping[PurePosixPath, Source],
+    settings_for: SettingsFor,
 ) -> SyncReport:
     """Every line that waited or was said to, with both sides of the story.
 
     A finding covers all lines of its expression. Where no wait could have been seen, no line is reported,
-    and ``missing`` says why.
+    and ``missing`` says why. ``ran`` has the lines that ran by file, None if that is not known.
     """
     if evidence.syncs is None:
         return SyncReport(evidence.steps, missing=evidence.missing)
@@ -35,7 +38,10 @@ def join(
         for path, source in sources.items()
     }
     texts = {str(path): source for path, source in sources.items()}
-    rows = [*_seen(evidence.sync_lines, findings, texts), *_unseen(evidence.sync_lines, findings, texts)]
+    rows = [
+        *_seen(evidence.sync_lines, findings, texts),
+        *_unseen(evidence.sync_lines, ran, findings, texts),
+    ]
     order = list(SyncStatus)
     rows.sort(key=lambda row: (order.index(row.status), -row.per_step, row.file, row.row))
     return SyncReport(evidence.steps, tuple(rows))
@@ -84,11 +90,16 @@ def _seen(
             seconds=line.seconds,
             what=line.what,
             text=_text(sources, line.file, line.row),
+            calls=line.calls,
+            phases=line.phases,
         )
 
 
 def _unseen(
-    lines: Iterable[Line], findings: Mapping[str, list[Diagnostic]], sources: Mapping[str, Source]
+    lines: Iterable[Line],
+    ran: Mapping[str, Set[int]] | None,
+    findings: Mapping[str, list[Diagnostic]],
+    sources: Mapping[str, Source],
 ) -> Iterable[SyncRow]:
     waited = [(line.file, line.row) for line in lines]
     for file, items in findings.items():
@@ -96,8 +107,16 @@ def _unseen(
             if not any(name == file and _covers(item, row) for name, row in waited):
                 text = _text(sources, file, item.start.row)
                 yield SyncRow(
-                    file, item.start.row, SyncStatus.NOT_SEEN, (item.code,), item.message, text=text
+                    file, item.start.row, _status(item, file, ran), (item.code,), item.message, text=text
                 )
+
+
+def _status(item: Diagnostic, file: str, ran: Mapping[str, Set[int]] | None) -> SyncStatus:
+    """What became of a finding whose lines were not seen to wait."""
+    if ran is None:
+        return SyncStatus.NOT_SEEN
+    rows = range(item.start.row, item.end.row + 1)
+    return SyncStatus.NOT_REACHED if ran.get(file, frozenset()).isdisjoint(rows) else SyncStatus.REACHED
 
 
 def _covers(item: Diagnostic, row: int) -> bool:

@@ -186,6 +186,10 @@ class Line:
     """Host time per step spent waiting there; None where it was not timed."""
     what: str = ""
     """The operation, such as ``aten::item`` or ``cudaStreamSynchronize``."""
+    calls: int = 0
+    """How often in all, where the whole program was watched."""
+    phases: tuple[str, ...] = ()
+    """What the program did meanwhile, most calls first, where it was watched as a whole."""
 
 
 @dataclass(frozen=True)
@@ -287,8 +291,12 @@ class SyncStatus(enum.Enum):
     """How what the linter says of a line and what happened there go together."""
 
     CONFIRMED = "confirmed"
+    REACHED = "reached without waiting"
+    """A finding says that the line waits for the device; it ran, and did not."""
+    NOT_REACHED = "predicted, not reached"
+    """A finding says that the line waits for the device, and it did not run."""
     NOT_SEEN = "predicted, not seen"
-    """A finding says that the line waits for the device, and it did not in the steps that were watched."""
+    """A finding says that the line waits for the device; it did not, and nobody knows whether it ran."""
     NOT_PREDICTED = "seen, not predicted"
     """The line waited for the device, and no finding says so."""
 
@@ -313,6 +321,21 @@ class SyncRow:
     """The operation, as in ``Line``."""
     text: str = ""
     """The source line itself, without its indentation; empty if it cannot be read."""
+    calls: int = 0
+    """As in ``Line``."""
+    phases: tuple[str, ...] = ()
+    """As in ``Line``."""
+
+
+@dataclass(frozen=True)
+class SyncPhase:
+    """What the program did for some time: it started, trained, or ran a model without training it."""
+
+    name: str
+    """``training in train()``: with the function of the project that calls the model."""
+    seconds: float
+    calls: int
+    """How often a model was called."""
 
 
 @dataclass(frozen=True)
@@ -325,6 +348,10 @@ class SyncReport:
     """Most calls first within a status, and the statuses in the order of their declaration."""
     missing: tuple[str, ...] = ()
     """What could not be seen, and why, a sentence each."""
+    phases: tuple[SyncPhase, ...] = ()
+    """In the order in which they were first seen."""
+    ended: bool = False
+    """Whether the program came to its own end, instead of that of the budget."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -48,8 +48,8 @@ Sources = Mapping[PurePosixPath, Source]
 """The files of a program, by their paths within the project's folder."""
 FormsOf = Callable[[Sources], Sequence[Form]]
 """Makes the variants of a program."""
-ReportOf = Callable[[Evidence, Sources], SyncReport]
-"""Joins what was seen with what is predicted."""
+ReportOf = Callable[[Evidence, Mapping[str, Set[int]] | None, Sources], SyncReport]
+"""Joins what was seen, and the lines that ran, with what is predicted."""
 
 
 class Run:
@@ -100,7 +100,7 @@ class Run:
         return replace(self._settings, tolerance=max(self._settings.tolerance, case.tolerance))
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
-        """Run a script once, and join where it waits for the device with where it is predicted to.
+        """Run a script once, to its end or for the budget's time, and join where it waits with predictions.
 
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
@@ -111,9 +111,11 @@ class Run:
             session = Session(pool, self._settings, found, folder)
             self._sessions = [session]
             self._progress("running the program", 0.2)
-            evidence = session.examine_original().evidence
+            session.allow(self._left() - REPORTING * self._settings.budget)
+            evidence, phases, ended = session.watch_original()
             session.notes += script.remarks()
-            session.syncs = report_of(evidence, script.sources(session.modules))
+            report = report_of(evidence, session.lines, script.sources(session.modules))
+            session.syncs = replace(report, phases=phases, ended=ended)
 
     def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
         """Measure a script with all fixes, and with each alone.

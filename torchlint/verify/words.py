@@ -21,6 +21,9 @@ from torchlint.verify.results import (
     Measurement,
     Results,
     Sameness,
+    SyncReport,
+    SyncRow,
+    SyncStatus,
     Verdict,
 )
 
@@ -456,6 +459,48 @@ def count(value: float) -> str:
     if value >= 100 or math.isclose(value, round(value), abs_tol=0.005):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}".rstrip("0")
+
+
+def sync_figures(row: SyncRow) -> list[str]:
+    """How often a line waited, how long, and in what, a few words each."""
+    figures = []
+    if row.per_step and (not row.phases or any(name.startswith("training") for name in row.phases)):
+        figures.append(f"{count(row.per_step)} per step")
+        if row.seconds is not None:
+            figures.append(f"{seconds(row.seconds)} per step spent waiting")
+    elif row.per_step:
+        figures.append(f"{row.calls} times")
+        if row.seconds is not None:
+            figures.append(f"{seconds(row.seconds / row.per_step)} spent waiting each time")
+    if row.what:
+        figures.append(row.what)
+    return figures
+
+
+def sync_counts(report: SyncReport) -> str:
+    """How many lines there are of each status."""
+    counts = {status: sum(row.status is status for row in report.rows) for status in SyncStatus}
+    told = [f"{counts[SyncStatus.CONFIRMED]} confirmed"]
+    told += [
+        f"{counts[status]} {text}"
+        for status, text in (
+            (SyncStatus.REACHED, "reached without waiting"),
+            (SyncStatus.NOT_REACHED, "predicted but not reached"),
+            (SyncStatus.NOT_SEEN, "predicted but not observed"),
+        )
+        if counts[status]
+    ]
+    return f"Lines: {', '.join(told)}, {counts[SyncStatus.NOT_PREDICTED]} observed but not predicted."
+
+
+def watched(report: SyncReport) -> str:
+    """What the program did while it was watched, and for how long."""
+    told = []
+    for phase in report.phases:
+        calls = f" ({phase.calls} calls of a model)" if phase.calls > 1 else ""
+        told.append(f"{phase.name} {seconds(phase.seconds)}{calls}")
+    end = "to the end of the program" if report.ended else "until the time was over"
+    return f"Watched {end}: {', '.join(told)}."
 
 
 def ordinal(number: int) -> str:

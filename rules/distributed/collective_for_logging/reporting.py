@@ -239,8 +239,11 @@ class _Search:
 
     def _argument(self, argument: cst.Arg) -> bool:
         call = self.tree.parent(argument)
-        if not isinstance(call, cst.Call) or argument.star:
-            return isinstance(call, cst.Call) and argument.star == "**" and self._sink(call)
+        if not isinstance(call, cst.Call) or argument.star == "*":
+            return False
+        if argument.star:
+            self.uses += 1
+            return self._sink(call)
         name = last_name(call.func) or ""
         if self._sink(call):
             self.uses += 1

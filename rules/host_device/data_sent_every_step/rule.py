@@ -11,6 +11,7 @@ from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import sends_observation, stake
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import every
@@ -206,14 +207,21 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
     return "Make the index on the device, with `device=…`"
 
 
-def _is_bound_in(module: Module, indices: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether a list is made of what each round of a loop gives a value of its own."""
-    return isinstance(hot.loop, (cst.For, cst.While)) and any(
-        module.tree.contains(hot.loop, binding.node)
-        for name in module.tree.descendants(indices)
+def _is_new_each_time(module: Module, indices: cst.BaseExpression, hot: Hot) -> bool:
+    """Whether a list is made of what each round of a loop, or each call in one, gives a value of its own."""
+    looping = isinstance(hot.loop, (cst.For, cst.While))
+    return any(
+        (looping and module.tree.contains(hot.loop, binding.node)) or _is_worked_out(module, binding, indices)
+        for name in (indices, *module.tree.descendants(indices))
         if isinstance(name, cst.Name)
         for binding in module.bindings(name)
     )
+
+
+def _is_worked_out(module: Module, binding: Binding, indices: cst.BaseExpression) -> bool:
+    """Whether a variable of the function around a list is assigned anything but numbers written there."""
+    local = module.function(binding.node) is module.function(indices) is not None
+    return local and binding.kind is not BindingKind.PARAMETER and not isinstance(binding.value, cst.List)
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
@@ -224,14 +232,14 @@ def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     if isinstance(indices, cst.Subscript):
         whole = inline(module, indices.value)
         return f"Create a tensor of all indices once, and slice that: `torch.tensor({whole}, device=…)`"
-    if in_forward(hot) and not hot.path:
-        made = f"torch.tensor({code}), persistent=False"
-        return f"Register the index as a buffer: `self.register_buffer(…, {made})`"
-    if _is_bound_in(module, indices, hot):
+    if _is_new_each_time(module, indices, hot):
         match indices:
             case cst.BinaryOperation(left=cst.List(elements=[cst.Element(value=same)]), right=count):
                 size, value = inline(module, count), inline(module, same)
                 return f"Fill the index on the device: `torch.full(({size},), {value}, device=…)`"
         return f"Copy the index without blocking: `torch.tensor({code}).to(…, non_blocking=True)`"
+    if in_forward(hot) and not hot.path:
+        made = f"torch.tensor({code}), persistent=False"
+        return f"Register the index as a buffer: `self.register_buffer(…, {made})`"
     when = "before the loop" if isinstance(hot.loop, (cst.For, cst.While)) else "and keep it"
     return f"Create the index once {when}: `torch.tensor({code}, device=…)`"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
@@ -21,7 +22,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
-from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     CONVERSIONS,
@@ -36,7 +37,7 @@ from torchlint.semantics.values import Kind
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
-from ..numbers import gone_through
+from ..numbers import gone_through, picked_from
 from ..remedies import (
     FROM_HOST,
     LENGTHS_FOR_PACKING,
@@ -56,6 +57,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import still_on_host
+from ..stakes import in_server
 from .accumulation import holds_arrays, keep_on_device
 
 
@@ -177,7 +179,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     needless = still_on_host(module, tensor)
     severity = NOTE if wanted and not needless else None
     fix = keep_on_device(module, call, tensor) if not needless else None
-    need = None if needless or wanted or fix is not None else _need(module, call)
+    need = None if needless or fix is not None else _need(module, call)
+    if wanted and need is not Need.DECISION:
+        need = None
     # Read one by one, the elements wait each by itself, whatever they are needed for.
     slight = not needless and (
         (need is not None and gone_through(module, tensor) is None)
@@ -187,6 +191,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
+    if need is Need.DECISION and not in_server(module, call):
+        # What ends a decoding loop is read anyway.
+        impact = Impact.LOW
     what = None if needless or wanted or fix is not None or need is not None else outcome(module, call)
     if what is not None:
         impact = min(impact, at_stake(module, call, what, hot))
@@ -233,6 +240,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if twin is not None:
         return f"Compute on the device: `{twin}(…)`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
+    if last_name(call.func) == "tolist" and verdicts(module, call, _indexes_tensor) == {True}:
+        return "Index with the tensor itself, all elements at once"
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
     if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
@@ -250,12 +259,17 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return advice if code == "…" else f"{advice}: `{tensor.attr.value} = {code}`"
     if _is_item(module, tensor):
         return "Read all elements at once before the loop, with one `.tolist()`"
+    items = None if runs_as_function(hot) else picked_from(module, tensor)
+    if items is not None:
+        return _at_once(module, items)
     if verdicts(module, call, _indexes_tensor) == {True}:
         return f"Remove `{steps_to_host(module, call, tensor)}`, and index with the tensor"
     statement = module.flow.statement(call)
     if isinstance(statement, cst.Return):
         return f"Return {kept}, and read it in the caller only when needed"
     if isinstance(statement, cst.AugAssign):
+        if isinstance(statement.value, cst.List):
+            return f"Collect {kept} in the list instead, and {_later(module, call)}"
         if holds_arrays(module, statement.target):
             return f"Collect {kept} in a list, and sum the list after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
@@ -265,11 +279,15 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and {later}"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and read it together with other values, in a single copy"
-    later = _SELDOM if shown_at_once(module, call) else "read all values after the loop"
-    return f"Store {kept} instead, and {later}"
+    return f"Store {kept} instead, and {_later(module, call)}"
 
 
 _SELDOM = "show it only every 100 steps"
+
+
+def _later(module: Module, call: cst.Call) -> str:
+    """When to read what is collected."""
+    return _SELDOM if shown_at_once(module, call) else "read all values after the loop"
 
 
 def _need(module: Module, call: cst.Call) -> Need | None:
@@ -280,7 +298,7 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     """What spares waits where the number is needed on the host at once."""
     items = gone_through(module, tensor)
     if items is not None:
-        return f"Read all elements at once before the loop: `{tight(module, items)}.tolist()`"
+        return _at_once(module, items)
     if (
         isinstance(tensor, cst.Attribute)
         and isinstance(tensor.value, cst.Name)
@@ -294,6 +312,10 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     if need is Need.DECISION:
         return "Check every few iterations, or read it together with other values, in a single copy"
     return WITH_OTHERS
+
+
+def _at_once(module: Module, items: cst.BaseExpression) -> str:
+    return f"Read all elements at once before the loop: `{tight(module, items)}.tolist()`"
 
 
 def _counts_mask(tensor: cst.BaseExpression) -> bool:
@@ -328,10 +350,17 @@ def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:
 
 def _indexes_tensor(module: Module, use: Use) -> Verdict[bool]:
     """Whether a list of numbers only picks from tensors, which another tensor can do as well."""
-    if use.kind in (UseKind.ASSIGNED, UseKind.DISCARDED):
+    if use.kind in (UseKind.ASSIGNED, UseKind.DISCARDED, UseKind.ITERATED):
         return ONWARD
+    if use.kind is UseKind.ARGUMENT and module.qualified(use.call.func) in _SAME_ITEMS:
+        return Standing(use.call)
+    if use.kind is UseKind.ELEMENT:
+        return Standing(use.by) if isinstance(use.by, cst.Tuple) else False
     owner = use.by.value if use.kind is UseKind.INDEX and isinstance(use.by, cst.Subscript) else None
     return owner is not None and not isinstance(use.part, cst.Slice) and module.value(owner).tensorlike
+
+
+_SAME_ITEMS = frozenset({"builtins.list", "builtins.set", "builtins.sorted", "builtins.tuple"})
 
 
 def _of_torch(module: Module, call: cst.Call) -> str | None:

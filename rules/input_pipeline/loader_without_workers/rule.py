@@ -12,6 +12,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import Configured, configured
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import MISSING
 
 from ..items import Items
@@ -126,10 +127,13 @@ def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None
 
 
 def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
-    """The object that holds the number of workers, which the call only hands on; empty if there is none."""
+    """The object or parameter that holds the number of workers, which the call only hands on; else empty."""
     node = module.argument(call, argument).node
-    kept = isinstance(node, cst.Attribute) or (node is not None and left_to_default(module, node))
-    return module.source(node) if node is not None and kept else ""
+    handed_on = isinstance(node, cst.Attribute) or (
+        isinstance(node, cst.Name)
+        and any(binding.kind is BindingKind.PARAMETER for binding in module.bindings(node))
+    )
+    return module.source(node) if node is not None and handed_on else ""
 
 
 def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:

@@ -22,7 +22,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
@@ -123,14 +123,18 @@ def _over_arrays(module: Module, loop: cst.For) -> bool:
 def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
     """Whether a list or dict is made of averages: ``[d * a + (1 - d) * p for a, p in zip(ema, params)]``."""
     value = made.elt if isinstance(made, cst.ListComp) else made.value
-    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
-        return False
     if not over_parameters(module, made.for_in.iter) or made.for_in.inner_for_in is not None:
         return False
     if places.hot(module, made) is None and not _replaces(module, made):
-        # Two models may be merged once.
+        return False  # Two models may be merged once.
+    return _is_mean(module, value)
+
+
+def _is_mean(module: Module, node: cst.BaseExpression) -> bool:
+    """``d * a + (1 - d) * b``: whether the shares of two parts add up to one."""
+    if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Add):
         return False
-    factors = [_factors(module, side) for side in (value.left, value.right)]
+    factors = [_factors(module, side) for side in (node.left, node.right)]
     shares = {
         module.source(factor).replace(" ", "").replace("1.0-", "1-") for pair in factors for factor in pair
     }
@@ -265,8 +269,8 @@ def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | li
         ):
             return True
         case cst.Name():
-            plain = (b for b in module.bindings(node) if b.kind is BindingKind.ASSIGN and not b.path)
-            given = [binding.value for binding in plain if binding.value is not None]
+            plain = (_given_by(b) for b in module.bindings(node) if b.kind is BindingKind.ASSIGN)
+            given = [value for value in plain if value is not None]
             value = module.value(node)
             known = value.elements is not None or value.kind in (Kind.NDARRAY, Kind.LOADER)
             named = ends(node.value, Role.PARAMETERS) and not known and not _are_few(given)
@@ -276,6 +280,16 @@ def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | li
             return (ends(name, Role.PARAMETERS) and not _are_few(given)) or onward(*given)
         case _:
             return False
+
+
+def _given_by(binding: Binding) -> cst.BaseExpression | None:
+    """What an assignment gives a name, ``ours, theirs = net.state_dict(), ema.state_dict()`` among others."""
+    match binding:
+        case Binding(path=()):
+            return binding.value
+        case Binding(path=(int(place),), value=cst.Tuple(elements=elements)) if place < len(elements):
+            return elements[place].value
+    return None
 
 
 def _are_few(values: Sequence[cst.BaseExpression]) -> bool:
@@ -332,7 +346,7 @@ class _Body:
         """``for key in state:`` over a dict that has a name."""
         if self.module.value(iterable).kind is Kind.DICT:
             return True
-        made = [b.value for b in self.module.bindings(iterable)] if isinstance(iterable, cst.Name) else []
+        made = map(_given_by, self.module.bindings(iterable)) if isinstance(iterable, cst.Name) else ()
         return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
 
     # ------------------------------------------------------------------ statements
@@ -452,7 +466,9 @@ class _Body:
         return self._collected(statement, statement.value)
 
     def _collected(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
-        """A sum or list of what is computed of each gradient, if that is its norm."""
+        """A sum or list of what is computed of each gradient, if that is its norm; a list of averages."""
+        if isinstance(statement, cst.Expr) and (effect := self._averaged(statement, value)) is not None:
+            return effect
         gradients = {other for other in self._others([value], "") if _is_gradient(other)}
         normed = any(
             isinstance(node, cst.Call) and last_name(node.func) in _NORMS
@@ -460,6 +476,13 @@ class _Body:
             for node in self.module.tree.descendants(part)
         )
         return Effect(Change.NORM, statement, "") if gradients and normed else None
+
+    def _averaged(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
+        """An average that is put into a new list or dict at every step; two models may be merged once."""
+        value = self._expanded(value)
+        others = self._others([value], "")
+        mean = len(others) > 1 and _is_mean(self.module, value) and places.hot(self.module, self.loop)
+        return Effect(Change.AVERAGE, statement, "", others) if mean else None
 
     def _added(
         self, node: cst.CSTNode, target: str, others: frozenset[str], given: Sequence[cst.BaseExpression]
@@ -554,6 +577,8 @@ class _Body:
             return Effect(Change.COPY, node, target, others)
         if copies and others:
             return None
+        if (effect := self._averaged(node, value)) is not None:
+            return effect
         clones = isinstance(value, cst.Call) and last_name(value.func) == "clone"
         in_place = isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Attribute)
         return Effect(Change.COPY, node, target, others) if clones and in_place and others else None

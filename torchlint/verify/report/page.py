@@ -617,6 +617,8 @@ def _sync_groups(measurement: Measurement) -> Iterator[SyncGroup]:
         return
     titles = {
         SyncStatus.CONFIRMED: "Confirmed: predicted and observed",
+        SyncStatus.REACHED: "Predicted, but reached without waiting",
+        SyncStatus.NOT_REACHED: "Predicted, but not reached",
         SyncStatus.NOT_SEEN: "Predicted, but not observed",
         SyncStatus.NOT_PREDICTED: "Observed, but not predicted",
     }
@@ -631,6 +633,8 @@ def _sync_summary(measurement: Measurement) -> str:
         return ""
     steps = measurement.syncs.steps
     told = [f"{_plural(steps, 'step')} of the original {'was' if steps == 1 else 'were'} observed."]
+    if measurement.syncs.phases:
+        told.append(words.watched(measurement.syncs))
     told += map(words.sentence, measurement.syncs.missing)
     if not measurement.syncs.rows and not measurement.syncs.missing:
         told.append("No line was predicted or observed to synchronize with the device.")

@@ -23,17 +23,27 @@ _ASKED_FOR = (
     (torch.cuda.Event, "synchronize"),
 )
 """What waits because it is told to, of which CUDA says nothing."""
+_COPIES = ("to", "cuda", "copy_")
+"""The methods of tensors that copy to a device."""
+PAGEABLE = "copy from pageable memory"
+"""What a copy with ``non_blocking=True`` is where the host has to hand it over piece by piece."""
 
 
 class Waits:
-    """Counts the operations that make the host wait for the device, by the program's line."""
+    """Counts the operations that make the host wait for the device, by the program's line.
+
+    A copy with ``non_blocking=True`` from memory that is not pinned is one of them, though CUDA does not tell
+    of it: the host stays with it until it is staged.
+    """
 
     def __init__(self, project: Path) -> None:
         self._project = project
         self._lines: Counter[tuple[str, int]] = Counter()
+        self._kinds: dict[tuple[str, int], str] = {}
         self._shown: Any = None
         self._filters: Any = None
         self._own: list[Any] = []
+        self._copies: list[Any] = []
 
     def start(self) -> None:
         """Ask CUDA to tell of each such operation."""
@@ -44,11 +54,16 @@ class Waits:
         self._own = [getattr(owner, name) for owner, name in _ASKED_FOR]
         for (owner, name), function in zip(_ASKED_FOR, self._own, strict=True):
             setattr(owner, name, self._counted(function))
+        self._copies = [getattr(torch.Tensor, name) for name in _COPIES]
+        for name, function in zip(_COPIES, self._copies, strict=True):
+            setattr(torch.Tensor, name, self._followed(function))
 
     def stop(self) -> None:
         """Leave the program as it was."""
         for (owner, name), function in zip(_ASKED_FOR, self._own, strict=True):
             setattr(owner, name, function)
+        for name, function in zip(_COPIES, self._copies, strict=True):
+            setattr(torch.Tensor, name, function)
         torch.cuda.set_sync_debug_mode("default")
         warnings.showwarning = self._shown
         warnings.filters[:] = self._filters  # type: ignore[index]
@@ -68,15 +83,39 @@ class Waits:
 
         return synchronize
 
-    def _count(self, frame: FrameType) -> None:
-        self._lines[_place(frame, self._project)] += 1
+    def _followed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def copy(tensor: Any, *arguments: Any, **options: Any) -> Any:
+            result = function(tensor, *arguments, **options)
+            if options.get("non_blocking") or any(item is True for item in arguments[1:]):
+                # `copy_` is a method of what is copied to.
+                into = function.__name__ == "copy_"
+                source = (arguments[0] if arguments else options.get("src")) if into else tensor
+                if _pageable(source, result):
+                    self._count(sys._getframe(1), PAGEABLE)
+            return result
+
+        return copy
+
+    def _count(self, frame: FrameType, what: str = "") -> None:
+        place, _ = place_of(frame, self._project)
+        self._lines[place] += 1
+        if what:
+            self._kinds[place] = what
 
     def lines(self, steps: int) -> list[dict[str, Any]]:
         """The lines as ``results.Line`` has them, most calls first."""
         return [
-            {"file": file, "row": row, "per_step": count / steps}
+            {"file": file, "row": row, "per_step": count / steps, "what": self._kinds.get((file, row), "")}
             for (file, row), count in self._lines.most_common()
         ]
+
+
+def _pageable(source: Any, result: Any) -> bool:
+    """Whether the result was copied to a GPU out of memory that is not pinned."""
+    if not isinstance(source, torch.Tensor) or not isinstance(result, torch.Tensor):
+        return False
+    return source.device.type == "cpu" and result.device.type == "cuda" and not source.is_pinned()
 
 
 class Durations:
@@ -124,18 +163,21 @@ class Durations:
         return self._line
 
 
-def _place(frame: FrameType | None, project: Path) -> tuple[str, int]:
-    """The innermost line of the project on the stack; else of anything but torch and torchlint."""
+def place_of(frame: FrameType | None, project: Path) -> tuple[tuple[str, int], FrameType | None]:
+    """The innermost line of the project on the stack, with its frame.
+
+    Without any, that of anything but torch and torchlint, without a frame.
+    """
     outside: tuple[str, int] | None = None
     prefix = f"{project}/"
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(prefix):
-            return file[len(prefix) :], frame.f_lineno
+            return (file[len(prefix) :], frame.f_lineno), frame
         if outside is None and not any(part in file for part in ("/torch/", "/torchlint/", "/warnings.py")):
             outside = file, frame.f_lineno
         frame = frame.f_back
-    return outside or ("", 0)
+    return outside or ("", 0), None
 
 
 class Peak:

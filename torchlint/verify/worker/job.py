@@ -11,7 +11,8 @@ class Job:
     """One run of one variant.
 
     ``task`` is ``examine`` (results and evidence, nothing timed), ``train`` (the losses of its steps),
-    ``time`` (runs blocks when told to) or ``machine`` (describes the machine, and runs nothing).
+    ``watch`` (where the whole program waits for the device), ``time`` (runs blocks when told to) or
+    ``machine`` (describes the machine, and runs nothing).
     ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``; a ``module`` (the dotted name of
     a script with relative imports); an ``entry`` (the name of the module whose ``function`` is called again
     and again; each call is a step); or a ``case`` with ``setup(device, size)`` and ``function`` (``step`` or
@@ -43,6 +44,10 @@ class Job:
     shift: int = 0
     """What is added to the seeds that the program sets."""
     train_steps: int = 0
+
+    # For ``watch`` only.
+    watch_seconds: float = 0.0
+    """How long the program runs at most."""
 
     # For ``examine`` only.
     trace: str = ""

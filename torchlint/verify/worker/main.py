@@ -121,23 +121,26 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     from torchlint.verify.worker.examine import Examination
     from torchlint.verify.worker.programs import Program
     from torchlint.verify.worker.training import Training
+    from torchlint.verify.worker.watch import Watch
 
     began = time.perf_counter()
     stopper = Stopper(lambda: tell(ended=False))
     where = device.kind if job.device == "auto" else job.device
     if job.ranks > 1 and device.kind == "cuda":
         where = f"cuda:{job.rank}"
+    examination = training = watch = None
     if job.task == "time":
         blocks = Blocks(channel, device, stopper, began, fellows.meet)
         program = Program(job, where, blocks)
-        examination = training = None
     elif job.task == "train":
         training = Training(stopper, job.train_steps, job.shift)
         program = Program(job, where, training)
-        examination = None
         training.start()
+    elif job.task == "watch":
+        watch = Watch(job, device, stopper, began, fellows)
+        program = Program(job, where, watch)
+        watch.start()
     else:
-        training = None
         examination = Examination(job, device, stopper, began, fellows)
         program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
         examination.trace.start()
@@ -147,6 +150,9 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
             channel.send(event="trained", losses=training.outcome())
         if examination is not None and program.found_by:
             channel.send(event="examined", found_by=program.found_by, **examination.outcome(ended=ended))
+        if watch is not None and program.found_by:
+            found = watch.outcome(found_by=program.found_by, ended=ended)
+            channel.send(event="examined", found_by=program.found_by, **found)
 
     reason, message = "finished", ""
     try:

@@ -141,6 +141,84 @@ def test_waits_for_tokens_count() -> None:
     """Those who write decoding loops do remove such waits, all but the one by which the loop ends."""
     assert _stakes(GENERATION.format("model.cache[tokens[0].item()] = tokens")) == [Impact.HIGH]
     assert _stakes(GENERATION.format("if tokens[0].item() == 0:\n            break")) == [Impact.LOW]
+    named = "n = tokens[0].item()\n        if tokens.eos and n == tokens.eos:\n            break"
+    assert _stakes(GENERATION.format(named)) == [Impact.LOW]
+
+
+CLASSES = """
+import torch
+
+
+def ratios(guess, truth, classes):
+    found = []
+    for c in range(classes):
+        {}
+        found.append((guess == c).float().mean().item())
+    return found
+
+
+def evaluate(model, loader):
+    model.cuda().eval()
+    for x, y in loader:
+        with torch.no_grad():
+            out = model(x.cuda())
+        print(ratios(out.argmax(1), y.cuda(), 10))
+"""
+
+
+def test_a_loop_on_the_way_that_waits_to_go_on_waits_for_others_as_well() -> None:
+    skips = "if (truth == c).sum().item() == 0:\n            continue"
+    assert _stakes(CLASSES.format(skips)) == [Impact.LOW, Impact.LOW]
+    assert _stakes(CLASSES.format("found.clear()")) == [Impact.HIGH]
+
+
+EPOCHS = """
+import torch
+
+
+def train(model, loader, held_out, optimizer):
+    model.cuda()
+    for epoch in range(10):
+        total = 0.0
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        if model(held_out.cuda()).mean().item() > total:
+            break
+"""
+
+
+def test_what_ends_the_loop_around_is_waited_for_less_often() -> None:
+    assert _stakes(EPOCHS)[0] is Impact.HIGH
+
+
+NORM = """
+import torch
+
+
+class Norm(torch.nn.Module):
+    def __init__(self, momentum={}):
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("seen", torch.tensor(0))
+
+    def forward(self, x):
+        if self.momentum is None:
+            return x / self.seen.item()
+        return x * self.momentum
+
+
+norm = Norm().cuda()
+"""
+
+
+@pytest.mark.parametrize(("default", "impact"), [("0.1", Impact.LOW), ("None", Impact.HIGH)])
+def test_what_runs_for_none_counts_little_where_a_number_is_given_by_default(
+    default: str, impact: Impact
+) -> None:
+    assert _stakes(NORM.format(default)) == [impact]
 
 
 SERVER = """
