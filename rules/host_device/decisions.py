@@ -102,7 +102,7 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
             return "Test all elements at once on the device, and copy the results to the host before the loop"
         case Outcome.ACTION if counted and _ends_generation(module, tensor):
             return "Test it only every few tokens, and then cut off what follows the end"
-        case Outcome.ACTION if counted and not _skips_round(module, tensor):
+        case Outcome.ACTION if counted and not (_skips_round(module, tensor) or _has_alternative(decision)):
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
         case Outcome.ACTION:
             return "Decide by a value in host memory, or move the decision off the hot path"
@@ -113,6 +113,11 @@ def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
     """``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at once."""
     choice = module.flow.condition(tensor)
     return isinstance(choice, cst.IfExp) and needed_on_host(module, choice) is Need.SIZE
+
+
+def _has_alternative(decision: cst.CSTNode | None) -> bool:
+    """``if token == wanted: … else: …``: whether each round goes one of two ways."""
+    return isinstance(decision, cst.If) and decision.orelse is not None
 
 
 def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:

@@ -983,6 +983,8 @@ class Inference:
             default = self.value(param.default)
             if (chosen := chosen_device(default)) is not None:
                 return chosen
+            if default.kind is Kind.TENSOR:
+                return TENSOR  # wherever that of a caller is
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
                 return default._replace(constant=MISSING, literal=False)
@@ -1720,7 +1722,8 @@ class Inference:
                 return self.library.method_call(callee.receiver, (callee.cls or ".")[1:], node)
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
                 result = self._applied(callee.definition, node) or self._returned_to(callee, node)
-                if result.tensorlike and result.device is Device.ACCELERATOR:
+                parts = result.elements or (result,)
+                if any(self._may_be_elsewhere(callee.definition, part) for part in parts):
                     result = self._where_given(callee.definition, node, result)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
                     result = join(map(self.returned, others))
@@ -1871,14 +1874,29 @@ class Inference:
             return result
         if any(value.kind not in _NOWHERE for value in given if not value.tensorlike):
             return result
-        return result if self._names_place(function) else result.on(Device.CPU)
+        if self._names_place(function):
+            return result
+        if result.kind is Kind.TUPLE and result.elements:
+            parts = tuple(one.on(Device.CPU) if one.tensorlike else one for one in result.elements)
+            return result._replace(elements=parts, item=each_of(parts))
+        return result.on(Device.CPU)
+
+    def _may_be_elsewhere(self, function: Function, result: Value) -> bool:
+        """Whether a result is on the device for some callers, and for others where their tensors are."""
+        if not result.tensorlike or result.device is Device.CPU:
+            return False
+        return result.device is Device.ACCELERATOR or self._only_computes(function)
+
+    @remembered
+    def _only_computes(self, function: Function) -> bool:
+        """Whether a function calls nothing but torch, so that its results are where its tensors are."""
+        calls = (part for part in self.tree.descendants(function.body) if isinstance(part, cst.Call))
+        return all((self.names.qualified(call.func) or "").startswith(("torch.", "math.")) for call in calls)
 
     @remembered
     def _names_place(self, function: Function) -> bool:
         """Whether a function names a place to compute at, or what is kept somewhere, beside its arguments."""
-        if self.classes.owner(function) is not None:
-            return True
-        names = (part.value for part in self.tree.descendants(function) if isinstance(part, cst.Name))
+        names = (part.value for part in self.tree.descendants(function.body) if isinstance(part, cst.Name))
         return not _PLACES.isdisjoint(names)
 
     def _preset(self, made: Value, callee: Value, node: cst.Call) -> Value:

@@ -674,6 +674,9 @@ class Role(IdentityEnum):
     REHEARSAL = "capture dummy warmup"
     """Runs before what counts, with made-up inputs, or to record what is run later."""
 
+    CALIBRATION = "calib calibrate calibrating calibration"
+    """Measures the values of a model once, to choose scales for them."""
+
     VARIABLE_SHAPE = (
         "vocab vocabulary token tokenizer tokenize sentence utterance spectrogram mel waveform wav wave"
         " pad_sequence bucket* multi_scale bounding bbox boxes anchors coco detection point_cloud"

@@ -23,6 +23,7 @@ from torchlint.semantics.lexicon import Role, begins, ends, names_criterion
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
+    BATCH,
     BOOL,
     BOTTOM,
     DTYPE,
@@ -715,6 +716,8 @@ class Library:
         func = node.func
         if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
             return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
+        if _encodes(node):
+            return BATCH.on(Device.CPU)
         if isinstance(func, cst.Attribute):
             attr = func.attr.value
             base = self._value(func.value)
@@ -1217,3 +1220,11 @@ def _differentiates_twice(call: cst.Call) -> bool:
         and not (isinstance(argument.value, cst.Name) and argument.value.value == "False")
         for argument in call.args
     )
+
+
+def _encodes(call: cst.Call) -> bool:
+    """``tokenizer(texts, return_tensors="pt")``: whether data is made tensors, in host memory."""
+    given = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
+    wanted = given.get("return_tensors")
+    pt = isinstance(wanted, cst.SimpleString) and wanted.raw_value == "pt"
+    return pt and "device" not in given

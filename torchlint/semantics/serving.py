@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.lexicon import Role, asks, denotes, has
+from torchlint.semantics.lexicon import Role, asks, begins, denotes, has
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import Kind
@@ -221,7 +221,8 @@ def runs_once(module: Module, function: Function) -> bool:
             if _is_among(module, within, hot=True):
                 return False
             name = within.name.value
-            if asks(name, Role.ENGINE_START) or has(name, Role.REHEARSAL):
+            rehearses = has(name, Role.REHEARSAL) or begins(name, Role.CALIBRATION)
+            if asks(name, Role.ENGINE_START) or rehearses:
                 return True
             if _is_among(module, within, hot=False):
                 return True

@@ -243,6 +243,8 @@ class Throttling(Part):
             return self._tied(dividend) if less or picked else None
         if picked and _is_debug_text(left, right):
             return _DEBUGGING
+        if (same or differs) and not picked and is_none(right) and has(last_name(left), *_SWITCHES):
+            return _DEBUGGING  # ``if self.profiler is not None``
         if (same or differs) and (odd := self._odd_device(left, right, picked)) is not None:
             return odd
         if less and last_name(left) in _CHANCES and _is_rare_chance(right):
@@ -1003,7 +1005,7 @@ def _some_clock(module: Module, *nodes: cst.BaseExpression) -> bool:
 # ---------------------------------------------------------------------- spellings
 
 _COUNTERS = (Role.ITERATION, Role.INDEX, Role.COUNT, Role.BATCH, Role.EPOCH, Role.EPISODE)
-_SWITCHES = (Role.DEBUGGING, Role.PROFILING, Role.TRACING)
+_SWITCHES = (Role.DEBUGGING, Role.PROFILING, Role.TRACING, Role.CALIBRATION)
 _RECORDS = (Role.BEST, Role.EXTREME, Role.NEIGHBOUR)
 _EMPTYING = frozenset({"clear", "pop", "popleft", "remove"})
 _RESETTING = frozenset({"clear", "reset", "restart", "start"})
