@@ -165,6 +165,10 @@ class Run:
                     # The original ran by itself: a library does not let itself be copied.
                     nurseries.renew()
                     session.examine(chosen)
+                if session.rejected(chosen) and len(chosen) < len(made):
+                    # What was left out has all the time now.
+                    session.examine([variant for variant in made if variant not in chosen])
+                    session.dropped.clear()
                 session.train()
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
