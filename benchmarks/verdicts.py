@@ -248,9 +248,9 @@ def main() -> None:
     parser.add_argument("--compare", type=Path, nargs=2, metavar="FOLDER")
     arguments = parser.parse_args()
     if arguments.compare:
-        found = {"label": arguments.label, **compared(*arguments.compare)}
-        MACHINES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(json.dumps(found["summary"]))
+        agreeing = {"label": arguments.label, **compared(*arguments.compare)}
+        MACHINES.write_text(json.dumps(agreeing, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(agreeing["summary"]))
         return
     known = json.loads(arguments.output.read_text("utf-8")) if arguments.output.exists() else {}
     label = known.setdefault(arguments.label, {"programs": {}})

@@ -115,7 +115,8 @@ class Run:
             evidence, phases, ended = session.watch_original()
             session.notes += script.remarks()
             report = report_of(evidence, session.lines, script.sources(session.modules))
-            session.syncs = replace(report, phases=phases, ended=ended)
+            seen = evidence.syncs is not None
+            session.syncs = replace(report, phases=phases if seen else (), ended=ended)
 
     def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
         """Measure a script with all fixes, and with each alone.
