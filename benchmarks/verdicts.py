@@ -7,6 +7,9 @@ verdict of each variant under LABEL into ``benchmarks/results/verdicts.json``, b
 there: the half-width of its interval, the share of the budget that was spent in timed steps, and the share of
 the variants whose lines ran. ``--folder`` keeps what each run printed, its results and its page.
 
+``--compare ONE OTHER`` measures nothing: of two such folders, of two machines, it says in
+``benchmarks/results/machines.json`` how often the intervals of the same fix overlap.
+
 FILE is TOML: a table for each script, with the ``folder`` that it is started in (relative to FILE) and the
 ``command`` behind ``torchlint verify``; ``python_path``, if any, is a list of folders to import from. What it
 names is not part of this repository: unpack a source distribution anywhere.
@@ -27,6 +30,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from torchlint.verify import stats
+from torchlint.verify.results import ORIGINAL, Interval, Measurement, load
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -34,6 +40,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "verdicts.json"
+MACHINES = ROOT / "benchmarks" / "results" / "machines.json"
 PROGRAMS = ROOT / "fixtures" / "programs"
 EPOCHS = "100000"
 """For programs that can be told how long to train: by themselves they end before a budget is used up."""
@@ -45,8 +52,8 @@ LENGTHS = {
     "speech_ctc": ("epoch in range(3)", "epoch in range(100000)"),
 }
 """What says how long the others train, and what does in the copies that are measured."""
-UNDECIDED = frozenset({"UNFIT", "UNCLEAR", "UNMEASURED"})
-"""What is no verdict."""
+UNDECIDED = frozenset({"UNFIT", "UNCLEAR", "UNMEASURED", "REJECTED"})
+"""What is no verdict on the time or on what the device works."""
 UNREACHED = "NOT REACHED"
 NARROW = 0.05
 """The half-width that an interval should have at most."""
@@ -187,6 +194,45 @@ def overall(programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def compared(one: Path, other: Path) -> dict[str, Any]:
+    """How far the results of two folders agree: of each fix both intervals, and whether they overlap."""
+    programs: dict[str, Any] = {}
+    counts = {measure: [0, 0] for measure in ("wall", "work")}
+    for file in sorted(one.glob("verify-*.json")):
+        if not (other / file.name).exists():
+            continue
+        sides = [_intervals(load(folder / file.name).measurements[0]) for folder in (one, other)]
+        for name in sides[0].keys() & sides[1].keys():
+            for measure, count in counts.items():
+                first, second = (side[name][measure] for side in sides)
+                if first is None or second is None:
+                    continue
+                overlap = first.low <= second.high and second.low <= first.high
+                count[0] += overlap
+                count[1] += 1
+                program = programs.setdefault(file.stem.removeprefix("verify-"), {})
+                program.setdefault(name, {})[measure] = {
+                    "intervals": [[round(item.low, 4), round(item.high, 4)] for item in (first, second)],
+                    "overlap": overlap,
+                }
+    summary = {measure: {"overlap": both, "of": all_} for measure, (both, all_) in counts.items()}
+    return {
+        "summary": summary,
+        "programs": {name: dict(sorted(found.items())) for name, found in programs.items()},
+    }
+
+
+def _intervals(measurement: Measurement) -> dict[str, dict[str, Interval | None]]:
+    """The intervals of a program's fixes, also those that are not shown beside their verdicts."""
+    return {
+        item.variant: {
+            "wall": stats.interval(measurement.blocks, ORIGINAL, item.variant),
+            "work": stats.interval(measurement.windows, ORIGINAL, item.variant, "device"),
+        }
+        for item in measurement.comparisons
+    }
+
+
 def main() -> None:
     """Measure, print a line for each program, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -199,7 +245,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to keep what each run wrote")
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--compare", type=Path, nargs=2, metavar="FOLDER")
     arguments = parser.parse_args()
+    if arguments.compare:
+        agreeing = {"label": arguments.label, **compared(*arguments.compare)}
+        MACHINES.write_text(json.dumps(agreeing, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(agreeing["summary"]))
+        return
     known = json.loads(arguments.output.read_text("utf-8")) if arguments.output.exists() else {}
     label = known.setdefault(arguments.label, {"programs": {}})
     with tempfile.TemporaryDirectory() as folder:

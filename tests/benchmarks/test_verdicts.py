@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import verdicts
+from torchlint.verify.results import dump
 
 
 def interval(ratio: float, half: float) -> dict[str, float]:
@@ -72,3 +74,26 @@ def test_programs_of_the_repository_are_told_to_go_on(tmp_path: Path) -> None:
 def test_what_is_kept_says_what_was_found() -> None:
     for label in json.loads(verdicts.RESULTS.read_text("utf-8")).values():
         assert label["summary"] == verdicts.overall(label["programs"])
+
+
+def test_two_machines_agree_where_their_intervals_overlap(tmp_path: Path, synthetic: Any) -> None:
+    for number, name in enumerate(("one", "other")):
+        (tmp_path / name).mkdir()
+        written = dump(synthetic.verify_results(number))
+        (tmp_path / name / "verify-train.json").write_text(written, encoding="utf-8")
+    found = verdicts.compared(tmp_path / "one", tmp_path / "other")
+    assert found["summary"]["wall"]["of"] == len(found["programs"]["train"]) > 3
+    assert 0 < found["summary"]["wall"]["overlap"] <= found["summary"]["wall"]["of"]
+    assert verdicts.compared(tmp_path / "one", tmp_path)["summary"]["wall"]["of"] == 0
+
+
+def test_what_is_kept_of_two_machines_adds_up() -> None:
+    kept = json.loads(verdicts.MACHINES.read_text("utf-8"))
+    for measure, count in kept["summary"].items():
+        told = [
+            item[measure]
+            for program in kept["programs"].values()
+            for item in program.values()
+            if measure in item
+        ]
+        assert count == {"overlap": sum(item["overlap"] for item in told), "of": len(told)}

@@ -160,6 +160,13 @@ def test_it_is_said_whether_programs_repeat_on_another_machine(kept: Path, synth
     first = synthetic.verify_results()
     put(kept, "verify-train", first)
     assert "on two machines" not in measured.generate()[measured.PAGE]
+    put(kept, "verify-train-again", replace(synthetic.verify_results(1), started="2020-01-01T00:00:00+00:00"))
+    told = " ".join(measured.generate()[measured.PAGE].split())
+    again = re.search(
+        r"two machines of the same kind: `train.py`\. Of each fix, .* overlap in (\d+) of (\d+)", told
+    )
+    assert again is not None and int(again[2]) > 3
+    (kept / "verify-train-again.json").unlink()
     machine = replace(first.machine, gpu="NVIDIA H100")
     put(kept, "verify-train-h100", replace(synthetic.verify_results(1), machine=machine))
     told = " ".join(measured.generate()[measured.PAGE].split())

@@ -119,9 +119,9 @@ def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) ->
         "  observed but not predicted.\n"
     ) in not_predicted
     assert (
-        "Watched until the time was over: start-up 4.10 s, training in train() 9.20 s (50 calls of a\n"
-        "  model), inference in evaluate() 2.00 s (8 calls of a model).\n"
-    ) in confirmed
+        "Watched until the time was over: start-up 4.10 s, training in train() 9.20 s (50 calls of a model), "
+        "inference in evaluate() 2.00 s (8 calls of a model)."
+    ) in " ".join(confirmed.split())
     nothing = measurements.render_syncs(SyncReport(steps=50), 80)
     assert "No line was predicted or observed to synchronize with the device." in nothing
     blind = measurements.render_syncs(SyncReport(steps=5, missing=("only available on CUDA",)), 80)

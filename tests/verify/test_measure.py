@@ -283,6 +283,17 @@ def test_time_that_is_too_short_for_another_process_is_spent_on_those_that_are_t
     assert max(block.round for block in session.blocks) > FIRST_ROUNDS
 
 
+def test_what_was_left_out_is_examined_where_nothing_else_keeps_the_results(session: Timed) -> None:
+    fixed = [item for item in session.variants if item.name not in (ORIGINAL, AGAIN)]
+    assert not session.rejected(fixed)
+    for item in fixed:
+        different = Sameness(Agreement.DIFFERENT)
+        session.examinations[item.name] = replace(session.examinations[item.name], sameness=different)
+    assert session.rejected(fixed)
+    session._rounded.add(fixed[0].name)
+    assert not session.rejected(fixed), "training may show that it keeps them"
+
+
 def test_what_was_never_timed_gets_no_more(session: Timed) -> None:
     session.time_more(lambda *_: None)
     assert replicates(session) == []

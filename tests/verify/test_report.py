@@ -290,7 +290,8 @@ def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
     page = parse(rendered(synthetic, "verify"))
     titles = [
         "Confirmed: predicted and observed",
-        "Predicted, but not observed",
+        "Predicted, but reached without waiting",
+        "Predicted, but not reached",
         "Observed, but not predicted",
     ]
     assert [cells[0] for cells in page.rows if cells[0] in titles] == titles

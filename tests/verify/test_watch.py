@@ -130,6 +130,21 @@ def test_a_program_that_never_trains_only_infers(watched: Any) -> None:
     assert [item["name"] for item in found["phases"]] == ["start-up", "inference"]
 
 
+def test_what_is_compiled_does_not_break_at_the_watch(watched: Any) -> None:
+    text = PROGRAM.replace(
+        "model = torch.nn.Linear(3, 1)",
+        "model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))\n"
+        '    model = torch.compile(model, backend="eager", fullgraph=True)',
+    )
+    found = watched(text)
+    assert found["ended"] and found["steps"] == 10
+    assert {item["name"]: item["calls"] for item in found["phases"]} == {
+        "start-up": 0,
+        "training in train()": 10,
+        "inference in evaluate()": 6,
+    }
+
+
 def test_copies_from_pageable_memory_count_as_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Copied(torch.Tensor):  # type: ignore[misc]
         """A tensor that says that it is on a GPU."""

@@ -109,6 +109,7 @@ def generate() -> Mapping[Path, str]:
     for machine in _machines(programs):
         cases = _latest(case for case in programs if case.machine == machine)
         parts.append(_programs_section(machine, cases))
+    parts += _programs_again(programs)
     parts += _elsewhere(programs)
     return {PAGE: "\n".join(parts), DATA: _dump(_effects(bench))}
 
@@ -412,9 +413,38 @@ def _elsewhere(programs: Sequence[Case]) -> Iterator[str]:
     for case in _latest(programs):
         groups.setdefault(case.measurement.subject, []).append(case)
     both = {name: found for name, found in groups.items() if len(found) > 1}
+    counts, rows = _overlaps({name: (found[0], found[1]) for name, found in both.items()})
+    if both:
+        one, other, *_ = next(iter(both.values()))
+        told = f"Measured on both kinds of machines: {', '.join(f'`{name}`' for name in both)}. {counts}"
+        table = (
+            f"\nApart:\n\n| program | fixes | of | {one.machine} | {other.machine} |\n"
+            f"|---|---|---|---|---|\n{rows}"
+        )
+        yield f"\n## Whole programs on two machines\n\n{_paragraph(told)}{table if rows else ''}"
+
+
+def _programs_again(programs: Sequence[Case]) -> Iterator[str]:
+    """Whether programs that were measured twice on machines of one kind have the same figures there."""
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in programs:
+        groups.setdefault(case.key, []).append(case)
+    pairs = {
+        found[-1].measurement.subject: (found[-2], found[-1]) for found in groups.values() if len(found) > 1
+    }
+    if pairs:
+        counts, rows = _overlaps(dict(sorted(pairs.items())))
+        names = ", ".join(f"`{name}`" for name in sorted(pairs))
+        table = f"\nApart:\n\n| program | fixes | of | earlier | latest |\n|---|---|---|---|---|\n{rows}"
+        told = f"Measured on two machines of the same kind: {names}. {counts}"
+        yield f"\n## Whole programs, measured again\n\n{_paragraph(told)}{table if rows else ''}"
+
+
+def _overlaps(pairs: Mapping[str, tuple[Case, Case]]) -> tuple[str, str]:
+    """How often both measurements of a program agree, and the rows of a table of where they do not."""
     rows = ""
     agreeing, compared = dict.fromkeys(("time", "work"), 0), dict.fromkeys(("time", "work"), 0)
-    for name, (one, other, *_) in both.items():
+    for name, (one, other) in pairs.items():
         for comparison in words.compared(one.measurement):
             first, second = (_intervals(case, comparison.variant) for case in (one, other))
             for what in first.keys() & second.keys():
@@ -425,18 +455,11 @@ def _elsewhere(programs: Sequence[Case]) -> Iterator[str]:
                     label = _cell(words.label(one.measurement, comparison.variant))
                     figures = f"{_ratio(first[what])} | {_ratio(second[what])}"
                     rows += f"| `{name}` | {label} | {what} | {figures} |\n"
-    if both:
-        one, other, *_ = next(iter(both.values()))
-        told = (
-            f"Measured on both machines: {', '.join(f'`{name}`' for name in both)}. Of each fix, the "
-            f"intervals of the speed-up overlap in {agreeing['time']} of {compared['time']} cases, those of "
-            f"the time of kernels and copies in {agreeing['work']} of {compared['work']}."
-        )
-        table = (
-            f"\nApart:\n\n| program | fixes | of | {one.machine} | {other.machine} |\n"
-            f"|---|---|---|---|---|\n{rows}"
-        )
-        yield f"\n## Whole programs on two machines\n\n{_paragraph(told)}{table if rows else ''}"
+    told = (
+        f"Of each fix, the intervals of the speed-up overlap in {agreeing['time']} of {compared['time']} "
+        f"cases, those of the time of kernels and copies in {agreeing['work']} of {compared['work']}."
+    )
+    return told, rows
 
 
 def _intervals(case: Case, variant: str) -> Mapping[str, Interval]:

@@ -392,6 +392,10 @@ class Session:
         self._say_dropped(planned.dropped)
         return [item for item in variants if item.name not in planned.dropped]
 
+    def rejected(self, variants: Sequence[Variant]) -> bool:
+        """Whether none of these may be timed, so that the budget is there for others."""
+        return not any(self._sound(item.name) or item.name in self._rounded for item in variants)
+
     def examine(self, variants: Sequence[Variant]) -> None:
         """Run the original again and every variant once, and compare what they compute."""
         self.variants += (item for item in variants if item not in self.variants)

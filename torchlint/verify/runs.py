@@ -115,7 +115,8 @@ class Run:
             evidence, phases, ended = session.watch_original()
             session.notes += script.remarks()
             report = report_of(evidence, session.lines, script.sources(session.modules))
-            session.syncs = replace(report, phases=phases, ended=ended)
+            seen = evidence.syncs is not None
+            session.syncs = replace(report, phases=phases if seen else (), ended=ended)
 
     def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
         """Measure a script with all fixes, and with each alone.
@@ -165,6 +166,10 @@ class Run:
                     # The original ran by itself: a library does not let itself be copied.
                     nurseries.renew()
                     session.examine(chosen)
+                if session.rejected(chosen) and len(chosen) < len(made):
+                    # What was left out has all the time now.
+                    session.examine([variant for variant in made if variant not in chosen])
+                    session.dropped.clear()
                 session.train()
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()

@@ -126,6 +126,9 @@ class Watch:
         return isinstance(self._device, Cuda) and time.perf_counter() < self._end
 
     def _enters(self, module: torch.nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            # A module inside of what is compiled; its graph must not break here.
+            return
         self._depth += 1
         if self._depth > 1:
             return
@@ -137,7 +140,8 @@ class Watch:
         self._enter(f"{kind} in {caller}" if caller else kind)
 
     def _leaves(self, module: torch.nn.Module, args: Any, result: Any) -> None:
-        self._depth -= 1
+        if not torch.compiler.is_compiling():
+            self._depth -= 1
 
     def _enter(self, phase: str) -> None:
         self._spend()
