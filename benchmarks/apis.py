@@ -44,13 +44,15 @@ ARRIVALS = tuple(
 
 
 def key(row: Upgrade) -> dict[str, str]:
-    """What a row is about, as the result file holds it."""
+    """Return what a row is about, as the result file holds it."""
     parts = {"symbol": row.symbol, "argument": row.argument, "value": row.value}
     return {name: text for name, text in parts.items() if text}
 
 
 def look_at(row: Upgrade, libraries: dict[str, Library]) -> Entry:
-    """What the releases have of a row: its states from release to release, with the places that show them."""
+    """Return what the releases have of a row: its states from release to release, with the places that show
+    them.
+    """
     states: dict[str, str] = {}
     evidence: dict[str, str] = {}
     replaced: str | None = None
@@ -90,7 +92,7 @@ def _shown(found: Found | None) -> str:
 
 
 def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str]:
-    """In which ways a result is not what a row claims.
+    """Yield in which ways a result is not what a row claims.
 
     A name may be missing from the oldest releases; what counts is from when on it is deprecated or gone.
     Where not all releases were looked at, a claim is held against the first of them that it is about.
@@ -135,7 +137,9 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
 
 
 def arrival(package: str, symbol: str, argument: str, since: str, folder: Path) -> Entry:
-    """Whether a parameter is there in the release that it came with, as is said, and in the one before."""
+    """Return whether a parameter is there in the release that it came with, as is said, and in the one
+    before.
+    """
     known = releases(package)
     entry: Entry = {"symbol": symbol, "argument": argument, "state": {}, "evidence": {}}
     for release in known[known.index(since) - 1 : known.index(since) + 1]:
@@ -215,7 +219,9 @@ def main(folder: Path, output: Path, held: bool, only: str) -> None:
 
 
 def _lacking(folder: Path, output: Path) -> str:
-    """What the table lacks, of the releases in the folder; what was held before where there is none."""
+    """Return what the table lacks, of the releases in the folder; what was held before where there is
+    none.
+    """
     before = json.loads(output.read_text("utf-8")).get("missing", {}) if output.exists() else {}
     found: dict[str, Any] = {}
     for package in PACKAGES:
@@ -229,7 +235,7 @@ def _lacking(folder: Path, output: Path) -> str:
 
 
 def key_of(entry: Entry) -> dict[str, str]:
-    """What an entry of the result file is about."""
+    """Return what an entry of the result file is about."""
     return {name: entry[name] for name in ("symbol", "argument", "value") if name in entry}
 
 

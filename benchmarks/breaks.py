@@ -42,7 +42,7 @@ Seen = dict[str, Any]
 
 
 def look_at(row: Row) -> Seen:
-    """What ``explain`` says of a row, and how often it is compiled."""
+    """Return what ``explain`` says of a row, and how often it is compiled."""
     made = _module(row)
     with _quiet():
         torch.compiler.reset()
@@ -58,7 +58,7 @@ def look_at(row: Row) -> Seen:
 
 
 def behaviour(seen: Seen) -> str:
-    """What a row does, in the words of the tables."""
+    """Return what a row does, in the words of the tables."""
     if seen["reasons"]:
         return BREAKS
     return RECOMPILES if seen["compilations"] > FEW else TRACED
@@ -85,7 +85,7 @@ def _inputs() -> tuple[torch.Tensor, ...]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing of what rows print and of what the compiler warns about."""
+    """Print nothing of what rows print and of what the compiler warns about."""
     logging.disable(logging.CRITICAL)
     with (
         Path(os.devnull).open("w") as nowhere,
@@ -101,7 +101,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _held(path: Path) -> dict[tuple[str, str], Seen]:
-    """What a result file holds of rows that the tables still have, by release and name."""
+    """Return what a result file holds of rows that the tables still have, by release and name."""
     if not path.exists():
         return {}
     known = {row.name: row.code for row in rows()}

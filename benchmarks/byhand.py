@@ -70,7 +70,7 @@ class Command:
 
     @staticmethod
     def of(program: Program) -> Command:
-        """The command of a program."""
+        """Return the command of a program."""
         words = list(program.command)
         split = words.index("--") if "--" in words else len(words)
         ours, theirs = words[:split], words[split + 1 :]
@@ -199,7 +199,7 @@ class Alone:
         self._answers.close()
 
     def answer(self) -> float | None:
-        """What it says next; None once the program is over."""
+        """Return what it says next; None once the program is over."""
         line = self._answers.readline()
         return float(line) if line else None
 
@@ -213,7 +213,7 @@ class Alone:
             raise RuntimeError(f"failed:\n{self._log.read_text('utf-8', 'replace')[-2000:]}")
 
     def turn(self, lead: int, steps: int) -> float | None:
-        """The seconds of so many steps after untimed ones; None if the program was over before."""
+        """Return the seconds of so many steps after untimed ones; None if the program was over before."""
         self._order(f"{lead} {steps}")
         return self.answer()
 
@@ -234,7 +234,7 @@ class Alone:
 def taken_in_turns(
     pairs: Sequence[Mapping[str, Callable[[int], float | None]]], steps: int, seconds: float
 ) -> list[Block]:
-    """What the processes took, as blocks: each pair is a replicate, and its rounds are an A B B A.
+    """Return what the processes took, as blocks: each pair is a replicate, and its rounds are an A B B A.
 
     Args:
         pairs: for each pair and each variant, what runs a turn of so many steps.
@@ -257,7 +257,7 @@ def taken_in_turns(
 
 
 def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]:
-    """The times of a program before and after its fixes, and their ratio.
+    """Return the times of a program before and after its fixes, and their ratio.
 
     Raises:
         RuntimeError: the program failed, or was over too soon.
@@ -319,13 +319,15 @@ def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]
 
 
 def _milliseconds(blocks: Sequence[Block], name: str, number: int) -> float:
-    """The usual step of one process."""
+    """Return the usual step of one process."""
     own_blocks = [block for block in blocks if (block.variant, block.replicate) == (name, number)]
     return median(1e3 * block.wall / block.steps for block in own_blocks)
 
 
 def verified(file: Path) -> dict[str, Any] | None:
-    """What ``verify`` found of all fixes together: the ratio with its interval, and the time of a step."""
+    """Return what ``verify`` found of all fixes together: the ratio with its interval, and the time of a
+    step.
+    """
     if not file.exists():
         return None
     measurement = load(file).measurements[0]

@@ -65,17 +65,17 @@ class Row:
     expected: str
 
     def module(self, number: int) -> str:
-        """The text of a module whose ``forward`` has the construct in its middle."""
+        """Return the text of a module whose ``forward`` has the construct in its middle."""
         return FRAME.format(number=number, code=textwrap.indent(self.code, " " * 8))
 
 
 def rows() -> list[Row]:
-    """All rows; no two have the same name."""
+    """Return all rows; no two have the same name."""
     return list(_all_rows())
 
 
 def program(asked: list[Row]) -> tuple[str, dict[int, Row]]:
-    """A file with a compiled module for each row, and the row that each line of it belongs to."""
+    """Return a file with a compiled module for each row, and the row that each line of it belongs to."""
     text = IMPORTS
     owners: dict[int, Row] = {}
     for number, row in enumerate(asked):

@@ -29,7 +29,9 @@ Times = npt.NDArray[np.float64]
 
 
 def pairs(one: Times, other: Times) -> Times:
-    """The log ratios of rounds, averaged over each pair of opposite order, as ``stats.samples`` has them."""
+    """Return the log ratios of rounds, averaged over each pair of opposite order, as ``stats.samples`` has
+    them.
+    """
     ratios = one - other
     count = len(ratios) // 2 * 2
     found: Times = (ratios[:count:2] + ratios[1:count:2]) / 2
@@ -37,20 +39,20 @@ def pairs(one: Times, other: Times) -> Times:
 
 
 def hodges_lehmann(one: Times, other: Times) -> float:
-    """The median of the means of all pairs of samples."""
+    """Return the median of the means of all pairs of samples."""
     found = pairs(one, other)
     left, right = np.triu_indices(len(found))
     return float(np.median((found[left] + found[right]) / 2))
 
 
 def lower_half(one: Times, other: Times) -> float:
-    """The difference of the means of the faster halves."""
+    """Return the difference of the means of the faster halves."""
     count = max(1, len(one) // 2)
     return float(np.sort(one)[:count].mean() - np.sort(other)[:count].mean())
 
 
 def quantile(share: float) -> Callable[[Times, Times], float]:
-    """The difference of a quantile of both; 0 is the minimum."""
+    """Return the difference of a quantile of both; 0 is the minimum."""
     return lambda one, other: float(np.quantile(one, share) - np.quantile(other, share))
 
 
@@ -71,7 +73,7 @@ OF_STEPS = "median", "quantile 25 %", "quantile 10 %", "minimum", "lower half"
 
 
 def steps(rounds: Iterable[Mapping[str, Any]]) -> tuple[Times, Times] | None:
-    """The log times of all timed steps of the original and its copy; None where nobody kept them."""
+    """Return the log times of all timed steps of the original and its copy; None where nobody kept them."""
     both = [tuple(np.log(item[name]["times"]) for name in (ORIGINAL, AGAIN)) for item in rounds]
     if not all(len(one) == len(other) > 0 for one, other in both):
         return None
@@ -81,7 +83,9 @@ def steps(rounds: Iterable[Mapping[str, Any]]) -> tuple[Times, Times] | None:
 def replicates(
     results: Mapping[str, Any],
 ) -> Iterator[tuple[tuple[Times, Times], tuple[Times, Times] | None]]:
-    """The log times of a step of the original and its copy, by round and by step, for each replicate."""
+    """Yield the log times of a step of the original and its copy, by round and by step, for each
+    replicate.
+    """
     for measurement in results["measurements"]:
         found: dict[int, dict[int, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
         for block in measurement["blocks"]:
@@ -98,7 +102,7 @@ def replicates(
 
 
 def errors(pattern: str) -> dict[str, list[float]]:
-    """What each estimator says of the replicates in the results files of a pattern."""
+    """Return what each estimator says of the replicates in the results files of a pattern."""
     found: dict[str, list[float]] = defaultdict(list)
     for path in sorted(RESULTS.glob(pattern)):
         for (one, other), of_steps in replicates(json.loads(path.read_text(encoding="utf-8"))):

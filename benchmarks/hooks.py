@@ -54,7 +54,7 @@ Step = Callable[[], None]
 
 
 def layers(depth: int) -> nn.Module:
-    """A model of modules that have next to nothing to do."""
+    """Return a model of modules that have next to nothing to do."""
     return nn.Sequential(
         *(nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.GELU()) for _ in range(depth))
     )
@@ -69,7 +69,7 @@ class Program:
 
 
 def training(depth: int, device: str) -> Program:
-    """A model with its optimizer."""
+    """Return a model with its optimizer."""
     model = layers(depth).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
     inputs = torch.randn(BATCH, WIDTH, device=device)
@@ -83,7 +83,7 @@ def training(depth: int, device: str) -> Program:
 
 
 def inference(depth: int, device: str) -> Program:
-    """A model that is only called."""
+    """Return a model that is only called."""
     model = layers(depth).to(device).eval()
     inputs = torch.randn(BATCH, WIDTH, device=device)
 
@@ -109,7 +109,7 @@ class Orders(Channel):
         self.taken: list[float] = []
 
     def receive(self) -> dict[str, Any]:
-        """The next order: the block comes after steps that are not timed."""
+        """Return the next order: the block comes after steps that are not timed."""
         return {"do": "block", "lead": LEAD, "steps": self._steps}
 
     def send(self, **message: Any) -> None:
@@ -135,7 +135,7 @@ class Hooked:
 
 
 def by_hand(program: Program, device: Device, steps: int) -> float:
-    """The time of a block that a plain loop runs."""
+    """Return the time of a block that a plain loop runs."""
     for _ in range(LEAD):
         program.step()
     device.synchronize()
@@ -147,7 +147,7 @@ def by_hand(program: Program, device: Device, steps: int) -> float:
 
 
 def fitting_depth(make: Callable[[int, str], Program], device: Device) -> int:
-    """How many layers take ``STEP_SECONDS`` where nothing else runs."""
+    """Return how many layers take ``STEP_SECONDS`` where nothing else runs."""
     depth = 32
     for _ in range(TRIALS):
         program = make(depth, device.kind)
@@ -204,7 +204,7 @@ def measure(name: str, device: Device, replicates: int, rounds: int) -> Outcome:
 
 
 def told(name: str, outcome: Outcome) -> str:
-    """One line about a program."""
+    """Return one line about a program."""
     verdict = "below" if outcome.within else "not surely below"
     return (
         f"{name}: {outcome.modules} modules, {1000 * outcome.step_seconds:.2f} ms a step; the hooks take "
@@ -218,7 +218,7 @@ def _share(interval: Interval) -> str:
 
 
 def _raw(blocks: Sequence[Block]) -> dict[str, list[list[float]]]:
-    """Seconds of the blocks, for each way by replicate and round."""
+    """Return seconds of the blocks, for each way by replicate and round."""
     found: dict[str, list[list[float]]] = {}
     for block in sorted(blocks, key=lambda block: (block.replicate, block.round)):
         rows = found.setdefault(block.variant, [])
@@ -228,7 +228,7 @@ def _raw(blocks: Sequence[Block]) -> dict[str, list[list[float]]]:
 
 
 def document(device: Device, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    """What is kept: ratios are time with hooks over time by hand, times are in seconds."""
+    """Return what is kept: ratios are time with hooks over time by hand, times are in seconds."""
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     return {
@@ -253,7 +253,7 @@ def document(device: Device, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    """JSON with the times of one replicate on one line."""
+    """Return JSON with the times of one replicate on one line."""
     indented = json.dumps(data, indent=1)
     return re.sub(r"\[[-\d.e,\s]+\]", lambda found: " ".join(found[0].split()), indented) + "\n"
 

@@ -51,7 +51,7 @@ TYPED = "accuracy_of_the_batch"
 
 
 def mixed() -> str:
-    """Models and a training program, as they stand in one file of many projects."""
+    """Return models and a training program, as they stand in one file of many projects."""
     resnet = (_models() / "resnet.py").read_text(encoding="utf-8")
     program = (PROGRAMS / "image_classifier.py").read_text(encoding="utf-8")
     return f"{_beginning(resnet, LINES - program.count(chr(10)))}{program}"
@@ -64,14 +64,14 @@ def _models() -> Path:
 
 
 def _beginning(text: str, lines: int) -> str:
-    """The statements of a text that end within so many lines."""
+    """Return the statements of a text that end within so many lines."""
     ends = [statement.end_lineno or 0 for statement in ast.parse(text).body]
     last = max(end for end in ends if end <= lines - 2)
     return "\n".join([*text.split("\n")[:last], *[""] * (lines - last)])
 
 
 def dense() -> str:
-    """Training programs, each with names of its own, up to 1000 lines."""
+    """Return training programs, each with names of its own, up to 1000 lines."""
     text = ""
     for path in sorted(PROGRAMS.glob("*.py")):
         text += _renamed(path) + "\n\n"
@@ -138,7 +138,7 @@ class Editor:
             self.news.set()
 
     async def findings(self) -> tuple[float, Sequence[types.Diagnostic]]:
-        """When the findings of the newest version were shown, and what they are."""
+        """Return when the findings of the newest version were shown, and what they are."""
         while self.version not in self.shown:
             self.news.clear()
             await asyncio.wait_for(self.news.wait(), 60)
@@ -155,7 +155,7 @@ class Editor:
         return pressed
 
     async def ask(self, where: types.Range) -> tuple[float, Sequence[Any]]:
-        """How long it takes to learn what can be done at a place, and what."""
+        """Return how long it takes to learn what can be done at a place, and what."""
         asked = time.perf_counter()
         found = await self.client.text_document_code_action_async(
             types.CodeActionParams(types.TextDocumentIdentifier(self.uri), where, types.CodeActionContext([]))
@@ -170,7 +170,7 @@ class Editor:
 
 
 def keys(text: str, count: int) -> Iterator[tuple[int, int, str]]:
-    """Line, column and character of keystrokes that type statements at the end of a training loop."""
+    """Yield line, column and character of keystrokes that type statements at the end of a training loop."""
     line = next(number for number, line in enumerate(text.split("\n")) if ".backward()" in line)
     row = text.split("\n")[line]
     indent = row[: len(row) - len(row.lstrip())]
@@ -213,7 +213,7 @@ async def measure(
 
 
 def summary(values: Sequence[float]) -> dict[str, Any]:
-    """Median and 95th percentile, and what they are of."""
+    """Return median and 95th percentile, and what they are of."""
     return {
         "median": round(statistics.median(values), 1),
         "p95": round(statistics.quantiles(values, n=20)[-1], 1),

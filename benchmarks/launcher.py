@@ -54,7 +54,7 @@ def main(limit: str, report: str, *command: str) -> None:
 
 
 def _wait_for_all() -> None:
-    """Until no process is left that the command started."""
+    """Wait until no process is left that the command started."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()

@@ -140,7 +140,7 @@ def silenced() -> Iterator[None]:
 
 
 def _forget() -> None:
-    """Forget the answers that rest on what names suggest, or on their suggesting nothing."""
+    """Forget the answers that depend on what names suggest, or on their suggesting nothing."""
     for question in (lexicon.names_loss, clues._by_convention):
         question.cache_clear()
 
@@ -171,7 +171,7 @@ def measure(tree: SyntaxTree, counts: Counts) -> None:
 
 
 def _values(module: Module) -> Iterator[tuple[str, Value]]:
-    """The names of variables, parameters and attributes of known kinds."""
+    """Yield the names of variables, parameters and attributes of known kinds."""
     for node in module.tree.nodes(cst.Name, cst.Attribute):
         if isinstance(module.tree.parent(node), (cst.Attribute, cst.FunctionDef, cst.ClassDef, cst.Arg)) and (
             isinstance(node, cst.Name)
@@ -183,7 +183,7 @@ def _values(module: Module) -> Iterator[tuple[str, Value]]:
 
 
 def _backpropagated(module: Module) -> Iterator[str]:
-    """The names of what is backpropagated."""
+    """Yield the names of what is backpropagated."""
     for call in module.tree.nodes(cst.Call):
         match call.func:
             case cst.Attribute(value=(cst.Name() | cst.Attribute()) as loss, attr=cst.Name("backward")):
@@ -209,7 +209,7 @@ def _given(module: Module) -> Iterator[tuple[str, str]]:
 
 
 def _functions(module: Module) -> Iterator[tuple[str, frozenset[str]]]:
-    """The functions that do anything with autograd or with modes, and what they do."""
+    """Yield the functions that do anything with autograd or with modes, and what they do."""
     for function in module.tree.nodes(cst.FunctionDef):
         does: set[str] = set()
         for call in module.tree.within(function, module.tree.nodes(cst.Call)):

@@ -38,17 +38,17 @@ _ITSELF = re.compile(r"^\W*(warning::\W*)?(this|[\w.]*deprecated?)(\b|_)|^_make_
 
 
 def releases(package: str) -> list[str]:
-    """The minor releases of a package that are looked at, oldest first."""
+    """Return the minor releases of a package that are looked at, oldest first."""
     return list(dict.fromkeys(minor(version) for version in RELEASES[package]))
 
 
 def archive(package: str, release: str, folder: Path) -> Path:
-    """Where the Python files of a minor release are kept."""
+    """Return where the Python files of a minor release are kept."""
     return folder / f"{package}-{release}.zip"
 
 
 def fetch(package: str, release: str, folder: Path) -> Path:
-    """The archive with the Python files of the first patch of a minor release, downloaded if need be.
+    """Return the archive with the Python files of the first patch of a minor release, downloaded if need be.
 
     Raises:
         subprocess.CalledProcessError: pip could not get it.
@@ -107,7 +107,9 @@ class Library:
     # ------------------------------------------------------------------ questions
 
     def symbol(self, dotted: str, named: str = "") -> Found | None:
-        """What the library has under a dotted name; None if nothing. Its words may name it otherwise."""
+        """Return what the library has under a dotted name; None if nothing. Its words may name it
+        otherwise.
+        """
         found = self._resolve(dotted)
         if found is None:
             return None
@@ -117,7 +119,9 @@ class Library:
         return Found(self._place(found), _mark(texts, named, own=True), _only_raises(found.node))
 
     def argument(self, dotted: str, name: str) -> Found | None:
-        """The parameter of a function or class, however it takes it; None if it takes none of that name."""
+        """Return the parameter of a function or class, however it takes it; None if it takes none of that
+        name.
+        """
         found = self._resolve(dotted)
         if found is None:
             return None
@@ -126,13 +130,13 @@ class Library:
         return self._argument_of_function(found, name)
 
     def mentions(self, dotted: str, value: str) -> bool:
-        """Whether the module that defines a name has a string with this value."""
+        """Return whether the module that defines a name has a string with this value."""
         found = self._resolve(dotted)
         tree = self._tree(found.module) if found is not None else None
         return tree is not None and value in _strings(tree)
 
     def modules(self, package: str) -> Iterator[tuple[str, ast.Module]]:
-        """The modules of a package that are written in Python, by name."""
+        """Yield the modules of a package that are written in Python, by name."""
         for file in sorted(self._files):
             if file.startswith(f"{package}/") and file.endswith(".py"):
                 module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -141,7 +145,7 @@ class Library:
                     yield module, ast.parse(self._zip.read(file).decode("utf-8", "replace"))
 
     def is_package(self, module: str) -> bool:
-        """Whether a module has others below it."""
+        """Return whether a module has others below it."""
         return self._is_package(module)
 
     # ------------------------------------------------------------------ parameters
@@ -189,7 +193,7 @@ class Library:
         return self._lookup(dotted.split("."), _DEPTH)
 
     def _lookup(self, parts: list[str], depth: int) -> _Definition | None:
-        """What a dotted name stands for: a module, or what a module binds."""
+        """Return what a dotted name stands for: a module, or what a module binds."""
         if depth == 0:
             return None
         for count in range(len(parts), 0, -1):
@@ -202,7 +206,7 @@ class Library:
         return None
 
     def _resolve_in(self, module: str, name: str, depth: int) -> _Definition | None:
-        """What a name means to the code of a module."""
+        """Return what a name means to the code of a module."""
         tree = self._tree(module)
         if tree is None or not re.fullmatch(r"[\w.]+", name):
             return None
@@ -211,7 +215,7 @@ class Library:
         )
 
     def _inside(self, owner: _Definition, parts: list[str], depth: int) -> _Definition | None:
-        """What ``parts`` are inside of a module or class."""
+        """Return what ``parts`` are inside of a module or class."""
         if not parts:
             return owner
         if depth == 0:
@@ -262,7 +266,7 @@ class Library:
         return None
 
     def _source(self, module: str, statement: ast.ImportFrom) -> str:
-        """The absolute name of the module that a ``from`` import names."""
+        """Return the absolute name of the module that a ``from`` import names."""
         if not statement.level:
             return statement.module or ""
         parts = module.split(".")
@@ -299,7 +303,7 @@ class Library:
         return self._trees[module]
 
     def _may_bind(self, module: str, name: str) -> bool:
-        """Whether a star import of a module can bring a name: what the text alone tells."""
+        """Return whether a star import of a module can bring a name: what the text alone tells."""
         text = self._text(module)
         return text is not None and (name in text or "import *" in text)
 
@@ -308,7 +312,7 @@ class Library:
         return f"{self._file(found.module)}:{line}"
 
     def _documented(self, dotted: str) -> list[str]:
-        """What ``torch/_torch_docs.py`` and ``torch/_tensor_docs.py`` say of a name."""
+        """Return what ``torch/_torch_docs.py`` and ``torch/_tensor_docs.py`` say of a name."""
         return [
             text for docs in ("torch._torch_docs", "torch._tensor_docs") for text in self._docs(docs, dotted)
         ]
@@ -324,7 +328,9 @@ class Library:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a body that may run when it is loaded, the newest definition of a name first."""
+    """Yield the statements of a body that may run when it is loaded, the newest definition of a name
+    first.
+    """
     for statement in reversed(body):
         if isinstance(statement, (ast.If, ast.Try, ast.With)):
             for part in ("finalbody", "orelse", "body"):
@@ -346,12 +352,12 @@ def _assigned(statement: ast.stmt) -> set[str]:
 
 
 def _decorated_for(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    """Whether a decorator of a function names a parameter."""
+    """Return whether a decorator of a function names a parameter."""
     return any(name in _strings(decorator) for decorator in function.decorator_list)
 
 
 def _strings(node: ast.AST) -> list[str]:
-    """The strings in a node; the pieces of one in braces belong together."""
+    """Return the strings in a node; the pieces of one in braces belong together."""
     found: list[str] = []
     inner: set[int] = set()
     for each in ast.walk(node):
@@ -365,8 +371,8 @@ def _strings(node: ast.AST) -> list[str]:
 
 
 def _said(node: ast.AST) -> list[str]:
-    """What a definition says of itself: decorators, the docstring, what is in calls that warn, comments of
-    fields. Of a class, its own and that of the methods that make it."""
+    """Return what a definition says of itself: decorators, the docstring, what is in calls that warn,
+    comments of fields. Of a class, its own and that of the methods that make it."""
     if isinstance(node, ast.ClassDef):
         made = [
             each
@@ -385,7 +391,7 @@ def _said(node: ast.AST) -> list[str]:
 
 
 def _default_says_so(arguments: ast.arguments, name: str) -> str | None:
-    """``verbose="deprecated"``: the default of a parameter that is given up; None for any other."""
+    """Return ``verbose="deprecated"``: the default of a parameter that is given up; None for any other."""
     positional = [*arguments.posonlyargs, *arguments.args]
     given = [
         *zip(reversed(positional), reversed(arguments.defaults), strict=False),
@@ -398,14 +404,14 @@ def _default_says_so(arguments: ast.arguments, name: str) -> str | None:
 
 
 def _deprecating(node: ast.AST) -> list[str]:
-    """A call of a function that is there to give something up, as it is spelt."""
+    """Return a call of a function that is there to give something up, as it is spelt."""
     if isinstance(node, ast.Call) and "deprecat" in ast.unparse(node.func):
         return [ast.unparse(node)]
     return []
 
 
 def _only_raises(node: ast.AST) -> bool:
-    """Whether a function does nothing but raise, and says that it was removed."""
+    """Return whether a function does nothing but raise, and says that it was removed."""
     if not isinstance(node, ast.FunctionDef):
         return False
     last = node.body[-1]
@@ -414,8 +420,8 @@ def _only_raises(node: ast.AST) -> bool:
 
 
 def _mark(texts: list[str], named: str, *, own: bool = False) -> str | None:
-    """The sentence that gives up ``named``, or that says "this" where the texts are its own; None if there is
-    none."""
+    """Return the sentence that gives up ``named``, or that says "this" where the texts are its own; None if
+    there is none."""
     for text in texts:
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n", text):
             # "using `EvaluationStrategy` for `evaluation_strategy` is deprecated" is about a value.

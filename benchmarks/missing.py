@@ -79,7 +79,9 @@ _OTHER_PEOPLES = re.compile(r"\b_|\.(test|testing|prototype|fx|onnx|_inductor)\b
 
 
 def missing(libraries: Mapping[str, Library], package: str) -> dict[str, Any]:
-    """The two lists for one library, whose releases are given oldest first, and how many are left out."""
+    """Return the two lists for one library, whose releases are given oldest first, and how many are left
+    out.
+    """
     gone: dict[str, list[str]] = {}
     left_out: Counter[str] = Counter()
 
@@ -106,13 +108,13 @@ def _left_out(name: str) -> str | None:
 
 
 def _known(name: str) -> bool:
-    """Whether a row is about what a module defines, there or where a package above hands it on."""
+    """Return whether a row is about what a module defines, there or where a package above hands it on."""
     module, _, last = canonical(name).rpartition(".")
     return any(module == home or module.startswith(f"{home}.") for home in _HOMES.get(last, ()))
 
 
 def public_names(library: Library, package: str) -> Iterator[str]:
-    """The functions and classes of public modules, by the modules that define them or hand them on."""
+    """Yield the functions and classes of public modules, by the modules that define them or hand them on."""
     for module, tree in library.modules(package):
         if _OTHER_PEOPLES.search(module):
             continue
@@ -131,7 +133,7 @@ def _bound(body: Iterable[ast.stmt], *, imports: bool) -> Iterator[str]:
 
 
 def _given_up(library: Library, package: str) -> Iterator[str]:
-    """The functions and classes that are decorated as deprecated."""
+    """Yield the functions and classes that are decorated as deprecated."""
     for module, tree in library.modules(package):
         if _OTHER_PEOPLES.search(module):
             continue

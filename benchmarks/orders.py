@@ -43,7 +43,7 @@ _LINE = re.compile(r"\bline (\d+)\b")
 
 
 def reordered(text: str, order: int) -> tuple[str, list[int]]:
-    """``text`` with its definitions in another order, and for each of its lines the row it had before.
+    """Return ``text`` with its definitions in another order, and for each of its lines the row it had before.
 
     Order 0 is the reverse one, as far as there is one; the others are shuffled.
     """
@@ -62,7 +62,7 @@ def _block(
     random: Random | None,
     postponed: bool,
 ) -> list[int]:
-    """The rows from ``first`` to ``end``, which hold these statements, in another order."""
+    """Return the rows from ``first`` to ``end``, which hold these statements, in another order."""
     pinned = {name for name, number in _bound(holder).items() if number > 1}
     found: list[int] = []
     run: list[tuple[_Definition, list[int]]] = []
@@ -93,7 +93,7 @@ def _block(
 
 
 def _bound(holder: ast.Module | ast.ClassDef) -> Counter[str]:
-    """How often each name may be bound in a module or class, or from within it."""
+    """Return how often each name may be bound in a module or class, or from within it."""
     found: Counter[str] = Counter()
     waiting: list[ast.AST] = list(holder.body)
     while waiting:
@@ -115,7 +115,7 @@ def _bound(holder: ast.Module | ast.ClassDef) -> Counter[str]:
 
 
 def _put(run: Sequence[tuple[_Definition, list[int]]], random: Random | None, postponed: bool) -> list[int]:
-    """The rows of definitions that follow one another, each behind those that it needs."""
+    """Return the rows of definitions that follow one another, each behind those that it needs."""
     names = {definition.name: number for number, (definition, _) in enumerate(run)}
     needed: list[set[int]] = []
     for number, (definition, _) in enumerate(run):
@@ -134,7 +134,7 @@ def _put(run: Sequence[tuple[_Definition, list[int]]], random: Random | None, po
 
 
 def _evaluated(definition: _Definition, postponed: bool) -> tuple[set[str], set[str]]:
-    """The names that are read when a definition is executed, and those of what may be run then."""
+    """Return the names that are read when a definition is executed, and those of what may be run then."""
     read: list[ast.AST] = []
     run: list[ast.AST] = list(definition.decorator_list)
     if isinstance(definition, ast.ClassDef):
@@ -165,7 +165,7 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _postponed(tree: ast.Module) -> bool:
-    """Whether annotations are not evaluated."""
+    """Return whether annotations are not evaluated."""
     return any(
         isinstance(statement, ast.ImportFrom)
         and statement.module == "__future__"
@@ -178,7 +178,7 @@ def _postponed(tree: ast.Module) -> bool:
 
 
 def settings(text: str) -> LintSettings:
-    """All rules and fixes, for the releases that the first line names, as it does in fixtures."""
+    """Return all rules and fixes, for the releases that the first line names, as it does in fixtures."""
     rules = registry.catalogue()
     given = dict(_TARGET.findall(text.partition("\n")[0]))
     targets = {name: Target.parse(release, "orders", name) for name, release in given.items()}
@@ -192,7 +192,7 @@ def settings(text: str) -> LintSettings:
 
 
 def differences(text: str, orders: Iterable[int] = range(ORDERS)) -> Iterator[str]:
-    """What is found in a program and not in the same one in other orders, or the other way round."""
+    """Yield what is found in a program and not in the same one in other orders, or the other way round."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff").rstrip("\n") + "\n"
     with_rows: dict[str, list[int]] = {}
     for order in orders:
@@ -210,7 +210,7 @@ def differences(text: str, orders: Iterable[int] = range(ORDERS)) -> Iterator[st
 
 
 def _told(text: str, rows: Sequence[int], wanted: LintSettings) -> Counter[str]:
-    """All that is said of a text, with the rows that its lines had before."""
+    """Return all that is said of a text, with the rows that its lines had before."""
     source = Source(Path("program.py"), text)
     starts = [0]
     for line in text.split("\n"):
@@ -244,7 +244,7 @@ def _told(text: str, rows: Sequence[int], wanted: LintSettings) -> Counter[str]:
 
 
 def texts(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """The Python programs that are, or lie below, some places."""
+    """Yield the Python programs that are, or lie below, some places."""
     for place in places:
         for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
             try:

@@ -52,7 +52,7 @@ def steps(loader: DataLoader[Any], non_blocking: bool, work: bool) -> Iterator[t
 
 
 def timed(runner: Iterator[torch.Tensor], count: int) -> float:
-    """Milliseconds a step takes, over so many steps."""
+    """Return milliseconds a step takes, over so many steps."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(count):

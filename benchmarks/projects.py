@@ -50,7 +50,7 @@ def lay_out(folder: Path, packages: Mapping[str, Path]) -> Path:
 
 
 def changing(tree: Path) -> Path:
-    """The file that is changed: the median one of those that mention torch."""
+    """Return the file that is changed: the median one of those that mention torch."""
     files = [path for path in tree.rglob("*.py") if b"torch" in path.read_bytes()]
     files.sort(key=lambda path: (path.stat().st_size, path))
     return files[len(files) // 2]
@@ -65,7 +65,7 @@ def _least(usages: Sequence[Usage]) -> dict[str, float]:
 
 
 def measure(tree: Path, repetitions: int) -> dict[str, Any]:
-    """What the report says of one project, in which a file is changed."""
+    """Return what the report says of one project, in which a file is changed."""
     cold: dict[str, list[Usage]] = {"cold": [], "alone": []}
     for _ in range(repetitions):
         cold["cold"].append(run([*CHECK, str(tree)]))

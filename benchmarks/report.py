@@ -91,7 +91,7 @@ def course(
 
 
 def _session(leader: int) -> list[int]:
-    """The processes of a session, as Linux tells them; none elsewhere."""
+    """Return the processes of a session, as Linux tells them; none elsewhere."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -104,7 +104,7 @@ def _session(leader: int) -> list[int]:
 
 
 def _memory(process: int) -> float:
-    """MiB of a process; what it shares with others counts in parts."""
+    """Return MiB of a process; what it shares with others counts in parts."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -113,14 +113,14 @@ def _memory(process: int) -> float:
 
 
 def records(folders: Sequence[Path], site: Path) -> list[Record]:
-    """What a report has checked so far."""
+    """Return what a report has checked so far."""
     shelf = Shelf(site)
     found = [shelf.get(name) for name in names([path.resolve() for path in folders]).values()]
     return [record for record in found if record is not None]
 
 
 def told(jobs: int, runs: Sequence[Course], known: Sequence[Record]) -> dict[str, Any]:
-    """The figures of a run, or of one that was interrupted and resumed."""
+    """Return the figures of a run, or of one that was interrupted and resumed."""
     wall, processor = sum(run.wall for run in runs), sum(run.processor for run in runs)
     return {
         "jobs": jobs,
@@ -137,14 +137,16 @@ def told(jobs: int, runs: Sequence[Course], known: Sequence[Record]) -> dict[str
 
 
 def measured(folders: Sequence[Path], site: Path, jobs: int, timeout: float, limit: float) -> dict[str, Any]:
-    """The figures of a sample; of what was checked in time, if there is a limit."""
+    """Return the figures of a sample; of what was checked in time, if there is a limit."""
     run = course(folders, site, jobs, timeout, limit=limit)
     result = told(jobs, [run], records(folders, site))
     return {**result, "complete": result["repositories"] == len(folders)}
 
 
 def resumed(folders: Sequence[Path], site: Path, jobs: int, timeout: float) -> dict[str, Any]:
-    """The figures of all folders, by a run that is interrupted and resumed; and what resuming came to."""
+    """Return the figures of all folders, by a run that is interrupted and resumed; and what resuming came
+    to.
+    """
     first = course(folders, site, jobs, timeout, limit=_INTERRUPTED)
     before = {record.name: record.checked for record in records(folders, site) if not record.error}
     second = course(folders, site, jobs, timeout, "--resume")

@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> Usage:
 
 
 def imported(arguments: Sequence[str]) -> set[str]:
-    """The top-level modules that a run of this interpreter imports."""
+    """Return the top-level modules that a run of this interpreter imports."""
     command = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -80,7 +80,7 @@ def imported(arguments: Sequence[str]) -> set[str]:
 
 
 def measure_warm(tree: Path, largest: Path, median: Path, repetitions: int) -> dict[str, Any]:
-    """What it takes to check a folder again, beside what ruff takes."""
+    """Return what it takes to check a folder again, beside what ruff takes."""
     with tempfile.TemporaryDirectory(prefix="torchlint-speed-") as folder:
         copy, stores = Path(folder, "tree"), Path(folder, "stores")
         shutil.copytree(tree, copy)
@@ -119,7 +119,9 @@ def measure_warm(tree: Path, largest: Path, median: Path, repetitions: int) -> d
 
 
 def measure_processes(tree: Path, repetitions: int) -> dict[str, Any]:
-    """What a cold check of a folder takes in one process and in two: time, and the memory of any of them."""
+    """Return what a cold check of a folder takes in one process and in two: time, and the memory of any of
+    them.
+    """
     found: dict[int, list[Usage]] = {1: [], 2: []}
     for _ in range(repetitions):
         for jobs, usages in found.items():
@@ -137,7 +139,7 @@ def measure_processes(tree: Path, repetitions: int) -> dict[str, Any]:
 
 
 def measure_large_file(largest: Path) -> dict[str, Any]:
-    """The memory that a file of 2 MB takes: five times the largest program of the corpus."""
+    """Return the memory that a file of 2 MB takes: five times the largest program of the corpus."""
     text = largest.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "")
     with tempfile.TemporaryDirectory(prefix="torchlint-speed-") as folder:
         path = Path(folder, "large.py")
@@ -146,7 +148,7 @@ def measure_large_file(largest: Path) -> dict[str, Any]:
 
 
 def measure(tree: Path, large: Sequence[Path], repetitions: int) -> dict[str, Any]:
-    """Everything that the report says about a folder of Python files."""
+    """Return everything that the report says about a folder of Python files."""
     files = sorted(tree.rglob("*.py"))
     mentioning = [path for path in files if b"torch" in path.read_bytes()]
     *_, largest = by_size = sorted(mentioning, key=lambda path: path.stat().st_size)
@@ -199,7 +201,7 @@ def measure(tree: Path, large: Sequence[Path], repetitions: int) -> dict[str, An
 
 
 def machine() -> dict[str, Any]:
-    """Where the numbers come from."""
+    """Return where the numbers come from."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=Path(__file__).parent,

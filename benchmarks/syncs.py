@@ -56,7 +56,7 @@ _LOOKS = ("reports", "waited", "host_ms", "raises", "runtime")
 
 
 def look_at(chunk: Sequence[Row], device: str) -> list[Seen]:
-    """What each row of a chunk does on a device, in the order of the chunk."""
+    """Return what each row of a chunk does on a device, in the order of the chunk."""
     seen = [_examine(row, device) for row in chunk]
     if device == "cuda":
         for entry, runtime in zip(seen, _profile(chunk), strict=True):
@@ -85,7 +85,7 @@ def _examine(row: Row, device: str) -> Seen:
 
 
 def _prepared(row: Row, device: str) -> dict[str, Any]:
-    """The names that a row uses, freshly made, with nothing left to do for the device."""
+    """Return the names that a row uses, freshly made, with nothing left to do for the device."""
     names: dict[str, Any] = {"device": torch.device(device)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -125,7 +125,8 @@ def _reports() -> Iterator[dict[str, int]]:
 
 
 def _timed(row: Row, code: CodeType, alone: float) -> tuple[bool, float]:
-    """Whether a kernel queued before the call is over when it returns, and how long the call took in ms.
+    """Return whether a kernel queued before the call is over when it returns, and how long the call took in
+    ms.
 
     ``alone`` is how long the call takes with nothing queued.
     """
@@ -147,7 +148,7 @@ _clock: list[float] = []
 
 
 def _cycles_a_ms() -> float:
-    """Cycles of the sleeping kernel in one millisecond."""
+    """Return cycles of the sleeping kernel in one millisecond."""
     if not _clock:
         for _ in range(2):
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -160,7 +161,9 @@ def _cycles_a_ms() -> float:
 
 
 def _profile(chunk: Sequence[Row]) -> list[dict[str, int] | None]:
-    """How often each row calls what waits or copies in the CUDA runtime; None where nothing was seen."""
+    """Return how often each row calls what waits or copies in the CUDA runtime; None where nothing was
+    seen.
+    """
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     try:
         with torch.profiler.profile(activities=activities) as profile:
@@ -201,7 +204,7 @@ class _Process:
         theirs.close()
 
     def ask(self, chunk: list[Row]) -> list[Seen] | str:
-        """What the rows do, or why there is no answer; after that the process is gone."""
+        """Return what the rows do, or why there is no answer; after that the process is gone."""
         self._connection.send(chunk)
         answered = self._connection.poll(TIMEOUT)
         with contextlib.suppress(EOFError):
@@ -251,7 +254,7 @@ Key = tuple[str, str]
 
 
 def _held(path: Path) -> tuple[dict[str, Any], dict[Key, Seen]]:
-    """The machines of a result file by torch release, and its rows by release and name.
+    """Return the machines of a result file by torch release, and its rows by release and name.
 
     Rows that the tables no longer have, or have with other code, are left out.
     """

@@ -72,7 +72,9 @@ class Program:
 
 
 def own(names: Sequence[str], folder: Path) -> list[Program]:
-    """Programs of this repository, each in a folder of its own: a process gets a copy of its project."""
+    """Return programs of this repository, each in a folder of its own: a process gets a copy of its
+    project.
+    """
     found = []
     for name in names:
         place = folder / name
@@ -86,7 +88,7 @@ def own(names: Sequence[str], folder: Path) -> list[Program]:
 
 
 def given(file: Path) -> list[Program]:
-    """The programs that a file names."""
+    """Return the programs that a file names."""
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     return [
         Program(
@@ -100,7 +102,7 @@ def given(file: Path) -> list[Program]:
 
 
 def measured(program: Program, budget: float, kept: Path, more: Sequence[str]) -> dict[str, Any] | None:
-    """What one run of ``verify`` wrote as JSON; None if it wrote nothing."""
+    """Return what one run of ``verify`` wrote as JSON; None if it wrote nothing."""
     out = kept / f"verify-{program.name}.json"
     options = ["--isolated", "--budget", f"{budget:g}", "--json", str(out)]
     options += ["--html", str(kept / f"{program.name}.html"), *more]
@@ -131,12 +133,12 @@ def measured(program: Program, budget: float, kept: Path, more: Sequence[str]) -
 
 
 def half_width(interval: Mapping[str, float] | None) -> float | None:
-    """Half the width of an interval, relative to its ratio."""
+    """Return half the width of an interval, relative to its ratio."""
     return None if interval is None else (interval["high"] - interval["low"]) / (2 * interval["ratio"])
 
 
 def summary(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of the time, and what was said of each variant."""
+    """Return what became of the time, and what was said of each variant."""
     measurement = results["measurements"][0]
     blocks = measurement["blocks"]
     timed = sum(block["wall"] for block in blocks)
@@ -174,7 +176,9 @@ def summary(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overall(programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The summary row: how many of the variants that were reached have a verdict, and how narrow it is."""
+    """Return the summary row: how many of the variants that were reached have a verdict, and how narrow it
+    is.
+    """
     variants = [item for program in programs.values() for item in program.get("variants", {}).values()]
     reached = [item for item in variants if item["verdict"] != UNREACHED]
     decided = [item for item in reached if item["verdict"] not in UNDECIDED]
@@ -195,7 +199,9 @@ def overall(programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def compared(one: Path, other: Path) -> dict[str, Any]:
-    """How far the results of two folders agree: of each fix both intervals, and whether they overlap."""
+    """Return how far the results of two folders agree: of each fix both intervals, and whether they
+    overlap.
+    """
     programs: dict[str, Any] = {}
     counts = {measure: [0, 0] for measure in ("wall", "work")}
     for file in sorted(one.glob("verify-*.json")):
@@ -223,7 +229,7 @@ def compared(one: Path, other: Path) -> dict[str, Any]:
 
 
 def _intervals(measurement: Measurement) -> dict[str, dict[str, Interval | None]]:
-    """The intervals of a program's fixes, also those that are not shown beside their verdicts."""
+    """Return the intervals of a program's fixes, also those that are not shown beside their verdicts."""
     return {
         item.variant: {
             "wall": stats.interval(measurement.blocks, ORIGINAL, item.variant),
@@ -280,7 +286,7 @@ def main() -> None:
 
 
 def _line(found: Mapping[str, Any]) -> str:
-    """One program in a line."""
+    """Return one program in a line."""
     if "variants" not in found:
         return f"failed: {found['failed']}"
     told = [

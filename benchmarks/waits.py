@@ -73,7 +73,9 @@ class Row:
     needs_cuda: bool = False
 
     def operands(self) -> list[str]:
-        """The names of `OPERANDS` that the code and its set-up use, in the order in which they are made."""
+        """Return the names of `OPERANDS` that the code and its set-up use, in the order in which they are
+        made.
+        """
         used = _names(self.setup) | _names(self.code)
         for name in reversed(OPERANDS):
             if name in used:
@@ -81,7 +83,7 @@ class Row:
         return [name for name in OPERANDS if name in used]
 
     def preparation(self) -> str:
-        """The statements that make what the code uses."""
+        """Return the statements that make what the code uses."""
         lines = [f"{name} = {OPERANDS[name]}" for name in self.operands()]
         return "\n".join([*lines, self.setup]).strip()
 
@@ -92,12 +94,12 @@ def _names(code: str) -> frozenset[str]:
 
 
 def rows() -> list[Row]:
-    """All rows; no two have the same name."""
+    """Return all rows; no two have the same name."""
     return list(_all_rows())
 
 
 def program(measured: list[Row]) -> tuple[str, dict[int, Row]]:
-    """A file with each row in a loop that trains, and the row that each line of it belongs to."""
+    """Return a file with each row in a loop that trains, and the row that each line of it belongs to."""
     lines = IMPORTS.strip().splitlines()
     owners: dict[int, Row] = {}
     for number, row in enumerate(measured):
@@ -116,7 +118,7 @@ def program(measured: list[Row]) -> tuple[str, dict[int, Row]]:
 
 
 def behaviour(entry: Mapping[str, Any]) -> str | None:
-    """What a measured row does, in the words of the tables; None where that was not seen."""
+    """Return what a measured row does, in the words of the tables; None where that was not seen."""
     if entry["waited"]:
         return WAITS
     if entry["raises"] is not None:
@@ -134,7 +136,7 @@ def _all_rows() -> Iterator[Row]:
 
 
 def _lines(code: str) -> str:
-    """``if t: pass`` on two lines, so that it can follow another statement."""
+    """Return ``if t: pass`` on two lines, so that it can follow another statement."""
     return ast.unparse(ast.parse(code))
 
 

@@ -133,7 +133,7 @@ LAYOUT = {"lpar", "rpar", "leading_lines", "trailing_whitespace", "header", "foo
 
 
 def test_what_is_remembered_is_remembered_with_the_files_that_it_rests_on() -> None:
-    """``functools`` knows of no files: whoever asked second would not be told what the answer rests on."""
+    """``functools`` knows of no files: whoever asked second would not be told what the answer depends on."""
     folders = (ROOT / "torchlint" / "semantics", ROOT / "rules")
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         taken = [

@@ -32,7 +32,7 @@ from torch.utils.data import DataLoader
 
 device = "cuda"
 """
-# Definitions that ask one another, in circles too: whichever stands first, and is asked first.
+# Definitions that ask one another, circularly: whichever stands first, and is asked first.
 CIRCLES = {
     "the work of functions that call each other": (
         """

@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Called by ``%load_ext torchlint``: adds the magics ``%torchlint`` and ``%%torchlint``."""
+    """Register the magics ``%torchlint`` and ``%%torchlint``; called by ``%load_ext torchlint``."""
     # By its name, as commands are: this module is below all others.
     from importlib import import_module
 

@@ -55,7 +55,7 @@ class Baseline:
 
     @classmethod
     def read(cls, path: Path) -> Baseline:
-        """The baseline at ``path``.
+        """Return the baseline at ``path``.
 
         Raises:
             BaselineError: there is none, or it cannot be followed.
@@ -84,15 +84,15 @@ class Baseline:
         return {path: frozenset(entries) for path, entries in grouped.items()}
 
     def of(self, path: Path) -> frozenset[Entry]:
-        """The entries of one file."""
+        """Return the entries of one file."""
         return self._by_path.get(relative(path, self.root), frozenset())
 
     def known(self, path: Path) -> frozenset[str]:
-        """The fingerprints of the entries of one file."""
+        """Return the fingerprints of the entries of one file."""
         return frozenset(entry.fingerprint for entry in self.of(path))
 
     def updated(self, judged: Mapping[Path, Collection[str]], found: Iterable[Entry]) -> Baseline:
-        """The baseline after a run that found ``found``.
+        """Return the baseline after a run that found ``found``.
 
         ``judged`` has the codes that the run looked for in each file that it could check. Entries of other
         files and other codes stay, but for those of files that no longer exist.
@@ -124,7 +124,7 @@ class Baseline:
 
 
 def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> list[Entry]:
-    """The entries for all findings in ``source``; what must never be silenced gets none."""
+    """Return the entries for all findings in ``source``; what must never be silenced gets none."""
     names = fingerprints(diagnostics, lambda _: source.text, root)
     found = []
     for item, name in zip(diagnostics, names, strict=True):
@@ -148,7 +148,7 @@ def _line(entry: Entry) -> str:
 
 
 def _entries(text: str) -> Iterable[Entry]:
-    """The entries of the text of a baseline.
+    """Yield the entries of the text of a baseline.
 
     Raises:
         ValueError: the text is none; the message says why.

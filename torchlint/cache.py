@@ -3,8 +3,8 @@
 The key of a file is the digest of its bytes, of all settings that the checker sees, of the code that checks
 and of the interpreter that runs it; neither its name nor its time is asked. A file that is judged with its
 project has its place in the key, and the shape of the project; beside its result stands the trace of the
-other files that the result rests on. What is stored are finished diagnostics, as JSON. A result of a run that
-went wrong in any way is not stored.
+other files that the result depends on. What is stored are finished diagnostics, as JSON. A result of a run
+that went wrong in any way is not stored.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Cache:
         self._stale = False
 
     def salt(self, settings: LintSettings) -> bytes:
-        """What the keys of all files with these settings have in common."""
+        """Return what the keys of all files with these settings have in common."""
         known = [FORMAT, __version__, self._code, sys.implementation.name, list(sys.version_info)]
         return sha256(json.dumps([known, _canonical(settings)]).encode()).digest()
 
@@ -85,7 +85,8 @@ class Cache:
         size: int = 2**31,
         holds: Callable[[Traced], Traced | None] | None = None,
     ) -> tuple[Diagnostic, ...] | None:
-        """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
+        """Return what is known to be found in a file with this key, told of ``path``; None if nothing is
+        known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
         ``holds`` gives the trace as it is now, None if it does not hold.
@@ -120,7 +121,7 @@ class Cache:
         diagnostics: tuple[Diagnostic, ...],
         trace: Traced | None = None,
     ) -> None:
-        """Remember what was found in the file with this key, and the trace of the files that it rests on."""
+        """Remember what was found in the file with this key, and the trace of the files it depends on."""
         # How deep a program may be nested depends on the machine.
         if any(item.code in UNTREATED for item in diagnostics):
             return
@@ -130,7 +131,7 @@ class Cache:
         self._stale = True
 
     def _traced(self, trace: Traced) -> list[Any]:
-        """A trace as it is stored, in which what was asked is filled in when all is known."""
+        """Return a trace as it is stored, in which what was asked is filled in when all is known."""
         snapshot, _, runs = trace
         self._unfinished.append([snapshot, "", *runs])
         self._stale = True
@@ -178,7 +179,7 @@ class Cache:
         self._stale = False
 
     def faces(self) -> Mapping[str, Any]:
-        """What earlier runs have kept of the files that traces name; to be validated."""
+        """Return what earlier runs have kept of the files that traces name; to be validated."""
         if self._faces is None:
             document = self._store.load(self._faces_name)
             known = isinstance(document, dict) and document.get("code") == self._code_of_facts
@@ -206,7 +207,9 @@ class Cache:
 
 
 def key(salt: bytes, path: Path, digest: bytes) -> str:
-    """The key of a file whose bytes have a SHA-256 ``digest``; of its name only what says how to read it."""
+    """Return the key of a file whose bytes have a SHA-256 ``digest``; of its name only what says how to read
+    it.
+    """
     whole = sha256(salt)
     whole.update(path.suffix.lower().encode("utf-8", "surrogateescape") + b"\0")
     whole.update(digest)
@@ -214,7 +217,7 @@ def key(salt: bytes, path: Path, digest: bytes) -> str:
 
 
 def tracked(directory: Path) -> bool:
-    """Whether git holds files in ``directory``: then its contents came with somebody's commit."""
+    """Return whether git holds files in ``directory``: then its contents came with somebody's commit."""
     if repository(directory) is None and "GIT_DIR" not in os.environ:
         return False
     import subprocess
@@ -228,7 +231,7 @@ def tracked(directory: Path) -> bool:
 
 
 def open_store(directory: Path, key: bytes = b"") -> Store:
-    """The store in a folder that was named; with a ``key``, of what was written with the same one.
+    """Return the store in a folder that was named; with a ``key``, of what was written with the same one.
 
     Raises:
         StoreError: it is no store, or git tracks it.
@@ -240,7 +243,7 @@ def open_store(directory: Path, key: bytes = b"") -> Store:
 
 
 def _bounded(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """As many entries as fit, those used last first."""
+    """Return as many entries as fit, preferring those used last."""
     kept, size = {}, 0
     for name, entry in sorted(entries.items(), key=lambda item: -_day(item[1])):
         size += len(name) + (16 if isinstance(entry, int) else len(json.dumps(entry)) + 8)
@@ -251,13 +254,13 @@ def _bounded(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _day(entry: Any) -> int:
-    """The day of the last use of an entry; long ago if it is none."""
+    """Return the day of the last use of an entry; long ago if it is none."""
     day = entry[0] if isinstance(entry, list) and entry else entry
     return day if type(day) is int else 0
 
 
 def _canonical(value: Any) -> Any:
-    """A setting as JSON can hold it; equal for equal settings, whatever the order of their sets."""
+    """Return a setting as JSON can hold it; equal for equal settings, whatever the order of their sets."""
     if isinstance(value, (LintSettings, Target)):
         return [_canonical(getattr(value, item.name)) for item in fields(value)]
     if isinstance(value, (frozenset, set)):
@@ -301,7 +304,7 @@ def _stored(item: Diagnostic) -> list[Any]:
 
 
 def _diagnostic(stored: Any, path: Path) -> Diagnostic:
-    """What `_stored` was given, but for the path.
+    """Return what `_stored` was given, but for the path.
 
     Raises:
         TypeError, ValueError: it is something else.
@@ -356,7 +359,7 @@ def _position(row: Any, column: Any, cell: Any, path: Any = None) -> Position:
 
 
 def _within(item: Diagnostic, size: int) -> bool:
-    """Whether a file of ``size`` bytes can have all places of a diagnostic."""
+    """Return whether a file of ``size`` bytes can have all places of a diagnostic."""
     ends = [item.span.end, *(edit.span.end for edit in (item.fix.own if item.fix else ()))]
     places = [item.start, item.end, *(place for place, _ in item.related if place.path is None)]
     numbers = [number for place in places for number in (place.row, place.column, place.cell or 0)]

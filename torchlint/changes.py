@@ -77,11 +77,11 @@ class Changes:
     _folders: dict[Path, Path] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, path: Path) -> Changed | None:
-        """What the change does to the file at ``path``; None if nothing."""
+        """Return what the change does to the file at ``path``; None if nothing."""
         return self.files.get(self._real(path))
 
     def covers(self, path: Path) -> bool:
-        """Whether ``path`` lies in the working tree, so that git can tell of it."""
+        """Return whether ``path`` lies in the working tree, so that git can tell of it."""
         return self._real(path).is_relative_to(self.top)
 
     def _real(self, path: Path) -> Path:
@@ -93,7 +93,7 @@ class Changes:
 
 
 def since(ref: str, directory: Path) -> Changes:
-    """What differs between the working tree around ``directory`` and where HEAD branched off ``ref``.
+    """Return what differs between the working tree around ``directory`` and where HEAD branched off ``ref``.
 
     What is not committed counts, and so does what git does not track and does not ignore.
 
@@ -112,7 +112,7 @@ def since(ref: str, directory: Path) -> Changes:
 
 
 def staged(directory: Path) -> Changes:
-    """What is staged in the repository around ``directory``, against its HEAD.
+    """Return what is staged in the repository around ``directory``, against its HEAD.
 
     Raises:
         ChangesError: there is no repository, or git fails.
@@ -143,7 +143,7 @@ class _Repository:
 
     @classmethod
     def around(cls, directory: Path) -> _Repository:
-        """The repository whose working tree ``directory`` is in."""
+        """Return the repository whose working tree ``directory`` is in."""
         try:
             told = _git(directory, "rev-parse", "--show-toplevel")
         except _GitError as error:
@@ -151,7 +151,7 @@ class _Repository:
         return cls(Path(os.path.realpath(os.fsdecode(told.removesuffix(b"\n").removesuffix(b"\r")))))
 
     def merge_base(self, ref: str) -> str:
-        """The commit at which HEAD branched off ``ref``."""
+        """Return the commit at which HEAD branched off ``ref``."""
         commit = self._commit(ref)
         try:
             return _git(self.top, "merge-base", commit, "HEAD").split()[0].decode()
@@ -183,19 +183,21 @@ class _Repository:
         return self._ask("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     def untracked(self) -> Iterator[Path]:
-        """The files that git neither tracks nor ignores; those of nested repositories left out."""
+        """Return the files that git neither tracks nor ignores; those of nested repositories left out."""
         told = self._ask("ls-files", "--others", "--exclude-standard", "-z")
         return (self._path(name) for name in told.split(b"\0") if name and not name.endswith(b"/"))
 
     def differing(self) -> set[Path]:
-        """The files that are not in the working tree as they are staged."""
+        """Return the files that are not in the working tree as they are staged."""
         told = self._ask(
             "diff", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=all", "-O/dev/null"
         )
         return {self._path(name) for name in told.split(b"\0") if name}
 
     def diff(self, against: str) -> dict[Path, _Record]:
-        """The files of the working tree, or with ``--cached`` of the index, that differ; not those gone."""
+        """Return the files of the working tree, or with ``--cached`` of the index, that differ; not those
+        gone.
+        """
         told = self._ask(*_DIFF, against, "--")
         listed, patch = _split(told)
         rows = dict(_rows(patch))
@@ -209,7 +211,7 @@ class _Repository:
         return found
 
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """The objects of these names."""
+        """Return the objects of these names."""
         wanted = sorted(blob for blob in blobs if blob.strip("0"))
         if not wanted:
             return {}
@@ -281,7 +283,7 @@ class _GitError(Exception):
 def _git(
     directory: Path, *arguments: str, given: bytes = b"", variables: Mapping[str, str] = MappingProxyType({})
 ) -> bytes:
-    """What git prints."""
+    """Return what git prints."""
     kept = {name: value for name, value in os.environ.items() if name not in _UNSET}
     try:
         ended = subprocess.run(
@@ -317,7 +319,9 @@ class _Listed:
 
 
 def _split(told: bytes) -> tuple[_Listed, bytes]:
-    """The lists in front of a patch, whose fields end with NULs, and the patch; an empty field parts them."""
+    """Return the lists in front of a patch, whose fields end with NULs, and the patch; an empty field parts
+    them.
+    """
     listed, at = _Listed(), 0
 
     def take() -> bytes:
@@ -348,7 +352,7 @@ def _split(told: bytes) -> tuple[_Listed, bytes]:
 
 
 def _rows(patch: bytes) -> Iterator[tuple[bytes, Rows]]:
-    """The lines that each file of a patch without context adds."""
+    """Yield the lines that each file of a patch without context adds."""
     lines = iter(patch.split(b"\n"))
     name: bytes | None = None
     found: list[tuple[int, int]] = []
@@ -371,7 +375,9 @@ def _rows(patch: bytes) -> Iterator[tuple[bytes, Rows]]:
 
 
 def _name(shown: bytes) -> bytes:
-    """The name in a ``+++`` line: git ends one that has spaces with a tab, and quotes odd ones as C does."""
+    """Return the name in a ``+++`` line: git ends one that has spaces with a tab, and quotes odd ones as C
+    does.
+    """
     shown = shown.removesuffix(b"\t")
     if shown.startswith(b'"'):
         shown = _QUOTED.sub(_unquoted, shown[1:-1])

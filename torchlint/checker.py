@@ -56,7 +56,7 @@ _log = logging.getLogger("torchlint")
 
 
 def _go_on() -> None:
-    """Nothing keeps a check from going on."""
+    """Let a check go on: the pulse of a check that nothing stops."""
 
 
 def check(
@@ -69,7 +69,7 @@ def check(
     pulse: Callable[[], None] = _go_on,
     project: Project | None = None,
 ) -> list[Diagnostic]:
-    """All findings in ``source``, in the order in which diagnostics are shown.
+    """Return all findings in ``source``, in the order in which diagnostics are shown.
 
     Without ``screen`` every enabled rule that concerns the file sees it, whatever else it mentions; without
     ``outline`` the file is parsed in full at once. They are the same in any case.
@@ -101,7 +101,7 @@ def check(
 
 
 def _names_context(source: Source, settings: LintSettings) -> bool:
-    """Whether a file may have a context in which the host is allowed to wait, going by its words."""
+    """Return whether a file may have a context in which the host is allowed to wait, going by its words."""
     names = (name.rpartition(".")[2] for name in settings.allowed_sync_contexts)
     return any(max(name.split("*"), key=len) in source.text for name in names)
 
@@ -117,7 +117,7 @@ def _of_program(
     pulse: Callable[[], None],
     project: Project | None,
 ) -> list[Diagnostic]:
-    """All that is to be said of a program, before anything is suppressed.
+    """Return all that is to be said of a program, before anything is suppressed.
 
     What is found at a place in a configuration file has the path of that. The codes of rules that would take
     too many steps are added to ``given_up``.
@@ -151,7 +151,7 @@ def _of_document(
     look: Callable[[Source, Sequence[Rule], list[str]], list[Diagnostic]],
     project: Project,
 ) -> list[Diagnostic]:
-    """What the programs that read a configuration file find in it: at one place each thing once."""
+    """Return what the programs that read a configuration file find in it: at one place each thing once."""
     chosen = [rule for rule in enabled if rule.configured]
     found: dict[tuple[str, Span], Diagnostic] = {}
     for file in project.configured_by(source.path) if chosen else ():
@@ -167,7 +167,7 @@ def _of_document(
 
 
 def _together(first: Diagnostic, second: Diagnostic) -> Diagnostic:
-    """What two places of a program find at one place of a configuration file."""
+    """Return what two places of a program find at one place of a configuration file."""
     fixes = [each.fix for each in (first, second) if each.fix is not None]
     often = [each.frequency for each in (first, second) if each.frequency is not None]
     return replace(
@@ -181,7 +181,7 @@ def _together(first: Diagnostic, second: Diagnostic) -> Diagnostic:
 
 
 def breaks(source: Source) -> bool:
-    """Whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell.
+    """Return whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell.
 
     Of a configuration file, whether it cannot be read.
     """
@@ -191,7 +191,7 @@ def breaks(source: Source) -> bool:
 
 
 def _problems(source: Source) -> list[Diagnostic]:
-    """What is no program: the text, or every such cell of a notebook."""
+    """Return what is no program: the text, or every such cell of a notebook."""
     found = []
     for part in source.parts:
         problem = parsing.problem(part.code)
@@ -204,7 +204,7 @@ def _problems(source: Source) -> list[Diagnostic]:
 
 
 def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
-    """The diagnostic with its places in the cells of a notebook, and a fix that keeps to them."""
+    """Return the diagnostic with its places in the cells of a notebook, and a fix that keeps to them."""
     start = source.locate(diagnostic.span.start)
     if start.cell is None:
         return diagnostic
@@ -230,18 +230,18 @@ def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
 
 
 def unreadable(source: Source, problem: parsing.Problem) -> Diagnostic:
-    """The diagnostic for a text that is no program."""
+    """Return the diagnostic for a text that is no program."""
     start, end = source.offset(problem.start), source.offset(problem.end)
     return own_diagnostic(SYNTAX_ERROR, source, Span(start, max(start, end)), problem.message)
 
 
 def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
-    """The diagnostic for a failure of torchlint itself."""
+    """Return the diagnostic for a failure of torchlint itself."""
     return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
 def _unfinished(source: Source, given_up: Sequence[str], reason: str) -> Diagnostic:
-    """The note that some rules say nothing of a file, since it would take them too long."""
+    """Return the note that some rules say nothing of a file, since it would take them too long."""
     codes = sorted(given_up)
     shown = " and ".join((", ".join(codes[:-1]), codes[-1])) if len(codes) > 1 else codes[0]
     left = f"{shown} were" if len(codes) > 1 else f"{shown} was"
@@ -253,7 +253,7 @@ def _unfinished(source: Source, given_up: Sequence[str], reason: str) -> Diagnos
 def own_diagnostic(
     code: str, source: Source, span: Span, message: str, fix: Fix | None = None, remedy: str | None = None
 ) -> Diagnostic:
-    """A diagnostic of torchlint about a file rather than of a rule about its program."""
+    """Return a diagnostic of torchlint about a file rather than of a rule about its program."""
     rule = registry.catalogue().get(code)
     start = source.position(span.start)
     return Diagnostic(
@@ -276,7 +276,7 @@ def own_diagnostic(
 
 
 def _noting(source: Source, *ways: Any) -> list[Diagnostic]:
-    """As `_run`; of a project it is noted what was read for it."""
+    """Run `_run`, noting for a project what was read for the file."""
     project: Project | None = ways[-1]
     with nullcontext() if project is None else project.noting(source.path):
         return _run(source, *ways)
@@ -368,7 +368,7 @@ def _built(
     *,
     apart: bool = False,
 ) -> Module:
-    """The model of a file, alone or among those of its project, with nothing worked out yet.
+    """Return the model of a file, alone or among those of its project, with nothing computed yet.
 
     ``apart`` from what is kept of the project from one file to the next.
     """
@@ -393,7 +393,7 @@ def _of_outline(
     pulse: Callable[[], None],
     project: Project | None,
 ) -> tuple[list[Diagnostic], list[str]]:
-    """What the rules find in the outline of the file, and those that need the full tree to tell.
+    """Return what the rules find in the outline of the file, and those that need the full tree to tell.
 
     A project has the full tree of a file that cannot be outlined.
     """
@@ -440,7 +440,7 @@ def _of_outline(
 def _tidied(
     path: Path, module: Module, edits: tuple[Edit, ...], most: int | None, safe: bool
 ) -> tuple[Edit, ...]:
-    """Edits of one file that keep lines to a length of ``most``, and take unused imports with them."""
+    """Return edits of one file that keep lines to a length of ``most``, and take unused imports with them."""
     if most is not None and any(len(edit.content) > edit.span.end - edit.span.start for edit in edits):
         edits = linelength.kept(module.tree.text, edits, most, module.tree.root.default_indent)
     if path.name == "__init__.py":
@@ -459,7 +459,7 @@ class _RuleError(Exception):
 
 
 def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -> list[Diagnostic]:
-    """What one rule finds in a file; without ``screen`` it is shown nodes of any name.
+    """Return what one rule finds in a file; without ``screen`` it is shown nodes of any name.
 
     Raises:
         _RuleError: it failed.
@@ -492,7 +492,7 @@ def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -
 
 
 def _shown(rule: Rule, module: Module) -> list[cst.CSTNode]:
-    """The nodes that a rule is asked about, in source order."""
+    """Return the nodes that a rule is asked about, in source order."""
     tree, named = module.tree, rule.named
     if not named:
         return tree.nodes(*rule.on)
@@ -512,7 +512,7 @@ class _Placing:
         self._ends: dict[int, int] = {}
 
     def diagnostic(self, rule: Rule, finding: Finding, module: Module) -> Diagnostic:
-        """The diagnostic for what ``rule`` found."""
+        """Return the diagnostic for what ``rule`` found."""
         if finding.at is not None:
             return self._in_document(rule, finding, finding.at, module)
         with stopwatch.of("places"):
@@ -539,7 +539,7 @@ class _Placing:
         )
 
     def _in_document(self, rule: Rule, finding: Finding, at: Configured, module: Module) -> Diagnostic:
-        """The diagnostic for what ``rule`` found at a place in a configuration file."""
+        """Return the diagnostic for what ``rule`` found at a place in a configuration file."""
         entry = at.entry
         source = entry.document.source
         span = entry.place if isinstance(entry, Table) else entry.span
@@ -568,13 +568,14 @@ class _Placing:
         )
 
     def _place(self, node: cst.CSTNode, module: Module) -> Position:
-        """Where a node begins, in this file or another."""
+        """Return where a node begins, in this file or another."""
         if module.link is not None and self.tree.is_elsewhere(node):
             return module.link.place(node)
         return self._source.position(self.tree.span(node).start)
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
-        """The fix in the layout of its files, and with the imports taken out that it leaves without a use.
+        """Return the fix in the layout of its files, and with the imports taken out that it leaves without a
+        use.
 
         It is unsafe if another file replaces something that it concerns.
         """
@@ -612,21 +613,21 @@ class _Placing:
         return True
 
     def span(self, node: cst.CSTNode | None) -> Span:
-        """The place of a node; the start of the file if it has none."""
+        """Return the place of a node; the start of the file if it has none."""
         try:
             return Span(0, 0) if node is None else self.tree.span(node)
         except (KeyError, ValueError, RecursionError):
             return Span(0, 0)
 
     def _noqa_row(self, node: cst.CSTNode, span: Span) -> int:
-        """The last row of the logical line that the node starts in."""
+        """Return the last row of the logical line that the node starts in."""
         row = self._source.position(self.tree.span(self._line_owner(node)).start).row
         if row not in self._ends:
             self._ends[row] = logical_line_end(self._source, row)
         return max(self._ends[row], self._source.position(span.start).row)
 
     def _line_owner(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The statement or clause whose first line begins the logical line of ``node``."""
+        """Return the statement or clause whose first line begins the logical line of ``node``."""
         import libcst as cst
 
         owners = (
@@ -638,7 +639,7 @@ class _Placing:
 
 
 def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None]:
-    """The impact of a finding, and how often its place runs if that plays a part.
+    """Return the impact of a finding, and how often its place runs if that plays a part.
 
     The program is only asked for what can still make a difference.
     """
@@ -664,12 +665,12 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
 
 
 def _one_line(text: str) -> str:
-    """A message that quotes code, which may be spread over lines."""
+    """Return a message that quotes code, which may be spread over lines."""
     return text if text.isprintable() else " ".join(text.split())
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, for a message: its type, and its text as far as that is short.
+    """Return an exception in one line, for a message: its type, and its text as far as that is short.
 
     Of anything but plain data the type is named: the text of a syntax node is the whole tree below it.
     """

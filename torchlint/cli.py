@@ -45,7 +45,7 @@ _NEW_OBJECTS = 100_000
 
 
 def run() -> None:
-    """The program ``torchlint``: run the command line in a process that does nothing else, and end it.
+    """Run the command line in a process that does nothing else, and end it: the program ``torchlint``.
 
     At its end the interpreter takes apart object by object what the system takes back at once, and after a
     check that takes as long as a third of it. It does not, once everything has been done that was registered

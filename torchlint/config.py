@@ -57,7 +57,7 @@ class Layer:
         )
 
     def error(self, key: str, message: str) -> ConfigError:
-        """A `ConfigError` that points at ``key`` in the file, or names it where there is no file."""
+        """Return a `ConfigError` that points at ``key`` in the file, or names it where there is no file."""
         if self.path is None:
             return ConfigError(f"{message} (`{key}` from {self.origin})")
         return ConfigError(_pointed(self.path, self.text, key, message))
@@ -67,7 +67,8 @@ class Layer:
 
 
 def read(path: Path) -> tuple[Layer, ...] | None:
-    """The layers of a config file, those it extends first; None for a pyproject.toml that has no table.
+    """Return the layers of a config file, those it extends first; None for a pyproject.toml that has no
+    table.
 
     Raises:
         ConfigError: the file, or one it extends, cannot be read or followed.
@@ -128,7 +129,7 @@ def _cut(text: str) -> str:
 
 
 def inline(text: str, root: Path) -> Layer:
-    """The layer of one ``--config 'KEY = VALUE'``.
+    """Return the layer of one ``--config 'KEY = VALUE'``.
 
     Raises:
         ConfigError: it is not TOML, or no known key.
@@ -149,7 +150,8 @@ def inline(text: str, root: Path) -> Layer:
 
 
 def table(document: Mapping[str, Any], origin: str, root: Path) -> Mapping[str, Any]:
-    """The values by field name of a table of config keys that ``origin`` gives, for instance an editor.
+    """Return the values by field name of a table of config keys that ``origin`` gives, for instance an
+    editor.
 
     Globs are relative to ``root``.
 
@@ -174,7 +176,7 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
 
 
 def _hint(key: str, value: object) -> str:
-    """What may have been meant by a key that does not exist."""
+    """Return what may have been meant by a key that does not exist."""
     if key == "tool" and isinstance(value, dict):
         return "; in this file keys are at the top level, without `[tool.torchlint]`"
     if key in _TABLES_OF_RUFF and isinstance(value, dict):
@@ -190,7 +192,7 @@ _ASSIGNED = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
 
 
 def _pointed(path: Path, text: str, key: str, message: str) -> str:
-    """``FILE, line N: message`` and the line with ``key`` underlined, if it is found in the text.
+    """Return ``FILE, line N: message`` and the line with ``key`` underlined, if it is found in the text.
 
     TOML readers keep no positions. Other tools of a pyproject.toml have keys of the same names, so the
     table around a line is followed.
@@ -259,7 +261,7 @@ class Settings:
         return Options(**values)
 
     def origin(self, name: str) -> Layer | None:
-        """The layer that gives this field of `Options`; None where it has its default."""
+        """Return the layer that gives this field of `Options`; None where it has its default."""
         return next((layer for layer in reversed(self.layers) if name in layer.values), None)
 
     @property
@@ -333,7 +335,7 @@ class Settings:
         return {}
 
     def _targets(self, directory: Path) -> tuple[target.Target, ...]:
-        """The detected targets of torch and of the other libraries, looked for once a directory."""
+        """Return the detected targets of torch and of the other libraries, looked for once a directory."""
         known = self._detected.get(directory)
         if known is None:
             packages = (target.TORCH, *target.LIBRARIES)
@@ -345,7 +347,7 @@ class Settings:
         return {}
 
     def lint(self, path: Path) -> LintSettings:
-        """What the checker needs for the file at ``path``; equal settings are one object."""
+        """Return what the checker needs for the file at ``path``; equal settings are one object."""
         chosen, common = self.options, self._common
         off = frozenset[str]().union(
             *(
@@ -369,7 +371,7 @@ class Settings:
         return self._made[key]
 
     def _severities(self, path: Path) -> tuple[tuple[str, Severity], ...]:
-        """The codes that get another severity in the file at ``path``, with that."""
+        """Return the codes that get another severity in the file at ``path``, with that."""
         chosen, found = self.options, dict[str, Severity]()
         by_pattern = (named for pattern, named in chosen.per_file_severity if matches(pattern, path))
         for table in (chosen.severity, *by_pattern):
@@ -427,7 +429,7 @@ class Resolver:
         self._file = layers
 
     def settings(self, directory: Path) -> Settings:
-        """The settings of the files in ``directory``.
+        """Return the settings of the files in ``directory``.
 
         Raises:
             ConfigError: the closest config file cannot be followed.
@@ -442,11 +444,11 @@ class Resolver:
         return settings
 
     def lint(self, path: Path) -> LintSettings:
-        """What the checker needs for the file at ``path``."""
+        """Return what the checker needs for the file at ``path``."""
         return self.settings(path.absolute().parent).lint(path.absolute())
 
     def _closest(self, directory: Path) -> Path | None:
-        """The config file that decides for ``directory``, the user's own where no project has one."""
+        """Return the config file that decides for ``directory``, the user's own where no project has one."""
         if directory not in self._configs:
             found = next(_configs_in(directory), None)
             if found is None:
@@ -477,7 +479,7 @@ def _configs_in(directory: Path) -> Iterator[Path]:
 
 
 def user_config() -> Path | None:
-    """The user's own config file, which counts where no project has one."""
+    """Return the user's own config file, which counts where no project has one."""
     from platformdirs import user_config_path
 
     path = user_config_path("torchlint", appauthor=False) / "torchlint.toml"

@@ -166,13 +166,13 @@ class NotOutlinedError(Exception):
 
 
 def behind_gap(text: str, at: int) -> int:
-    """Where the next token starts: behind white space, line ends and comments."""
+    """Return where the next token starts: behind white space, line ends and comments."""
     gap = _GAP.match(text, at)
     return at if gap is None else gap.end()
 
 
 def before_gap(text: str, at: int) -> int:
-    """Where the token before ends: in front of white space and line ends.
+    """Return where the token before ends: in front of white space and line ends.
 
     Raises:
         NotOutlinedError: it may be a comment that stands there.
@@ -186,7 +186,7 @@ def before_gap(text: str, at: int) -> int:
 
 
 def is_parenthesized(text: str, whole: tuple[int, int], first: tuple[int, int] | None) -> bool:
-    """Whether a tuple has parentheses of its own.
+    """Return whether a tuple has parentheses of its own.
 
     ``whole`` is from where to where it reaches as the interpreter tells it, and ``first`` its first part,
     which may have some, too; None if it is empty.
@@ -215,7 +215,7 @@ class Lines:
         self._ascii = text.isascii()
 
     def offset(self, row: int, column: int) -> int:
-        """The offset of the character at a row, from 1, and a column in bytes of UTF-8, from 0."""
+        """Return the offset of the character at a row, from 1, and a column in bytes of UTF-8, from 0."""
         start = self.starts[row - 1]
         if self._ascii:
             return start + column
@@ -226,15 +226,15 @@ class Lines:
         return start + len(line.encode()[:column].decode())
 
     def row(self, offset: int) -> int:
-        """The row, from 1, of the character at an offset."""
+        """Return the row, from 1, of the character at an offset."""
         return bisect_left(self.starts, offset + 1)
 
     def start(self, node: Any) -> int:
-        """Where a node of the interpreter's tree starts."""
+        """Return where a node of the interpreter's tree starts."""
         return self.offset(node.lineno, node.col_offset)
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Where a node of the interpreter's tree starts and ends."""
+        """Return where a node of the interpreter's tree starts and ends."""
         start = self.offset(node.lineno, node.col_offset)
         return start, self.offset(node.end_lineno, node.end_col_offset)
 
@@ -252,7 +252,7 @@ class Converter:
         self._continued = "\\\n" in text or "\\\r" in text
 
     def module(self, node: ast.Module) -> cst.Module:
-        """The whole file.
+        """Return the whole file.
 
         Raises:
             KeyError: it holds syntax that is not converted.
@@ -309,7 +309,7 @@ class Converter:
         return False
 
     def _before(self, statement: ast.stmt) -> str:
-        """What stands in front of a statement on its line."""
+        """Return what stands in front of a statement on its line."""
         start = self.lines.starts[statement.lineno - 1]
         return self.text[start : start + statement.col_offset]
 
@@ -419,7 +419,7 @@ class Converter:
         return made
 
     def _start_of_case(self, node: ast.match_case) -> int:
-        """Where the word ``case`` stands, in front of a pattern and its parentheses."""
+        """Return where the word ``case`` stands, in front of a pattern and its parentheses."""
         end = before_gap(self.text, self.lines.start(node.pattern))
         while self.text[end - 1] == "(":
             end = before_gap(self.text, end - 1)
@@ -553,7 +553,9 @@ class Converter:
         return self._read(self.text[start:end])
 
     def _read(self, text: str) -> cst.CSTNode:
-        """What LibCST reads: f-strings and concatenated strings, which may span lines in parentheses."""
+        """Return what LibCST reads: f-strings and concatenated strings, which may span lines in
+        parentheses.
+        """
         try:
             made: Any = cst.parse_expression(f"({text})")
         except cst.ParserSyntaxError as error:

@@ -50,7 +50,7 @@ OPAQUE: Final = _Opaque()
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is YAML or JSON by its name."""
+    """Return whether a file is YAML or JSON by its name."""
     return path.suffix.lower() in _SUFFIXES
 
 
@@ -125,7 +125,7 @@ class Document:
         return self.path.suffix.lower() == _JSON
 
     def text_of(self, span: Span) -> str:
-        """What stands at a place."""
+        """Return what stands at a place."""
         return self.source.text[span.start : span.end]
 
     @cached_property
@@ -167,7 +167,7 @@ class Document:
 
 
 def _read(document: Document, text: str) -> Entry | None:
-    """The nodes of a text.
+    """Return the nodes of a text.
 
     Raises:
         ValueError: it is no YAML, several documents, or has too many nodes.
@@ -194,7 +194,7 @@ class _Reader:
         self._aliased = _aliased(text) if "*" in text and "&" in text else frozenset()
 
     def entry(self, node: yaml.Node, key: Span | None, shared: bool = False) -> Entry:
-        """What a node is; behind each of its aliases the same."""
+        """Return what a node is; behind each of its aliases the same."""
         import yaml
 
         if id(node) in self._open:
@@ -254,7 +254,7 @@ class _Reader:
 
 
 def _aliased(text: str) -> frozenset[int]:
-    """Where the nodes begin that have an alias somewhere."""
+    """Return where the nodes begin that have an alias somewhere."""
     import yaml
 
     begins: dict[str, int] = {}
@@ -269,7 +269,7 @@ def _aliased(text: str) -> frozenset[int]:
 
 
 def _scalars(text: str) -> Iterator[tuple[int, int]]:
-    """Where the scalars of a text begin and end."""
+    """Yield where the scalars of a text begin and end."""
     import yaml
 
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
@@ -278,7 +278,9 @@ def _scalars(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _comments(text: str) -> Iterator[Span]:
-    """The comments of a text of YAML: what follows a ``#`` that begins a word outside of all scalars."""
+    """Yield the comments of a text of YAML: what follows a ``#`` that begins a word outside of all
+    scalars.
+    """
     at = 0
     for start, end in (*_scalars(text), (len(text), len(text))):
         while (sign := text.find("#", at, start)) >= 0:
@@ -293,17 +295,19 @@ def _comments(text: str) -> Iterator[Span]:
 
 
 def written(value: object) -> str:
-    """A number, truth value, null or text as both YAML and JSON spell it."""
+    """Return a number, truth value, null or text as both YAML and JSON spell it."""
     return json.dumps(value)
 
 
 def replaced(scalar: Scalar, value: object) -> Edit | None:
-    """The edit that gives a scalar another value; None for one that is not editable."""
+    """Return the edit that gives a scalar another value; None for one that is not editable."""
     return Edit(scalar.span, written(value)) if scalar.editable else None
 
 
 def added(table: Table, key: str, value: object) -> Edit | None:
-    """The edit that adds a key to a mapping in the style of its neighbours; None where none can be copied."""
+    """Return the edit that adds a key to a mapping in the style of its neighbours; None where none can be
+    copied.
+    """
     text = table.document.source.text
     if not table.pairs:
         return None
@@ -332,11 +336,11 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _newline_after(text: str, end: int) -> str:
-    """The line break that stands at an offset; empty at the end of the text."""
+    """Return the line break that stands at an offset; empty at the end of the text."""
     return "\r\n" if text.startswith("\r\n", end) else text[end : end + 1]
 
 
 def _newline_before(text: str, at: int) -> str:
-    """The line break in front of the line of an offset."""
+    """Return the line break in front of the line of an offset."""
     start = line_start(text, at)
     return "\r\n" if text[:start].endswith("\r\n") else text[start - 1 : start]

@@ -21,12 +21,14 @@ after with its 95 % interval, None where the verdict allows no figure; ``seconds
 
 
 def of(code: str) -> Sequence[Effect]:
-    """What was measured of a rule; nothing if it was not."""
+    """Return what was measured of a rule; nothing if it was not."""
     return _all().get(code, ())
 
 
 def section(code: str, effects: Sequence[Effect]) -> str:
-    """What was measured of a rule as the last section of its page, in Markdown; empty if nothing was."""
+    """Return what was measured of a rule as the last section of its page, in Markdown; empty if nothing
+    was.
+    """
     by_machine: dict[str, list[Effect]] = {}
     for effect in effects:
         by_machine.setdefault(effect["machine"], []).append(effect)

@@ -26,7 +26,8 @@ _WORDS = re.compile(
 
 
 def is_too_large(text: str) -> bool:
-    """Whether a program has so many names, numbers, strings and brackets that its tree takes too much memory.
+    """Return whether a program has so many names, numbers, strings and brackets that its tree takes too much
+    memory.
 
     The interpreter's tree takes up to two kilobytes for each. Comments count nothing and a docstring one, so
     that programs that people write have to be of several megabytes.
@@ -64,11 +65,11 @@ class Effort:
 
     @classmethod
     def worth(cls, characters: int) -> Effort:
-        """What a file of so many characters is worth."""
+        """Return what a file of so many characters is worth."""
         return cls(_AT_LEAST + _A_CHARACTER * characters)
 
     def begin(self) -> None:
-        """Another rule begins: it may take half of what is left, so that one alone cannot take all.
+        """Begin with another rule, which may take half of what is left: one alone cannot take all.
 
         Raises:
             ExhaustedError: hardly anything is left.

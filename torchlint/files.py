@@ -37,17 +37,17 @@ class Discovery:
 
 
 def absolute(path: Path) -> Path:
-    """``path`` from the root and without ``..``; links are kept, unlike with `Path.resolve`."""
+    """Return ``path`` from the root and without ``..``; links are kept, unlike with `Path.resolve`."""
     return Path(os.path.normpath(path.absolute()))
 
 
 def repository(directory: Path) -> Path | None:
-    """The root of the git repository that ``directory`` lies in, None outside of any."""
+    """Return the root of the git repository that ``directory`` lies in, None outside of any."""
     return next((up for up in (directory, *directory.parents) if exists(up / ".git")), None)
 
 
 def matches(pattern: Pattern, path: PurePath, *, directory: bool = False) -> bool:
-    """Whether ``path``, or a directory above it and below the pattern's root, matches.
+    """Return whether ``path``, or a directory above it and below the pattern's root, matches.
 
     Both paths are absolute. ``!`` in front of a pattern turns the answer round. A path outside the root
     matches by its name alone.
@@ -71,7 +71,9 @@ def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
 
 
 def _composed(text: str) -> str:
-    """``text`` with accents and letters as one character: macOS has file names in which they are two."""
+    """Return ``text`` with accents and letters as one character: macOS has file names in which they are
+    two.
+    """
     if text.isascii():
         return text
     import unicodedata
@@ -87,7 +89,7 @@ class _Names:
         self._endings = tuple(text[1:] for text in texts if text.startswith("*"))
 
     def match_file(self, path: str) -> bool:
-        """Whether a part of the path matches; as in git, a directory stands for what is in it."""
+        """Return whether a part of the path matches; as in git, a directory stands for what is in it."""
         parts = path.split("/")
         return not self._names.isdisjoint(parts) or any(part.endswith(self._endings) for part in parts)
 
@@ -126,11 +128,11 @@ class _Filter:
         self._specs = [(root, _spec(tuple(texts), root.as_posix())) for root, texts in grouped.items()]
 
     def matches(self, path: Path, directory: bool) -> bool:
-        """Whether any group of patterns takes ``path`` in."""
+        """Return whether any group of patterns takes ``path`` in."""
         return any(spec.match_file(_relative(path, root, directory)) for root, spec in self._specs)
 
     def without(self, path: Path) -> _Filter:
-        """The groups that leave the directory ``path`` alone: naming it overrules the others."""
+        """Return the groups that leave the directory ``path`` alone: naming it overrules the others."""
         kept = _Filter((), path)
         kept._specs = [
             (root, spec) for root, spec in self._specs if not spec.match_file(_relative(path, root, True))
@@ -148,7 +150,7 @@ class _Ignored:
         self._warnings = [] if warnings is None else warnings
 
     def below(self, directory: Path) -> _Ignored:
-        """With the ignore files that lie in ``directory`` itself."""
+        """Return these with the ignore files that lie in ``directory`` itself."""
         own = tuple(
             (directory, spec)
             for spec in (_ignore_file(directory / name, self._warnings) for name in IGNORE_FILES)
@@ -157,7 +159,7 @@ class _Ignored:
         return _Ignored((*self._specs, *own), self._warnings) if own else self
 
     def matches(self, path: Path, directory: bool) -> bool:
-        """Whether ``path`` is ignored."""
+        """Return whether ``path`` is ignored."""
         for root, spec in reversed(self._specs):
             verdict = spec.check_file(_relative(path, root, directory)).include
             if verdict is not None:
@@ -166,7 +168,8 @@ class _Ignored:
 
     @classmethod
     def above(cls, directory: Path, warnings: list[str]) -> _Ignored:
-        """What holds for ``directory`` from outside: its repository's ignore files, and the user's own.
+        """Return what holds for ``directory`` from outside: its repository's ignore files, and the user's
+        own.
 
         A directory that is itself ignored and yet named starts afresh: naming it overrules. What is not
         heeded is told in ``warnings``.
@@ -194,7 +197,9 @@ def _global_ignore_file() -> Path:
 
 
 def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
-    """What an ignore file matches; None if there is none. Why one is not heeded is added to ``warnings``."""
+    """Return what an ignore file matches; None if there is none. Why one is not heeded is added to
+    ``warnings``.
+    """
     try:
         lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
     except SourceError as error:
@@ -218,7 +223,7 @@ def discover(
     force_exclude: bool = False,
     root: Path | None = None,
 ) -> Discovery:
-    """The files to check among ``paths``: files as named, directories searched.
+    """Return the files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
     the run to report; a broken link that a search comes upon is a warning. Directory links are not followed.
@@ -249,7 +254,8 @@ def files_below(
     most: int,
     documents: set[Path] | None = None,
 ) -> tuple[Path, ...]:
-    """The files that a search of the folder ``root`` finds, sorted; nothing is said of what it cannot read.
+    """Return the files that a search of the folder ``root`` finds, sorted; nothing is said of what it cannot
+    read.
 
     The YAML and JSON files that it comes across are added to ``documents``.
 
@@ -261,7 +267,7 @@ def files_below(
 
 
 def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
-    """``paths`` without those that only spell another one differently, as macOS and Windows allow."""
+    """Yield ``paths`` without those that only spell another one differently, as macOS and Windows allow."""
     spelled: dict[str, list[Path]] = {}
     for path in paths:
         others = spelled.setdefault(_composed(str(path)).casefold(), [])
@@ -271,7 +277,7 @@ def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _same_entry(path: Path, other: Path) -> bool:
-    """Whether two names, alike but for their case, are one: a file that has a single name has both."""
+    """Return whether two names, alike but for their case, are one: a file that has a single name has both."""
     try:
         found = path.lstat()
         return found.st_nlink == 1 and os.path.samestat(found, other.lstat())
@@ -287,7 +293,7 @@ def _excluded(
     root: Path | None,
     warnings: list[str],
 ) -> bool:
-    """Whether a path that was named would have been left out of a search."""
+    """Return whether a path that was named would have been left out of a search."""
     chosen = options_for(path if directory else path.parent)
     filters = _Filter((*chosen.exclude, *chosen.extend_exclude), root or Path.cwd())
     if filters.matches(path, directory):
@@ -359,12 +365,12 @@ def _search(
 
 
 def _is_junction(entry: os.DirEntry[str]) -> bool:
-    """Whether a directory is a link as only Windows has them; it may lead in a circle."""
+    """Return whether a directory is a link as only Windows has them; it may lead in a circle."""
     return _WINDOWS and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
 def _is_broken(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a link that leads nowhere, or in a circle."""
+    """Return whether it is a link that leads nowhere, or in a circle."""
     if not entry.is_symlink():
         return False
     try:
@@ -375,7 +381,7 @@ def _is_broken(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """A regular file or a link to one; also what cannot be looked at, to be reported."""
+    """Return a regular file or a link to one; also what cannot be looked at, to be reported."""
     try:
         return stat.S_ISREG(entry.stat().st_mode)
     except OSError:

@@ -27,7 +27,7 @@ _ESCAPED_QUOTE = re.compile(r"""\\['"]""")
 def fingerprints(
     diagnostics: Sequence[Diagnostic], text: Callable[[Path], str | None], root: Path
 ) -> list[str]:
-    """The fingerprint of each diagnostic, 64 hexadecimal digits, in the order given.
+    """Return the fingerprint of each diagnostic, 64 hexadecimal digits, in the order given.
 
     ``text`` is the decoded text of a file, None if it cannot be read. Paths count relative to ``root``,
     with slashes on every system; a file outside of it counts by its whole path. No two diagnostics of
@@ -47,12 +47,13 @@ def fingerprints(
 
 
 def relative(path: Path, root: Path) -> str:
-    """``path`` below ``root`` with slashes; as it is, with slashes, if it does not lie below it."""
+    """Return ``path`` below ``root`` with slashes; as it is, with slashes, if it does not lie below it."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 def code(text: str, offset: int, path: Path) -> str:
-    """What stands at ``offset``, written as no formatter would: the statement, or its header, without layout.
+    """Return what stands at ``offset``, written as no formatter would: the statement, or its header, without
+    layout.
 
     A configuration file has no statements: there it is the line, with its spaces as one.
     """
@@ -63,7 +64,9 @@ def code(text: str, offset: int, path: Path) -> str:
 
 @lru_cache(maxsize=2)
 def _starts(text: str) -> list[int]:
-    """Where the statements of a program begin: behind each line break that is in no brackets or string."""
+    """Return where the statements of a program begin: behind each line break that is in no brackets or
+    string.
+    """
     starts, depth = [0], 0
     for token in TOKEN.finditer(text):
         kind = token.lastgroup
@@ -77,14 +80,14 @@ def _starts(text: str) -> list[int]:
 
 
 def _statement(text: str, offset: int) -> tuple[int, int]:
-    """The beginning and end of the statement that holds the character at ``offset``."""
+    """Return the beginning and end of the statement that holds the character at ``offset``."""
     starts = _starts(text)
     at = bisect_right(starts, offset) - 1
     return starts[at], starts[at + 1] if at + 1 < len(starts) else len(text)
 
 
 def _words(text: str, start: int, end: int) -> Iterator[str]:
-    """The tokens of a statement that no formatter adds, takes out or writes in another way."""
+    """Yield the tokens of a statement that no formatter adds, takes out or writes in another way."""
     comma = False
     for token in TOKEN.finditer(text, start, end):
         kind, word = token.lastgroup, token[0]
@@ -103,7 +106,7 @@ def _words(text: str, start: int, end: int) -> Iterator[str]:
 
 
 def _unquoted(literal: str) -> str:
-    """A string with one sort of quotes and prefixes."""
+    """Return a string with one sort of quotes and prefixes."""
     found = _STRING.fullmatch(literal)
     if found is None:
         return literal
@@ -116,7 +119,7 @@ def _plain_quote(found: re.Match[str]) -> str:
 
 
 def _line(text: str, offset: int) -> str:
-    """The text of the line that holds the character at ``offset``."""
+    """Return the text of the line that holds the character at ``offset``."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     end = _NEWLINE.search(text, offset)
     return text[start : end.start() if end else len(text)]

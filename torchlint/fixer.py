@@ -78,15 +78,18 @@ class Course:
 
     @staticmethod
     def begin(source: Source, scope: Scope | None = None) -> Course:
-        """The course of a file in which nothing has been fixed yet."""
+        """Return the course of a file in which nothing has been fixed yet."""
         return Course(source, source, scope or Scope(), Moves.none(len(source.text)))
 
     def known(self, found: Sequence[Diagnostic]) -> Course:
-        """The same, told what there is to find in the file as it was, of which nothing is to be fixed."""
+        """Return the same, told what there is to find in the file as it was, of which nothing is to be
+        fixed.
+        """
         return replace(self, record=Record(found, ()))
 
     def edited(self, edits: Sequence[Edit], made: Sequence[Diagnostic]) -> Course:
-        """The same with these edits made: of fixes of findings elsewhere, and of the file's own ``made``.
+        """Return the same with these edits made: of fixes of findings elsewhere, and of the file's own
+        ``made``.
 
         Raises:
             ValueError: they cannot be made.
@@ -104,11 +107,13 @@ class Course:
         )
 
     def without(self, code: str, reason: str) -> Course:
-        """The same without further fixes of a rule, since one of them cannot be made for this reason."""
+        """Return the same without further fixes of a rule, since one of them cannot be made for this
+        reason.
+        """
         return self.barring({code}, f"the fixes of {code} were not applied: {reason}")
 
     def barring(self, codes: AbstractSet[str], reason: str) -> Course:
-        """The same without further fixes of some rules, for a reason that is reported."""
+        """Return the same without further fixes of some rules, for a reason that is reported."""
         return replace(self, failures=(*self.failures, reason), barred=self.barred | codes)
 
 
@@ -155,7 +160,7 @@ def resume(
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
-    """Whether the settings allow to apply the fix of ``diagnostic``; False if it has none.
+    """Return whether the settings allow to apply the fix of ``diagnostic``; False if it has none.
 
     One that changes other files as well is not for who fixes a single one.
     """
@@ -163,7 +168,7 @@ def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
 
 
 def allowed(diagnostic: Diagnostic, settings: LintSettings) -> bool:
-    """Whether the settings allow to apply the fix of ``diagnostic``, in whichever files."""
+    """Return whether the settings allow to apply the fix of ``diagnostic``, in whichever files."""
     least = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
     offered = diagnostic.fix
     return (
@@ -175,7 +180,7 @@ def allowed(diagnostic: Diagnostic, settings: LintSettings) -> bool:
 
 
 def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
-    """The diagnostics, in order of place, whose fixes do not touch each other in ``text``.
+    """Return the diagnostics, in order of place, whose fixes do not touch each other in ``text``.
 
     Edits that touch without overlapping wait too: which of two insertions at one place comes first is
     not for chance to decide. So does a fix that puts lines in where another one changes the indentation,
@@ -201,7 +206,7 @@ def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
 
 
 def _importing_what_is_written(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
-    """Without those that remove the import of a name that another of them writes: they wait."""
+    """Leave out those that remove the import of a name that another of them writes: they wait."""
     removed = imports.removed_by(text, [_edits([item]) for item in chosen])
     if not any(removed):
         return chosen
@@ -216,7 +221,7 @@ def _importing_what_is_written(chosen: list[Diagnostic], text: str) -> list[Diag
 
 
 def _without_last_uses(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
-    """Without those that wait for the next round so that an import goes with the last use of its name."""
+    """Leave out those that wait for the next round so that an import goes with the last use of its name."""
     later = imports.last_uses(text, [_edits([item]) for item in chosen])
     return [item for number, item in enumerate(chosen) if number not in later]
 
@@ -279,7 +284,7 @@ def _attempt(
 
 
 def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: str) -> _Failure:
-    """The rules whose fixes break the text, on their own or on top of the fixes before them."""
+    """Return the rules whose fixes break the text, on their own or on top of the fixes before them."""
     kept: list[Diagnostic] = []
     guilty = set()
     for item in chosen:
@@ -299,7 +304,7 @@ def _breaks(source: Source, chosen: Iterable[Diagnostic], sound: bool) -> bool:
 
 
 def _changed(source: Source, chosen: Iterable[Diagnostic]) -> Source:
-    """``source`` with the fixes made.
+    """Return ``source`` with the fixes made.
 
     Raises:
         ValueError: their edits cannot be made.
@@ -322,7 +327,7 @@ def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:
 
 
 def _is_indentation(text: str, edit: Edit) -> bool:
-    """Whether an edit moves its line to the left or to the right, and does nothing else."""
+    """Return whether an edit moves its line to the left or to the right, and does nothing else."""
     before = text[line_start(text, edit.span.start) : edit.span.end]
     return not _LINE_END.search(before + edit.content) and not (before + edit.content).strip()
 
@@ -333,7 +338,7 @@ def _contains(edits: Sequence[Edit], edit: Edit) -> bool:
 
 
 def _touches(edits: Sequence[Edit], edit: Edit) -> bool:
-    """Whether ``edit`` shares a character or a border with one of the sorted, disjoint ``edits``."""
+    """Return whether ``edit`` shares a character or a border with one of the sorted, disjoint ``edits``."""
     at = bisect_left(edits, edit)
     neighbours = edits[max(at - 1, 0) : at + 1]
     return any(

@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 
 
 def spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    """What the lines of an ignore file match. A line that is no pattern matches nothing, as in git."""
+    """Return what the lines of an ignore file match. A line that is no pattern matches nothing, as in git."""
     patterns: list[Any] = [pattern for pattern in map(_pattern, lines) if pattern is not None]
     return GitIgnoreSpec(patterns, **_BACKEND)
 
@@ -59,7 +59,8 @@ def _pattern(line: str) -> RegexPattern | None:
 
 
 def in_proportion(expression: str) -> str:
-    """An expression of pathspec that matches the same paths, and names the same folder, without trying again.
+    """Return an expression of pathspec that matches the same paths, and names the same folder, without trying
+    again.
 
     One with no more than one wildcard is left as it is, and so is one of a shape that is not known.
     """
@@ -95,13 +96,13 @@ class _Atoms:
         self._count = 0
 
     def first(self, expression: str) -> str:
-        """An expression that takes the first way in which this one matches, and no other."""
+        """Return an expression that takes the first way in which this one matches, and no other."""
         self._count += 1
         return f"(?=(?P<a{self._count}>{expression}))(?P=a{self._count})"
 
 
 def _tokens(expression: str) -> list[tuple[str, str]] | None:
-    """The parts of an expression, each with its kind; None if it has others."""
+    """Return the parts of an expression, each with its kind; None if it has others."""
     found, at = [], 0
     while at < len(expression):
         match = _TOKEN.match(expression, at)
@@ -113,7 +114,7 @@ def _tokens(expression: str) -> list[tuple[str, str]] | None:
 
 
 def _run(tokens: list[tuple[str, str]], atoms: _Atoms) -> str:
-    """The expression for names one below the other."""
+    """Return the expression for names one below the other."""
     parts: list[str] = []
     begun: list[str] | None = None
     for kind, text in tokens:

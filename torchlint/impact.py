@@ -98,7 +98,7 @@ UNCLAIMED: Mapping[Severity, Impact] = {
 def impact(
     worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None
 ) -> Impact:
-    """How much is at stake: the rule above. ``worth`` is None for rules that claim no gain."""
+    """Return how much is at stake: the rule above. ``worth`` is None for rules that claim no gain."""
     if severity is Severity.ERROR:
         return _HIGH
     if context is not None:
@@ -139,12 +139,12 @@ class Gain:
 
 @cache
 def gain(code: str) -> Gain:
-    """The most that the advice of a rule was measured to gain; no gain if it was not measured."""
+    """Return the most that the advice of a rule was measured to gain; no gain if it was not measured."""
     return gained(effects.of(code))
 
 
 def worth(rule: Rule) -> Worth | None:
-    """What the advice of a rule is worth; None if it claims no gain.
+    """Return what the advice of a rule is worth; None if it claims no gain.
 
     What readers welcome is worth as much as a gain that nobody has measured.
     """
@@ -159,7 +159,7 @@ def _worth(code: str) -> Worth:
 
 
 def judged(found: Sequence[Effect]) -> Worth:
-    """The worth that measurements show."""
+    """Return the worth that measurements show."""
     if not found:
         return Worth.UNMEASURED
     most = gained(found)
@@ -170,7 +170,7 @@ def judged(found: Sequence[Effect]) -> Worth:
 
 
 def _relief(found: Sequence[Effect]) -> str:
-    """By how much a step asks less of the host or the network where it does so most; empty if nowhere.
+    """Return by how much a step asks less of the host or the network where it does so most; empty if nowhere.
 
     What counts is the first of fewer synchronizations, fewer collectives and fewer kernel launches.
     """
@@ -190,7 +190,9 @@ def _relief(found: Sequence[Effect]) -> str:
 
 
 def explained(rule: Rule, found: Sequence[Effect]) -> str:
-    """How the impact of a rule's findings is found, in a sentence; ``found`` is what was measured of it."""
+    """Return how the impact of a rule's findings is found, in a sentence; ``found`` is what was measured of
+    it.
+    """
     worth, named = judged(found), rule.severity.value
     if rule.severity is Severity.ERROR:
         told = "high, as of all errors"
@@ -208,7 +210,7 @@ def explained(rule: Rule, found: Sequence[Effect]) -> str:
 
 
 def _by_frequency(rule: Rule, worth: Worth) -> str:
-    """The levels that the findings of a rule can have, each with the places that have it."""
+    """Return the levels that the findings of a rule can have, each with the places that have it."""
     if rule.lasting:
         level = impact(worth, rule.severity, None, None)
         return f"{level.label}, since it is felt at every step wherever it is set up"
@@ -228,7 +230,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def gained(found: Sequence[Effect]) -> Gain:
-    """The most that measurements show to be gained."""
+    """Return the most that measurements show to be gained."""
     speeds = [effect["speedup"] for effect in found if effect["verdict"] == "FASTER"]
     best = max(speeds, key=lambda speed: float(speed["low"]), default={"ratio": 1.0, "low": 1.0})
     peaks = [

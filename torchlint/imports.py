@@ -20,12 +20,12 @@ _STATEMENT = re.compile(
 
 
 def words(text: str) -> set[str]:
-    """The names that occur in a text."""
+    """Return the names that occur in a text."""
     return set(_NAME.findall(text))
 
 
 def offsets(text: str, names: Collection[str]) -> dict[str, list[int]]:
-    """Where each of some names occurs."""
+    """Return where each of some names occurs."""
     found: dict[str, list[int]] = {name: [] for name in names}
     for match in _NAME.finditer(text):
         if match[0] in found:
@@ -34,29 +34,29 @@ def offsets(text: str, names: Collection[str]) -> dict[str, list[int]]:
 
 
 def written(edits: Iterable[Edit]) -> set[str]:
-    """The names that edits write."""
+    """Return the names that edits write."""
     return set().union(*(words(edit.content) for edit in edits))
 
 
 def given_up(text: str, edits: Sequence[Edit]) -> set[str]:
-    """The names in what edits replace that they do not write again."""
+    """Return the names in what edits replace that they do not write again."""
     gone: set[str] = set().union(*(words(text[edit.span.start : edit.span.end]) for edit in edits))
     return gone - written(edits) if gone else gone
 
 
 def in_statements(text: str) -> list[tuple[int, int]]:
-    """Where import statements may stand; strings that look like one are not told from them."""
+    """Return where import statements may stand; strings that look like one are not told from them."""
     return [match.span() for match in _STATEMENT.finditer(text)]
 
 
 def covered(places: Sequence[tuple[int, int]], offset: int) -> bool:
-    """Whether an offset lies in one of some sorted places."""
+    """Return whether an offset lies in one of some sorted places."""
     at = bisect_right(places, (offset, len(places) and places[-1][1] + 1)) - 1
     return at >= 0 and places[at][0] <= offset < places[at][1]
 
 
 def removed_by(text: str, changes: Sequence[Sequence[Edit]]) -> list[set[str]]:
-    """For each change, the imported names of which it leaves no occurrence, the import included."""
+    """Return for each change the imported names of which it leaves no occurrence, the import included."""
     statements = in_statements(text)
     gone: list[set[str]] = []
     for edits in changes:
@@ -77,7 +77,7 @@ def removed_by(text: str, changes: Sequence[Sequence[Edit]]) -> list[set[str]]:
 
 
 def last_uses(text: str, changes: Sequence[Sequence[Edit]]) -> set[int]:
-    """Of changes that together, but none alone, leave an import without a use, those to be made later.
+    """Return which changes have to be made later, as together, but none alone, they leave an import unused.
 
     They are numbers of ``changes``, which are in the order of the text: for each such name the last change
     that takes a use out. Made on its own, it can take the import out too.

@@ -33,7 +33,7 @@ class Pack:
 
 
 def packs(group: str) -> tuple[Pack, ...]:
-    """The rule packs that are installed, by name."""
+    """Return the rule packs that are installed, by name."""
     from importlib.metadata import entry_points
 
     found = []
@@ -48,7 +48,9 @@ recalled: dict[str, str | None] = {}
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str | None]:
-    """The versions of distributions by their names, None for one that is not installed or says none."""
+    """Return the versions of distributions by their names, None for one that is not installed or says
+    none.
+    """
     wanted = tuple(distributions)
     if recalled.keys() >= set(wanted):
         return {name: recalled[name] for name in wanted}
@@ -68,7 +70,7 @@ recalled_urls: list[dict[str, str]] = []
 
 
 def urls() -> dict[str, str]:
-    """The project's addresses by their names in lower case, as the installed metadata has them."""
+    """Return the project's addresses by their names in lower case, as the installed metadata has them."""
     if recalled_urls:
         return recalled_urls[-1]
     from importlib.metadata import PackageNotFoundError, metadata
@@ -82,7 +84,7 @@ def urls() -> dict[str, str]:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs what an extra requires.
+    """Return the command that installs what an extra requires.
 
     It names the requirements and not the extra: on an index, torchlint's name may belong to somebody else.
 
@@ -109,7 +111,9 @@ def install_command(extra: str) -> str:
 
 
 def places() -> str:
-    """A digest of the folders that distributions are installed in; it changes when one comes or goes."""
+    """Return a digest of the folders that distributions are installed in; it changes when one comes or
+    goes.
+    """
     states: list[object] = [sys.version, sys.path]
     for place in sys.path:
         try:
@@ -131,7 +135,7 @@ class Code:
 
     @classmethod
     def of(cls, modules: Iterable[str]) -> Code:
-        """The code of torchlint and of the packages that hold these modules."""
+        """Return the code of torchlint and of the packages that hold these modules."""
         roots = [PACKAGE, f"{PACKAGE}.rules", *(name.partition(".")[0] for name in modules)]
         files = {(f"{root}/{name}", path) for root in roots for name, path in _files(root)}
         for name, version in (("libcst", "_version.py"), ("yaml", "__init__.py")):
@@ -156,7 +160,7 @@ class Code:
 
 
 def _files(module: str) -> Iterator[tuple[str, Path]]:
-    """The files of a package, with their names in it; the file of a module."""
+    """Yield the files of a package, with their names in it; the file of a module."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):

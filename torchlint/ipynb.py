@@ -74,7 +74,7 @@ class CodeCell:
         return "".join(literal.text for literal in self.literals)
 
     def place(self, offset: int) -> int:
-        """Where the JSON has a character of the source; behind the last one for its end."""
+        """Return where the JSON has a character of the source; behind the last one for its end."""
         at = self.start
         for number, literal in enumerate(self.literals):
             at += (len(self.gaps[number]) if self.gaps else 0) + 1
@@ -86,13 +86,13 @@ class CodeCell:
 
 
 def _alike(one: str, other: str) -> int:
-    """With how many equal characters two texts begin."""
+    """Return with how many equal characters two texts begin."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _spelt(literal: Piece, offset: int) -> int:
-    """How many characters JSON takes for the first ``offset`` ones of a literal."""
+    """Return how many characters JSON takes for the first ``offset`` ones of a literal."""
     if literal.text == literal.raw:
         return offset
     taken = 0
@@ -112,11 +112,13 @@ class Document:
     cells: tuple[CodeCell, ...]
 
     def with_sources(self, sources: Mapping[int, str]) -> str:
-        """The JSON with other sources for the cells of these numbers."""
+        """Return the JSON with other sources for the cells of these numbers."""
         return apply(self.json, self.changes(sources))
 
     def changes(self, sources: Mapping[int, str]) -> list[Edit]:
-        """What other sources for the cells of these numbers change in the JSON: an edit for each cell."""
+        """Return what other sources for the cells of these numbers change in the JSON: an edit for each
+        cell.
+        """
         edits = []
         for cell in self.cells:
             source = sources.get(cell.number, cell.text)
@@ -145,7 +147,7 @@ class Document:
         return "".join([*parts, cell.gaps[-1]])
 
     def _comma(self, cell: CodeCell) -> str:
-        """What stands between two lines of a list."""
+        """Return what stands between two lines of a list."""
         if len(cell.gaps) > 2:
             return cell.gaps[1]
         opening = cell.gaps[0][1:]
@@ -154,7 +156,9 @@ class Document:
         return next((other.gaps[1] for other in self.cells if len(other.gaps) > 2), ", ")
 
     def _escapes(self, cell: CodeCell) -> bool:
-        """Whether characters beyond ASCII are spelt as escapes: in the cell if it tells, in the notebook."""
+        """Return whether characters beyond ASCII are spelt as escapes: in the cell if it tells, in the
+        notebook.
+        """
         for text in (self.json[cell.start : cell.end], self.json):
             if not text.isascii():
                 return False
@@ -170,7 +174,9 @@ class _Spelling:
         self._escapes = escapes
 
     def pieces(self, old: Sequence[Piece], source: str) -> list[Piece]:
-        """The pieces of ``source``; those of ``old`` that it begins and ends with, or has between, stay."""
+        """Return the pieces of ``source``; those of ``old`` that it begins and ends with, or has between,
+        stay.
+        """
         head, at = 0, 0
         while head < len(old) and source.startswith(text := old[head].text, at):
             # What goes on in the source is not the same line, nor is what began earlier.
@@ -201,7 +207,7 @@ class _Spelling:
         return [*old[:head], *made, *old[tail:]]
 
     def _changed(self, piece: Piece, text: str) -> Piece:
-        """``text`` with the characters that it shares with ``piece`` at both ends spelt as there."""
+        """Return ``text`` with the characters that it shares with ``piece`` at both ends spelt as there."""
         units = _CHARACTER.findall(piece.raw)
         shown = [_decoded(unit) for unit in units]
         head, at = 0, 0
@@ -222,7 +228,7 @@ def _decoded(unit: str) -> str:
 
 
 def _lines(literal: Piece) -> list[Piece]:
-    """The lines of a source that is one literal."""
+    """Return the lines of a source that is one literal."""
     found: list[Piece] = []
     text, raw = "", ""
     for unit in _CHARACTER.findall(literal.raw):
@@ -234,7 +240,7 @@ def _lines(literal: Piece) -> list[Piece]:
 
 
 def _split(text: str, old: Sequence[Piece]) -> list[str]:
-    """Lines as the program that wrote ``old`` splits them: Python at more characters than others."""
+    """Return lines as the program that wrote ``old`` splits them: Python at more characters than others."""
     if any(piece.text[-1:] in _LINE_ENDS[1:] for piece in old):
         return text.splitlines(keepends=True)
     return _LINE.findall(text)
@@ -244,7 +250,7 @@ def _split(text: str, old: Sequence[Piece]) -> list[str]:
 
 
 def read(text: str) -> Document:
-    """The notebook that is spelt ``text``.
+    """Return the notebook that is spelt ``text``.
 
     Raises:
         SourceError: it is no JSON, or no notebook of a format that is known; with the place.
@@ -275,7 +281,7 @@ class _Reader:
         self._steps = 0
 
     def document(self) -> Document:
-        """The whole notebook."""
+        """Return the whole notebook."""
         known: dict[str, Any] = {}
         worksheets: list[CodeCell] | None = None
         found: list[CodeCell] | None = None
@@ -322,7 +328,7 @@ class _Reader:
         return cells
 
     def _cell(self) -> CodeCell | None:
-        """One cell; None if it holds no code."""
+        """Return one cell; None if it holds no code."""
         self._skip()
         start = self._at
         known: dict[str, Any] = {}
@@ -341,7 +347,7 @@ class _Reader:
         return self._source(place, _speaks_python(known))
 
     def _source(self, place: tuple[int, int], python: bool) -> CodeCell:
-        """The source at ``place``, with its literals."""
+        """Return the source at ``place``, with its literals."""
         start, end = place
         behind, self._at = self._at, start
         literals: list[Piece] = []
@@ -368,7 +374,7 @@ class _Reader:
         return Piece(value, self._text[start + 1 : self._at - 1])
 
     def _members(self, what: str) -> Iterator[str]:
-        """The keys of the object that comes next; whoever takes one reads its value before the next."""
+        """Yield the keys of the object that comes next; whoever takes one reads its value before the next."""
         self._open("{", what)
         while not self._closes("}"):
             key_at = self._at
@@ -386,7 +392,7 @@ class _Reader:
             self._comma("}")
 
     def _items(self, what: str) -> Iterator[None]:
-        """Once for each item of the list that comes next, which is read before the next one."""
+        """Yield once for each item of the list that comes next, which is read before the next one."""
         self._open("[", what)
         while not self._closes("]"):
             yield
@@ -433,7 +439,7 @@ class _Reader:
 
 
 def _is_python(metadata: object) -> bool:
-    """Whether the kernel of a notebook runs Python, as far as its metadata tell."""
+    """Return whether the kernel of a notebook runs Python, as far as its metadata tell."""
     for key, name in (("kernelspec", "language"), ("language_info", "name")):
         spec = metadata.get(key) if isinstance(metadata, dict) else None
         language = spec.get(name) if isinstance(spec, dict) else None
@@ -443,7 +449,7 @@ def _is_python(metadata: object) -> bool:
 
 
 def _speaks_python(cell: Mapping[str, Any]) -> bool:
-    """Whether a cell is in Python: editors and old notebooks note a language for each."""
+    """Return whether a cell is in Python: editors and old notebooks note a language for each."""
     metadata = cell.get("metadata")
     editor = metadata.get("vscode") if isinstance(metadata, dict) else None
     languages = (cell.get("language"), editor.get("languageId") if isinstance(editor, dict) else None)

@@ -94,17 +94,17 @@ class _Magics:
             self._shell.set_next_input(part.text.partition("\n")[2], replace=True)
 
     def _ran(self) -> list[str]:
-        """The cells that ran so far, by their numbers from 1 on."""
+        """Return the cells that ran so far, by their numbers from 1 on."""
         return [str(text) for text in self._shell.history_manager.input_hist_raw[1:]]
 
 
 def _row(number: int) -> int:
-    """The line of `_book` that holds the cell of a number."""
+    """Return the line of `_book` that holds the cell of a number."""
     return number + 1
 
 
 def _book(cells: Sequence[str]) -> bytes:
-    """A notebook of these code cells, each on a line of its own."""
+    """Return a notebook of these code cells, each on a line of its own."""
     lines = [
         json.dumps(
             {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": cell}
@@ -118,7 +118,9 @@ def _book(cells: Sequence[str]) -> bytes:
 def _checked(
     cells: Sequence[str], given: argparse.Namespace, scope: Scope, *, fixes: bool = False
 ) -> tuple[Report, Source | None]:
-    """What is found in these cells, as far as ``scope`` says, by the settings of the working directory."""
+    """Return what is found in these cells, as far as ``scope`` says, by the settings of the working
+    directory.
+    """
     directory, rules = Path.cwd(), registry.catalogue()
     chosen: dict[str, Any] = {name: value for name, value in vars(given).items() if value}
     chosen.pop("fix", None)
@@ -160,11 +162,11 @@ def _checked(
 
 
 def _only_in(source: Source, cells: Sequence[str]) -> bool:
-    """Whether nothing but the last of the cells was changed."""
+    """Return whether nothing but the last of the cells was changed."""
     before = {number: text for number, text in enumerate(cells, start=1) if number < len(cells)}
     return all(part.text == before.get(part.cell or 0, part.text) for part in source.parts)
 
 
 def _shown(report: Report) -> str:
-    """The findings and the totals, as terminals show them."""
+    """Return the findings and the totals, as terminals show them."""
     return full.render(report) + summary.render(report)

@@ -27,7 +27,9 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def limit(text: str) -> int | None:
-    """The usual length that all lines of a file keep to, with their comments; None if it shows none."""
+    """Return the usual length that all lines of a file keep to, with their comments; None if it shows
+    none.
+    """
     if _FORMATTED_OVER_LINES.search(text):
         return None
     lengths = [length for length in map(_length, NEWLINE.split(text)) if length]
@@ -39,7 +41,7 @@ def limit(text: str) -> int | None:
 
 
 def _code(line: str) -> str:
-    """A line without the comment at its end."""
+    """Return a line without the comment at its end."""
     comment = next((token.start() for token in _TOKEN.finditer(line) if token[0][0] == "#"), len(line))
     return line[:comment]
 
@@ -49,7 +51,7 @@ def _length(line: str) -> int:
 
 
 def kept(text: str, edits: Sequence[Edit], most: int, indent: str) -> tuple[Edit, ...]:
-    """The edits, with the lines broken that they make longer than ``most``.
+    """Return the edits, with the lines broken that they make longer than ``most``.
 
     ``indent`` is one step of indentation. A line that no bracket lets break stays long.
     """
@@ -64,7 +66,7 @@ def kept(text: str, edits: Sequence[Edit], most: int, indent: str) -> tuple[Edit
 
 
 def _broken(text: str, start: int, edits: Sequence[Edit], most: int, indent: str) -> Edit | None:
-    """One edit in place of those of a line, if they make it too long and it can be broken."""
+    """Return one edit in place of those of a line, if they make it too long and it can be broken."""
     ending = NEWLINE.search(text, start)
     end = ending.start() if ending else len(text)
     old = text[start:end]
@@ -93,19 +95,21 @@ def _broken(text: str, start: int, edits: Sequence[Edit], most: int, indent: str
 
 
 def _difference(old: str, new: str) -> tuple[int, int]:
-    """Where what is new begins and ends in ``new``."""
+    """Return where what is new begins and ends in ``new``."""
     first = _shared(old, new)
     return first, len(new) - _shared(old[first:][::-1], new[first:][::-1])
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Return how many characters two texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[str] | None:
-    """The line broken at a pair of brackets around what was changed, else within it; None if none will do."""
+    """Return the line broken at a pair of brackets around what was changed, else within it; None if none will
+    do.
+    """
     if '"""' in line or "'''" in line or (found := _pairs(line)) is None or _DIRECTIVE.search(line):
         return None
     first, last = changed
@@ -129,7 +133,8 @@ def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[
 
 
 def _pairs(line: str) -> list[tuple[int, int, list[int]]] | None:
-    """The pairs of brackets of a line, the outermost first, each with the places behind its own commas.
+    """Return the pairs of brackets of a line, the outermost first, each with the places behind its own
+    commas.
 
     None if the line closes brackets that it does not open, or is not made of pairs.
     """

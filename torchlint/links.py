@@ -14,13 +14,14 @@ from torchlint.rule import Rule
 
 
 def home() -> str | None:
-    """The address of the project."""
+    """Return the address of the project."""
     urls = declared()
     return urls.get("homepage") or urls.get("repository")
 
 
 def page(rule: Rule) -> str | None:
-    """The address of a rule's page: on the site called Documentation, else in the folder of the repository.
+    """Return the address of a rule's page: on the site called Documentation, else in the folder of the
+    repository.
 
     The rules of a pack are documented elsewhere.
     """
@@ -36,7 +37,7 @@ def page(rule: Rule) -> str | None:
 
 
 def explaining(diagnostic: Diagnostic, rules: Mapping[str, Rule]) -> str | None:
-    """The address that explains a finding: its own, or the page of its rule."""
+    """Return the address that explains a finding: its own, or the page of its rule."""
     if diagnostic.url is not None or diagnostic.code not in rules:
         return diagnostic.url
     return page(rules[diagnostic.code])
@@ -44,5 +45,5 @@ def explaining(diagnostic: Diagnostic, rules: Mapping[str, Rule]) -> str | None:
 
 @cache
 def declared() -> Mapping[str, str]:
-    """The project's addresses by their names in lower case, as the installed metadata has them."""
+    """Return the project's addresses by their names in lower case, as the installed metadata has them."""
     return installation.urls()

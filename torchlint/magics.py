@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from torchlint.diagnostics import Span
 
-# Below these the rest of the cell is Python that runs in the notebook. `%%python` and its like run it in a
+# Below these the rest of the cell is Python that runs in the notebook. `%%python` and the like run it in a
 # process of its own.
 _TRANSPARENT = (
     "capture debug heat ipytest lprun memit mprun prun pyinstrument scalene snakeviz time timeit torchlint "
@@ -75,7 +75,9 @@ class Masked:
 
 
 def mask(cell: str) -> Masked | None:
-    """The cell with everything masked that IPython does not hand to Python; None if that is all of it."""
+    """Return the cell with everything masked that IPython does not hand to Python; None if that is all of
+    it.
+    """
     begin = _first_code(cell)
     if _PROMPT.match(cell, begin):
         return None
@@ -97,20 +99,20 @@ def mask(cell: str) -> Masked | None:
 
 
 def _is_indented(body: str) -> bool:
-    """Whether the first line of ``body``, and the first that is no comment, begin with white space."""
+    """Return whether the first line of ``body``, and the first that is no comment, begin with white space."""
     begin, blank = _first_code(body), _BLANK_LINES.match(body)
     first = body[blank.end() : blank.end() + 1] if blank else ""
     return begin < len(body) and body[begin - 1 : begin] in _INDENT and first in _INDENT
 
 
 def _first_code(cell: str) -> int:
-    """Where the first line stands that is neither empty nor a comment, behind its indentation."""
+    """Return where the first line stands that is neither empty nor a comment, behind its indentation."""
     found = _EMPTY_LINES.match(cell)
     return found.end() if found else 0
 
 
 def _magics(cell: str, at: int) -> Iterator[Span]:
-    """The places of magics, shell lines and questions from ``at`` on, where a statement begins."""
+    """Yield the places of magics, shell lines and questions from ``at`` on, where a statement begins."""
     depth, start, last, assigned = 0, -1, "", False
     while at < len(cell):
         if start < 0 and (line := _LINE_MAGIC.match(cell, at)):
@@ -148,7 +150,7 @@ def _magics(cell: str, at: int) -> Iterator[Span]:
 
 
 def _line_magic(cell: str, start: int) -> Span:
-    """What is to be masked of a line that begins with an escape."""
+    """Return what is to be masked of a line that begins with an escape."""
     end = _rest(cell, start)
     time = _TIME.match(cell, start)
     if time and parses(cell[time.end() : end]):
@@ -170,7 +172,7 @@ def _filled(cell: str, spans: list[Span]) -> str:
 
 
 def _filler(cell: str, span: Span) -> str:
-    """Something of the same length, with the same newlines, that parses where a magic stood."""
+    """Return something of the same length, with the same newlines, that parses where a magic stood."""
     before = cell[max(cell.rfind("\n", 0, span.start), cell.rfind("\r", 0, span.start)) + 1 : span.start]
     joined = span.end < len(cell) and cell[span.end] not in "\r\n"
     first = True
@@ -193,7 +195,7 @@ def _filler(cell: str, span: Span) -> str:
 
 
 def parses(text: str) -> bool:
-    """Whether a text is Python."""
+    """Return whether a text is Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

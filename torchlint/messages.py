@@ -28,17 +28,17 @@ _REASONS = {
 
 
 def reason(hot: Hot) -> str:
-    """What makes a place hot, as a clause: "the loop calls a module"."""
+    """Return what makes a place hot, as a clause: "the loop calls a module"."""
     return _REASONS[hot.reason.cause].format(name=hot.reason.name)
 
 
 def trail(hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
-    """The loop that makes a place hot and the calls that lead from it to the place, with remarks."""
+    """Return the loop that makes a place hot and the calls that lead from it to the place, with remarks."""
     return ((hot.loop, reason(hot)), *((call, "called here") for call in hot.path))
 
 
 def often(hot: Hot) -> str:
-    """How often a hot place is reached, for the end of a clause: "in every iteration"."""
+    """Return how often a hot place is reached, for the end of a clause: "in every iteration"."""
     if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
         name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else "lambda"
         return "in every forward pass" if name == "forward" else f"each time `{name}` runs"
@@ -50,7 +50,8 @@ _NAMED = 2
 
 
 def when(module: Module, hot: Hot) -> str:
-    """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
+    """Return how often a hot place is reached, and from where: "in every iteration", for the end of a
+    sentence.
 
     With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
     """
@@ -71,7 +72,9 @@ def when(module: Module, hot: Hot) -> str:
 
 
 def line(module: Module, node: cst.CSTNode) -> str:
-    """Where a node begins: "line 40", in a notebook "line 4 of cell 3", elsewhere "engine.py, line 40"."""
+    """Return where a node begins: "line 40", in a notebook "line 4 of cell 3", elsewhere "engine.py, line
+    40".
+    """
     elsewhere = module.link is not None and module.tree.is_elsewhere(node)
     place = module.link.place(node) if module.link is not None and elsewhere else module.position(node)
     told = f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")

@@ -29,7 +29,7 @@ _globals: dict[str, Any] = {"check": True, "MISSING": MISSING}
 
 
 def _build_first(node: Any, *args: Any, **kwargs: Any) -> None:
-    """The constructor of a node class until it is first called: most runs need few of them."""
+    """Stand in for the constructor of a node class until it is first called: most runs need few of them."""
     kind = type(node)
     exec(_constructor(kind), _globals)
     kind.__init__ = _globals[kind.__name__]
@@ -37,7 +37,7 @@ def _build_first(node: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _constructor(kind: type) -> str:
-    """The code of a function that does what the ``__init__`` of a node class does."""
+    """Return the code of a function that does what the ``__init__`` of a node class does."""
     parameters, body = ["self"], []
     for field in fields(kind):
         parameter, value = _parameter(kind, field)
@@ -48,7 +48,7 @@ def _constructor(kind: type) -> str:
 
 
 def _parameter(kind: type, field: Field[Any]) -> tuple[str, str]:
-    """A field as a parameter of the constructor, and what the constructor stores in it."""
+    """Return a field as a parameter of the constructor, and what the constructor stores in it."""
     name, beside = field.name, f"{kind.__name__}_{field.name}"
     if field.default is not MISSING:
         _globals[beside] = field.default
@@ -68,7 +68,7 @@ class _Frozen:
 
 
 def _declared(kind: type | None = None, /, **options: Any) -> Any:
-    """As `dataclass`, but of a node class only the fields are found out."""
+    """Do what `dataclass` does, except that of a node class only the fields are found out."""
     if kind is None:
         return partial(_declared, **options)
     if kind.__module__.startswith(_PARTS) and options == {"frozen": True}:
@@ -96,7 +96,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """LibCST's checks of new nodes switched off, a fifth of the time of a parse.
+    """Switch off LibCST's checks of new nodes, which take a fifth of the time of a parse.
 
     They are for trees built by hand; what the parser makes is valid.
     """
@@ -108,7 +108,9 @@ def unchecked() -> Iterator[None]:
 
 
 def bare(kind: type[Node], *names: str) -> Callable[..., Node]:
-    """A function that makes nodes of a class from these fields, given by position, and sets no other."""
+    """Return a function that makes nodes of a class from these fields, given by position, and sets no
+    other.
+    """
     return _maker(names)(object.__new__, kind) if names else partial(object.__new__, kind)
 
 
@@ -156,13 +158,13 @@ def _quicken() -> None:
 
 
 def _number(node: cst.Integer) -> int:
-    """The value of a number, without the compiler where it has digits only."""
+    """Return the value of a number, without the compiler where it has digits only."""
     text = node.value
     return int(text) if text.isdecimal() else int(literal_eval(text))
 
 
 def _text(node: cst.SimpleString) -> str | bytes:
-    """The value of a string, without the compiler where it is as it is spelt."""
+    """Return the value of a string, without the compiler where it is as it is spelt."""
     text = node.value
     quote = text[0]
     if quote in "'\"" and "\\" not in text and text[1:3] != quote * 2:

@@ -88,7 +88,9 @@ class Notebook(Source):
 
     @classmethod
     def from_cells(cls, sources: Iterable[tuple[int, str]], path: Path) -> Notebook:
-        """The notebook of these Python code cells, given as the number and the source of each, in order."""
+        """Return the notebook of these Python code cells, given as the number and the source of each, in
+        order.
+        """
         parts: list[str] = []
         cells: list[Cell] = []
         masks: list[Mask] = []
@@ -115,7 +117,7 @@ class Notebook(Source):
     # ------------------------------------------------------------------ places
 
     def cell_at(self, offset: int) -> Cell | None:
-        """The cell that an offset lies in, its end included; None if there are no cells.
+        """Return the cell that an offset lies in, its end included; None if there are no cells.
 
         What stands between two cells counts to the next.
         """
@@ -127,7 +129,7 @@ class Notebook(Source):
         return tuple(cell.lead for cell in self.cells)
 
     def locate(self, offset: int) -> Position:
-        """The cell of a character offset, and the row and column in it."""
+        """Return the cell of a character offset, and the row and column in it."""
         cell = self.cell_at(offset)
         if cell is None:
             return self.position(offset)
@@ -149,7 +151,7 @@ class Notebook(Source):
         return self.text if self._written is None else self._written.json
 
     def in_file(self, offset: int) -> Position:
-        """The row and column of a character in the JSON: where its line of the source stands there."""
+        """Return the row and column of a character in the JSON: where its line of the source stands there."""
         cell = self.cell_at(offset)
         if self._written is None or cell is None:
             return Position(1, 1)
@@ -163,14 +165,14 @@ class Notebook(Source):
         return line_starts(self.stored)
 
     def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
-        """What edits of the program change in the JSON; nothing for cells that an editor holds."""
+        """Return what edits of the program change in the JSON; nothing for cells that an editor holds."""
         if self._written is None:
             return ()
         made = self.with_text(apply(self.text, edits), edits)
         return self._written.changes({part.cell: part.text for part in made.parts if part.cell is not None})
 
     def part(self, cell: int | None) -> Part | None:
-        """The cell of this number."""
+        """Return the cell of this number."""
         return self._parts.get(cell)
 
     @cached_property
@@ -193,12 +195,14 @@ class Notebook(Source):
         return "".join([*parts, self.text[at : cell.end]])
 
     def _masks_in(self, start: int, end: int) -> Sequence[Mask]:
-        """The masks that share a character or a border with a range."""
+        """Return the masks that share a character or a border with a range."""
         first = bisect_left(self.masks, start, key=lambda mask: mask.end)
         return self.masks[first : bisect_right(self.masks, end, first, key=lambda mask: mask.start)]
 
     def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """All lines of the cells whose source is on these of the JSON; what a cell printed does not count."""
+        """Return all lines of the cells whose source is on these of the JSON; what a cell printed does not
+        count.
+        """
         if self.document is None:
             return ((1, self.text.count("\n") + 1),)
         wanted, json = tuple(lines), self.document.json
@@ -218,7 +222,7 @@ class Notebook(Source):
     # ------------------------------------------------------------------ fixes
 
     def fitted(self, fix: Fix) -> Fix | None:
-        """The fix with every edit inside one cell.
+        """Return the fix with every edit inside one cell.
 
         None if it cannot be, if it touches what is masked, or if a cell would no longer show its result.
         """
@@ -229,7 +233,9 @@ class Notebook(Source):
         return replace(fix, edits=(*edits, *(edit for edit in fix.edits if edit.path is not None)))
 
     def _hides(self, edits: Iterable[Edit]) -> bool:
-        """Whether the expression that ends a cell, whose value is shown, becomes part of a statement."""
+        """Return whether the expression that ends a cell, whose value is shown, becomes part of a
+        statement.
+        """
         for cell, group in groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start)):
             assert cell is not None
             changes = [
@@ -277,7 +283,9 @@ class Notebook(Source):
         return whole if all(self._spares(whole, mask) for mask in self._masks_in(start, end)) else None
 
     def _spares(self, edit: Edit, mask: Mask) -> bool:
-        """Whether an edit beside a masked line leaves it a line: lines may be put above or below it."""
+        """Return whether an edit beside a masked line leaves it a line: lines may be put above or below
+        it.
+        """
         start, end = edit.span.start, edit.span.end
         if start == end == mask.start:
             return edit.content.endswith("\n") and self.position(start).column == 1 and not mask.heads_cell
@@ -285,7 +293,7 @@ class Notebook(Source):
         return start == mask.end and self.text[start : start + 1] in ("", "\r", "\n") and below[0] in "\r\n"
 
     def with_text(self, text: str, edits: Iterable[Edit] = ()) -> Notebook:
-        """The notebook whose text the edits, each inside of a cell, have made of this one's.
+        """Return the notebook whose text the edits, each inside of a cell, have made of this one's.
 
         Raises:
             ValueError: they do not make it.
@@ -297,7 +305,7 @@ class Notebook(Source):
             raise ValueError("the cells of a notebook cannot be told apart in another text")
 
         def moved(offset: int, *, inclusive: bool) -> int:
-            """Where a place is afterwards: behind what is inserted there, or before it."""
+            """Return where a place is afterwards: behind what is inserted there, or before it."""
             return offset + growth[(bisect_right if inclusive else bisect_left)(ends, offset)]
 
         cells = [
@@ -313,7 +321,7 @@ class Notebook(Source):
         return replace(self, text=text, cells=tuple(cells), masks=tuple(masks))
 
     def encode(self, text: str) -> bytes:
-        """The JSON of the notebook with ``text`` for its own, which has to have the same cells.
+        """Return the JSON of the notebook with ``text`` for its own, which has to have the same cells.
 
         Raises:
             ValueError: its cells cannot be told apart, or there is no JSON to put them into.
@@ -321,7 +329,7 @@ class Notebook(Source):
         return self.with_text(text).to_bytes()
 
     def to_bytes(self) -> bytes:
-        """The JSON of the notebook, with the sources of changed cells exchanged.
+        """Return the JSON of the notebook, with the sources of changed cells exchanged.
 
         Raises:
             ValueError: the notebook was not read from JSON.
@@ -342,7 +350,7 @@ class _Ending:
 
 
 def _ending(code: str) -> _Ending:
-    """How a cell ends, with what makes it parse in front of it."""
+    """Return how a cell ends, with what makes it parse in front of it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -361,7 +369,7 @@ def _ending(code: str) -> _Ending:
 
 
 def _unreadable(source: str, masked: Sequence[Span]) -> Iterator[Span]:
-    """The characters of a cell that no program may hold, as far as they are not masked with a magic."""
+    """Yield the characters of a cell that no program may hold, as far as they are not masked with a magic."""
     for found in _UNREADABLE.finditer(source):
         if not any(span.start <= found.start() < span.end for span in masked):
             yield Span(*found.span())

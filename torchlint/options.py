@@ -798,22 +798,22 @@ EXTEND = Setting(
 
 
 def settings() -> Mapping[str, Setting]:
-    """What is said of each field of `Options`, by field name, in order."""
+    """Return what is said of each field of `Options`, by field name, in order."""
     return {item.name: item.metadata["setting"] for item in fields(Options)}
 
 
 def defaults() -> Mapping[str, Any]:
-    """The value of each field of `Options` when nobody says anything."""
+    """Return the value of each field of `Options` when nobody says anything."""
     return {item.name: item.default for item in fields(Options)}
 
 
 def key(name: str) -> str:
-    """The spelling of a field in flags and config files."""
+    """Return the spelling of a field in flags and config files."""
     return name.replace("_", "-")
 
 
 def config_keys() -> Mapping[str, str]:
-    """Field names by config key."""
+    """Return field names by config key."""
     return {key(name): name for name, setting in settings().items() if setting.config}
 
 
@@ -823,7 +823,7 @@ _MOST_PATTERNS = 1_000
 
 
 def convert(name: str, value: object, root: Path) -> Any:
-    """The value of field ``name`` from what a config file gives; globs are relative to ``root``.
+    """Return the value of field ``name`` from what a config file gives; globs are relative to ``root``.
 
     Raises:
         ValueError: the value has the wrong type or is none of those allowed; the message is for people.
@@ -931,7 +931,7 @@ def _is_strings(value: object) -> bool:
 
 
 def _describe(value: object, depth: int = 3) -> str:
-    """What a value is, in words; ``depth`` is how many levels of it are looked at."""
+    """Return what a value is, in words; ``depth`` is how many levels of it are looked at."""
     names = {
         bool: "a boolean",
         int: "a number",
@@ -958,12 +958,14 @@ def _describe(value: object, depth: int = 3) -> str:
 
 
 def none_of(word: str, known: Sequence[str]) -> str:
-    """What is said of a word that is none of those known: all of these, and the closest."""
+    """Return what is said of a word that is none of those known: all of these, and the closest."""
     return f"`{word}` is none of {', '.join(f'`{item}`' for item in known)}{did_you_mean(word, known)}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean `x`?`` for the closest known word, or for those with a part like it, or nothing."""
+    """Return ``; did you mean `x`?`` for the closest known word, or for those with a part like it, or
+    nothing.
+    """
     known = tuple(known)
     meant = closest(word, known)
     found = [f"`{name}`" for name in ([meant] if meant else _with_part(word, known))]
@@ -973,7 +975,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _with_part(word: str, known: tuple[str, ...]) -> list[str]:
-    """The first few known words of several parts that ``word`` is like one part of: `loop`, `trget`."""
+    """Return the first few known words of several parts that ``word`` is like one part of: `loop`,
+    `trget`.
+    """
     parts = {part for name in known for part in name.strip("-").split("-")}
     meant = closest(word, sorted(parts)) if len(word) >= _SHORTEST_PART else None
     if meant is None or _ratio(word.casefold(), meant) < _CLOSE_TO_PART:
@@ -982,7 +986,7 @@ def _with_part(word: str, known: tuple[str, ...]) -> list[str]:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that ``word`` is most like, if it is like one."""
+    """Return the known word that ``word`` is most like, if it is like one."""
     if len(word) > _LONGEST_WORD:
         return None
     return _closest(word, tuple(known))
@@ -1018,17 +1022,17 @@ def _ratio(word: str, other: str) -> float:
 
 
 def _in_place(word: str, other: str) -> int:
-    """How many letters look the same in both words at the same place."""
+    """Return how many letters look the same in both words at the same place."""
     return sum(map(str.__eq__, word.translate(_LOOK_ALIKE), other.translate(_LOOK_ALIKE)))
 
 
 def _at_start(word: str, other: str) -> int:
-    """How many letters both words begin with."""
+    """Return how many letters both words begin with."""
     return next((at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), 0)
 
 
 def plain(name: str, value: Any) -> Any:
-    """The value of field ``name`` as JSON, TOML and people can have it; None where there is none."""
+    """Return the value of field ``name`` as JSON, TOML and people can have it; None where there is none."""
     kind = settings()[name].kind
     if kind is Kind.RULES_BY_PATTERN:
         return {pattern.text: list(rules) for pattern, rules in value}

@@ -39,11 +39,11 @@ class Moves:
 
     @staticmethod
     def none(size: int) -> Moves:
-        """Those of the first text itself."""
+        """Return those of the first text itself."""
         return Moves((_Piece(0, 0, size),) if size else (), size)
 
     def edited(self, edits: Iterable[Edit]) -> Moves:
-        """The moves up to the text that these edits, which do not overlap, make of this one."""
+        """Return the moves up to the text that these edits, which do not overlap, make of this one."""
         kept: list[_Piece] = []
         waiting = list(reversed(self.pieces))
         at = grown = 0
@@ -65,7 +65,8 @@ class Moves:
         return replace(self, pieces=tuple(kept))
 
     def origin(self, span: Span) -> tuple[Span, bool]:
-        """The part of the first text that a part of this one stands for, and whether it is exactly that.
+        """Return the part of the first text that a part of this one stands for, and whether it is exactly
+        that.
 
         What edits have written stands for what they replaced.
         """
@@ -76,7 +77,9 @@ class Moves:
         return Span(begin, max(begin, end)), exact and kept
 
     def _place(self, starts: Sequence[int], offset: int, *, before: bool) -> tuple[int, bool]:
-        """Where a character stood; for one that was not there, where what it replaces begins or ends."""
+        """Return where a character stood; for one that was not there, where what it replaces begins or
+        ends.
+        """
         at = bisect_right(starts, offset) - 1
         if at >= 0 and offset < self.pieces[at].now + self.pieces[at].length:
             return self.pieces[at].then + offset - self.pieces[at].now, True
@@ -108,7 +111,7 @@ class Record:
             self._grades[key] = grade
 
     def copy(self) -> Record:
-        """The same record, to note other fixes in."""
+        """Return the same record, to note other fixes in."""
         other = copy(self)
         other._made, other.later = Counter(self._made), Counter(self.later)
         return other
@@ -116,7 +119,8 @@ class Record:
     def judged(
         self, item: Diagnostic, moves: Moves, follows: Iterable[str], applied: AbstractSet[str]
     ) -> Diagnostic:
-        """The finding with a fix no better than it had at first, in a text that fixes have been made in.
+        """Return the finding with a fix no better than it had at first, in a text that fixes have been made
+        in.
 
         What was not found at first is for the user to decide about, unless its rule ``follows`` one of those
         that were ``applied``.
@@ -146,7 +150,7 @@ class Record:
                 self._made[key] += 1
 
     def settled(self, left: Iterable[Diagnostic], moves: Moves) -> Counter[str]:
-        """How many findings of each rule were to be fixed and are gone by the fixes of others."""
+        """Return how many findings of each rule were to be fixed and are gone by the fixes of others."""
         remaining = Counter(key for item in left for key in self._keys(item, moves)[:1])
         gone: Counter[str] = Counter()
         for key, count in (self._wanted - self._made - remaining).items():
@@ -154,7 +158,7 @@ class Record:
         return gone
 
     def _keys(self, item: Diagnostic, moves: Moves) -> list[Key]:
-        """The findings of the first text that this one may be."""
+        """Return the findings of the first text that this one may be."""
         span, exact = moves.origin(item.span)
         if exact:
             return [(item.code, span)] if (item.code, span) in self._grades else []

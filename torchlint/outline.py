@@ -71,7 +71,7 @@ class Outline(SyntaxTree):
         """Rows and columns of the start and the end of each node by its number; rows are 0 if unknown."""
 
     def _told(self, node: cst.CSTNode) -> tuple[int, int] | None:
-        """From where to where a node reaches as the interpreter tells it; None if it does not."""
+        """Return from where to where a node reaches as the interpreter tells it; None if it does not."""
         number = self.order.get(node)
         if number is None:
             return None
@@ -122,7 +122,7 @@ class Outline(SyntaxTree):
             yield Span(start, end)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where an expression, an argument, a statement or a block stands, without its parentheses.
+        """Return where an expression, an argument, a statement or a block stands, without its parentheses.
 
         Raises:
             NotOutlinedError: the place of any other node, or one that only LibCST can tell.
@@ -143,7 +143,7 @@ class Outline(SyntaxTree):
         raise NotOutlinedError("a semicolon")
 
     def _derived(self, node: cst.CSTNode) -> Span:
-        """The place of a node that the interpreter has none for, from those beside it."""
+        """Return the place of a node that the interpreter has none for, from those beside it."""
         match node:
             case cst.SimpleStatementLine(body=[first, *_]):
                 return Span(self.span(first).start, self.span(node.body[-1]).end)
@@ -173,7 +173,9 @@ class Outline(SyntaxTree):
         return self._read_places(node)[node]
 
     def _importing(self, node: cst.CSTNode) -> cst.ImportFrom | cst.ImportAlias | None:
-        """What imports the name, dotted or not, that a node is or is part of; None for any other node."""
+        """Return what imports the name, dotted or not, that a node is or is part of; None for any other
+        node.
+        """
         whole, holder = node, self.parents.get(node)
         while isinstance(holder, cst.Attribute) and self._told(holder) is None:
             whole, holder = holder, self.parents.get(holder)
@@ -184,7 +186,7 @@ class Outline(SyntaxTree):
                 return None
 
     def _of_imported(self, node: cst.Name | cst.Attribute, holder: cst.ImportFrom | cst.ImportAlias) -> Span:
-        """The place of the name behind ``from`` or ``import``, or of a part of it."""
+        """Return the place of the name behind ``from`` or ``import``, or of a part of it."""
         start = at = self.span(holder).start
         if isinstance(holder, cst.ImportFrom) and (found := _FROM.match(self.text, at)) is not None:
             start = at = found.end()
@@ -207,7 +209,9 @@ class Outline(SyntaxTree):
         return places[node]
 
     def _of_name(self, node: cst.Name) -> Span:
-        """The place of a name that is part of something longer: an attribute, an argument, a definition."""
+        """Return the place of a name that is part of something longer: an attribute, an argument, a
+        definition.
+        """
         match self.parents.get(node):
             case cst.Attribute(attr=attribute) as holder if attribute is node and self._told(holder):
                 end = self.span(holder).end
@@ -227,7 +231,7 @@ class Outline(SyntaxTree):
         return Span(start, end)
 
     def _read_places(self, node: cst.CSTNode) -> Mapping[cst.CSTNode, Span]:
-        """The places in the string that holds ``node``, which LibCST has read with its layout."""
+        """Return the places in the string that holds ``node``, which LibCST has read with its layout."""
         root: cst.CSTNode | None = node
         told = None
         while root is not None and (told := self._told(root)) is None:
@@ -245,7 +249,7 @@ class Outline(SyntaxTree):
         return self._read[root]
 
     def outer_span(self, node: cst.CSTNode) -> Span:
-        """As ``span``, with the parentheses that the expression itself owns.
+        """Return the ``span``, with the parentheses that the expression itself owns.
 
         Raises:
             NotOutlinedError: the place of any other node.
@@ -258,7 +262,7 @@ class Outline(SyntaxTree):
         return pairs[-1] if pairs else self.span(node)
 
     def parentheses(self, node: cst.BaseExpression) -> int:
-        """How many pairs of parentheses an expression owns.
+        """Return how many pairs of parentheses an expression owns.
 
         Raises:
             NotOutlinedError: it has no place.
@@ -266,7 +270,7 @@ class Outline(SyntaxTree):
         return len(self._pairs(node))
 
     def _pairs(self, node: cst.BaseExpression) -> list[Span]:
-        """The parentheses that an expression owns, the innermost pair first."""
+        """Return the parentheses that an expression owns, the innermost pair first."""
         text = self.text
         told = self._told(node)
         if told is None and not isinstance(node, cst.BooleanOperation):
@@ -309,7 +313,9 @@ class Outline(SyntaxTree):
         ]
 
     def _has_own_pair(self, node: cst.GeneratorExp | cst.Tuple, start: int) -> bool:
-        """Whether the parentheses at the ends of what the interpreter takes for ``node`` are its own."""
+        """Return whether the parentheses at the ends of what the interpreter takes for ``node`` are its
+        own.
+        """
         if isinstance(node, cst.Tuple):
             told = self._told(node)
             assert told is not None
@@ -321,14 +327,14 @@ class Outline(SyntaxTree):
         return not alone or self.text[before_gap(self.text, start) - 1] == "("
 
     def _within(self, start: int, end: int) -> Span:
-        """What is between two parentheses; a comma at the end may have white space of its own."""
+        """Return what is between two parentheses; a comma at the end may have white space of its own."""
         inner, last = behind_gap(self.text, start + 1), before_gap(self.text, end - 1)
         if inner > last or (self.text[last - 1] == "," and last < end - 1):
             raise NotOutlinedError("the white space behind a comma")
         return Span(inner, last)
 
     def _is_enclosed(self, node: cst.CSTNode) -> bool:
-        """Whether the outermost parentheses around ``node`` may belong to what holds it."""
+        """Return whether the outermost parentheses around ``node`` may belong to what holds it."""
         holder = self.parents.get(node)
         if isinstance(holder, (cst.MatchValue, cst.MatchSingleton)):
             return self._is_alone_in_class(holder)
@@ -343,14 +349,14 @@ class Outline(SyntaxTree):
         return False
 
     def _is_alone_in_class(self, pattern: cst.MatchPattern) -> bool:
-        """Whether a pattern is all that is asked of a class: ``case Point(0)``."""
+        """Return whether a pattern is all that is asked of a class: ``case Point(0)``."""
         element = self.parents[pattern]
         around = self.parents[element]
         alone = isinstance(around, cst.MatchClass) and len(around.patterns) + len(around.kwds) == 1
         return alone and isinstance(element, cst.MatchSequenceElement)
 
     def _source(self, node: cst.CSTNode) -> str:
-        """The text of ``node``.
+        """Return the text of ``node``.
 
         Raises:
             NotOutlinedError: only LibCST can tell.

@@ -79,7 +79,7 @@ class UnreadableError(Exception):
 
 
 def problem(text: str) -> Problem | None:
-    """Why neither this interpreter nor LibCST can read ``text``; None if one of them can.
+    """Return why neither this interpreter nor LibCST can read ``text``; None if one of them can.
 
     A program that is too new for the interpreter is no error, as long as LibCST knows its syntax.
     """
@@ -94,7 +94,7 @@ def problem(text: str) -> Problem | None:
 
 
 def parse(text: str) -> SyntaxTree:
-    """The syntax tree of ``text``; to be called on a deep stack.
+    """Return the syntax tree of ``text``; to be called on a deep stack.
 
     Raises:
         UnreadableError: ``text`` is no Python, or LibCST cannot read it.
@@ -129,7 +129,7 @@ def parse(text: str) -> SyntaxTree:
 
 
 def comments(text: str) -> list[Span] | None:
-    """Where the comments of ``text`` are, if only LibCST can tell.
+    """Return where the comments of ``text`` are, if only LibCST can tell.
 
     None if the standard library's tokenizer can be trusted, which is quicker. It cannot where the syntax is
     newer than the interpreter: there, a quote within an f-string may look like its end.
@@ -143,17 +143,17 @@ def comments(text: str) -> list[Span] | None:
 
 
 def refusal(text: str) -> Problem | None:
-    """Why the interpreter refuses ``text``; None if it does not, or cannot tell."""
+    """Return why the interpreter refuses ``text``; None if it does not, or cannot tell."""
     return _judge(text)[0]
 
 
 def breaks(text: str) -> bool:
-    """Whether the interpreter refuses ``text``; False where it cannot tell."""
+    """Return whether the interpreter refuses ``text``; False where it cannot tell."""
     return refusal(text) is not None
 
 
 def on_deep_stack(function: Callable[..., Result], *args: object) -> Result:
-    """What ``function(*args)`` returns or raises, run on a thread whose stack holds deep recursion.
+    """Return what ``function(*args)`` returns or raises, run on a thread whose stack holds deep recursion.
 
     Meanwhile the recursion limit is up and no garbage is collected.
     """
@@ -209,7 +209,7 @@ def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
 
 
 def _deep_thread() -> _DeepThread:
-    """The deep thread of this thread; a process that was forked has none of its parent's."""
+    """Return the deep thread of this thread; a process that was forked has none of its parent's."""
     thread: _DeepThread | None = getattr(_own, "thread", None)
     if thread is None or thread.process != os.getpid():
         thread = _own.thread = _DeepThread()
@@ -220,7 +220,7 @@ _own = threading.local()
 
 
 def _start(body: Callable[[], None]) -> threading.Thread:
-    """A running thread with the largest stack that can be had.
+    """Return a running thread with the largest stack that can be had.
 
     Raises:
         RuntimeError: no thread can be started at all.
@@ -281,7 +281,7 @@ _surroundings = _Surroundings()
 
 
 def _judge(text: str) -> tuple[Problem | None, bool]:
-    """What the interpreter says against ``text``, and whether it could tell."""
+    """Return what the interpreter says against ``text``, and whether it could tell."""
     # A text with CR LF may end in a backslash and be told another place of its end; no such file may be run.
     code = with_line_feeds(text)
     with warnings.catch_warnings():
@@ -314,7 +314,9 @@ def _problem_at(message: str, place: Position) -> Problem:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether LibCST would take minutes, or gigabytes, for expressions that no human being has nested so."""
+    """Return whether LibCST would take minutes, or gigabytes, for expressions that no human being has nested
+    so.
+    """
     if not _may_be_deep(text):
         return False
     if _bracketed(text) > _DEEPEST_BRACKETS and not isinstance(_syntax(text), ast.Module):
@@ -327,7 +329,9 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether a look at the lines leaves open how deeply ``text`` is nested: long ones, or many in a row."""
+    """Return whether a look at the lines leaves open how deeply ``text`` is nested: long ones, or many in a
+    row.
+    """
     return (
         len(text) > _LARGE_FILE
         or text.count("elif") > _MANY_LINES
@@ -338,14 +342,16 @@ def _may_be_deep(text: str) -> bool:
 
 
 def _nesting(statement: str) -> int:
-    """How deeply a statement may be nested at most, lambdas and conditions counted twice."""
+    """Return how deeply a statement may be nested at most, lambdas and conditions counted twice."""
     if len(statement) < _LONG_STATEMENT:
         return 0
     return sum(2 if match[0] in _COSTLY else 1 for match in _NESTING.finditer(statement))
 
 
 def _bracketed(text: str) -> int:
-    """How deeply brackets are nested in ``text``, or look so: those in strings and comments count too."""
+    """Return how deeply brackets are nested in ``text``, or look so: those in strings and comments count
+    too.
+    """
     depth = deepest = 0
     if text.count("(") + text.count("[") + text.count("{") > _DEEPEST_BRACKETS:
         for match in _BRACKET.finditer(text):
@@ -355,7 +361,7 @@ def _bracketed(text: str) -> int:
 
 
 def _syntax(text: str) -> ast.Module | None:
-    """The interpreter's tree of ``text``, if it has one."""
+    """Return the interpreter's tree of ``text``, if it has one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -365,7 +371,7 @@ def _syntax(text: str) -> ast.Module | None:
 
 
 def _work(tree: ast.Module) -> int:
-    """The squares of how deeply expressions are nested, added up over the statements."""
+    """Return the squares of how deeply expressions are nested, added up over the statements."""
     deepest: dict[ast.AST, int] = {}
     stack: list[tuple[ast.AST, ast.AST, int]] = [(tree, tree, 0)]
     while stack:

@@ -9,7 +9,7 @@ from torchlint.source import Source, is_notebook, read_bytes
 
 
 def read(path: Path, most: int = 0, *, notebook: bool | None = None) -> Source:
-    """The file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
+    """Return the file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
 
     ``notebook`` says whether it is one, if not its name does.
 

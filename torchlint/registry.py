@@ -58,7 +58,7 @@ class RegistryError(Exception):
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Every rule by its code, in the order of the codes. Imports all rule modules, and so LibCST.
+    """Return every rule by its code, in the order of the codes. Imports all rule modules, and so LibCST.
 
     Raises:
         RegistryError: see there.
@@ -68,7 +68,7 @@ def rules() -> Mapping[str, Rule]:
 
 @cache
 def catalogue() -> Mapping[str, Rule]:
-    """The same rules as their files declare them, read without importing LibCST.
+    """Return the same rules as their files declare them, read without importing LibCST.
 
     What is needed to list, select, screen and document rules is there; ``on`` and ``named`` are empty and
     ``check`` carries the documentation only. A file whose declarations are not written as constants is
@@ -92,7 +92,7 @@ class Family:
 
 
 def families() -> tuple[Family, ...]:
-    """All families that have rules, in the order of their codes; a pack is named after its package.
+    """Return all families that have rules, in the order of their codes; a pack is named after its package.
 
     Raises:
         RegistryError: see ``rules``.
@@ -107,13 +107,13 @@ def families() -> tuple[Family, ...]:
 
 
 def rule_name(code: str) -> str:
-    """The name of the rule with this code; empty if there is none."""
+    """Return the name of the rule with this code; empty if there is none."""
     found = catalogue().get(code)
     return found.name if found is not None else ""
 
 
 def rule(code: str) -> Rule:
-    """The rule of the catalogue with this code, as it runs. Imports its module alone, and so LibCST.
+    """Return the rule of the catalogue with this code, as it runs. Imports its module alone, and so LibCST.
 
     Raises:
         KeyError: there is no such rule.
@@ -157,7 +157,8 @@ def forget() -> None:
 
 
 def known(store: Store) -> Known:
-    """The catalogue as an earlier run left it in ``store``, read anew if what is installed has changed.
+    """Return the catalogue as an earlier run left it in ``store``, read anew if what is installed has
+    changed.
 
     In this process nothing is looked for again from then on.
 
@@ -193,7 +194,7 @@ def known(store: Store) -> Known:
 
 
 def _remembered(document: Any, places: str) -> Known | None:
-    """What a document of the store says, if it is of what is installed now."""
+    """Return what a document of the store says, if it is of what is installed now."""
     try:
         if document["places"] != places:
             return None
@@ -264,7 +265,7 @@ def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
 
 
 def _amiss(rule: Any) -> str:
-    """What selectors, suppressions or the screen could make nothing of; empty if all is well.
+    """Return what selectors, suppressions or the screen could make nothing of; empty if all is well.
 
     Nobody but their authors checks the types of rule packs.
     """
@@ -287,12 +288,12 @@ def _home(rule: Rule) -> str:
 
 
 def packs() -> tuple[Pack, ...]:
-    """The rule packs that are installed, by name; none of them is imported."""
+    """Return the rule packs that are installed, by name; none of them is imported."""
     return installation.packs(ENTRY_POINT_GROUP)
 
 
 def _of_pack(module: str) -> str:
-    """`` of the rule pack …`` for a module of one, to be put behind the module's name."""
+    """Return `` of the rule pack …`` for a module of one, to be put behind the module's name."""
     owners = [pack for pack in _packs() if f"{module}.".startswith(f"{pack.module}.")]
     return f" of the rule pack {owners[0]}" if owners else ""
 
@@ -302,7 +303,7 @@ def _packs() -> tuple[Pack, ...]:
 
 
 def _modules(packs: Iterable[Pack]) -> Iterator[str]:
-    """The names of all modules that may hold rules, none of them imported; packages are."""
+    """Yield the names of all modules that may hold rules, none of them imported; packages are."""
     yield from _modules_under(_BUILT_IN)
     for pack in packs:
         try:
@@ -379,7 +380,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _read(declaration: str, module: str) -> Rule:
-    """The rule that ``@rule(CODE, NAME, severity=…, …)`` declares.
+    """Return the rule that ``@rule(CODE, NAME, severity=…, …)`` declares.
 
     Raises:
         SyntaxError, ValueError, TypeError, KeyError: it is not written with constants.

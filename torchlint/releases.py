@@ -40,12 +40,12 @@ _LAST_PATCHES = {
 
 
 def minor(version: str) -> str:
-    """The minor release that a release belongs to: ``2.4`` for ``2.4.1``."""
+    """Return the minor release that a release belongs to: ``2.4`` for ``2.4.1``."""
     return version.rpartition(".")[0]
 
 
 def _all(last_patches: str) -> tuple[str, ...]:
-    """All releases of the minor releases whose last patches are given, oldest first."""
+    """Return all releases of the minor releases whose last patches are given, oldest first."""
     return tuple(
         f"{minor(last)}.{patch}"
         for last in last_patches.split()

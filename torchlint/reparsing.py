@@ -36,7 +36,7 @@ class Reparser:
         self._pieces: list[_Piece] = []
 
     def parse(self, text: str) -> SyntaxTree:
-        """The syntax tree of the next version; to be called on a deep stack.
+        """Return the syntax tree of the next version; to be called on a deep stack.
 
         Raises:
             UnreadableError: ``text`` is no Python, or LibCST cannot read it.
@@ -54,7 +54,9 @@ class Reparser:
         return tree
 
     def _patched(self, text: str) -> list[_Piece] | None:
-        """The pieces of a text, of which only those are parsed that are new; None if that cannot be sure."""
+        """Return the pieces of a text, of which only those are parsed that are new; None if that cannot be
+        sure.
+        """
         known = self._pieces
         if not known or not _is_plain(text):
             return None
@@ -110,7 +112,7 @@ class _Piece:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is without what LibCST does not keep as it is."""
+    """Return whether a text is without what LibCST does not keep as it is."""
     return "\r" not in text and "\f" not in text
 
 
@@ -119,7 +121,7 @@ def _agree(pieces: Sequence[_Piece]) -> bool:
 
 
 def _split(tree: SyntaxTree, *, first: bool, last: bool) -> list[_Piece] | None:
-    """The pieces of a tree; None if they would not be those of a larger text that it is a part of.
+    """Return the pieces of a tree; None if they would not be those of a larger text that it is a part of.
 
     ``first`` and ``last`` say whether it is the beginning, or the end, of that text.
     """
@@ -159,7 +161,7 @@ def _split(tree: SyntaxTree, *, first: bool, last: bool) -> list[_Piece] | None:
 
 
 def _ends(tree: SyntaxTree) -> list[int]:
-    """Where the last line of each statement of a module ends, its newline included."""
+    """Return where the last line of each statement of a module ends, its newline included."""
     found = []
     for statement in tree.root.body:
         newline = tree.text.find("\n", tree.span(statement).end)
@@ -168,7 +170,7 @@ def _ends(tree: SyntaxTree) -> list[int]:
 
 
 def _start(tree: SyntaxTree, statement: cst.CSTNode) -> int:
-    """Where a statement begins, its decorators included."""
+    """Return where a statement begins, its decorators included."""
     decorators: Sequence[cst.Decorator] = getattr(statement, "decorators", ())
     return tree.span(decorators[0] if decorators else statement).start
 
@@ -180,7 +182,7 @@ def _piece(
     footer: Sequence[cst.EmptyLine],
     root: cst.Module,
 ) -> _Piece | None:
-    """The piece of these statements; None if they do not give the text again."""
+    """Return the piece of these statements; None if they do not give the text again."""
     code, spans = record([*header, *statements, *footer], root.default_indent, root.default_newline)
     if code != text and code != f"{text}\n":
         return None
@@ -226,7 +228,7 @@ class _Patchwork(SyntaxTree):
 
 
 class _Spans(dict[cst.CSTNode, Span]):
-    """Where nodes are, worked out when asked for."""
+    """Where nodes are, computed when asked for."""
 
     def __init__(self, text: str, root: cst.Module, pieces: Sequence[_Piece]) -> None:
         super().__init__({root: Span(0, len(text))})

@@ -57,7 +57,7 @@ class Finding:
 
 @cache
 def _groups(mentions: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
-    """The words of each group, and of each word the part that is least likely to be in a text."""
+    """Return the words of each group, and of each word the part that is least likely to be in a text."""
     groups = [tuple(group.split("|")) for group in mentions]
     return tuple((group, frozenset(max(parts(word), key=len) for word in group)) for group in groups)
 
@@ -135,7 +135,7 @@ class Rule:
         return re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
 
     def may_fire(self, text: str | Words | JoinedWords) -> bool:
-        """Whether ``text`` contains what the rule needs to find anything.
+        """Return whether ``text`` contains what the rule needs to find anything.
 
         For many rules as `Words` of a vocabulary that has those of this one.
         """
@@ -148,14 +148,18 @@ class Rule:
         return all(any(word in words for word in group) for group, _ in groups)
 
     def concerns(self, text: str | Words | JoinedWords) -> bool:
-        """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
+        """Return whether ``text`` is of the kind of programs that the rule is about, whether or not it may
+        fire.
+        """
         words = Words(text, vocabulary([self])) if isinstance(text, str) else text
         subjects = [group for group, _ in _groups(self.mentions) if "torch" in group]
         return all(any(word in words for word in group) for group in subjects)
 
 
 def vocabulary(rules: Iterable[Rule]) -> Vocabulary:
-    """What these rules look for; for the same rules the same object, which remembers what it has seen."""
+    """Return what these rules look for; for the same rules the same object, which remembers what it has
+    seen.
+    """
     return _vocabulary(tuple(rule.mentions for rule in rules))
 
 

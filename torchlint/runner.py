@@ -3,9 +3,9 @@
 Workers only read and think; the results come back in the order of the files, and this process does all
 writing, so that no two writes can race and an interrupted run leaves every file whole.
 
-What is found in a file may rest on other files of its project. Fixes are therefore made in turns: in each,
+What is found in a file may depend on other files of its project. Fixes are therefore made in turns: in each,
 every file is fixed by the texts of the others as they were when the turn began, in whatever order and by
-however many processes. A later turn is about the files that rest on what the one before has changed; once
+however many processes. A later turn is about the files that depend on what the one before has changed; once
 there are none, fixes are made that change several files. Nothing is written before all files are at rest.
 """
 
@@ -98,11 +98,11 @@ class Mode:
     advice: Advice = Advice.COUNTED
 
     def scope(self, path: Path) -> Scope:
-        """What counts of the file at ``path``."""
+        """Return what counts of the file at ``path``."""
         return replace(self.scopes.get(path) or Scope(), impact=self.impact, advice=self.advice)
 
     def only(self, paths: Iterable[Path]) -> Mode:
-        """The same for these files alone, so that no process is told of the others."""
+        """Return the same for these files alone, so that no process is told of the others."""
         return replace(self, scopes={path: self.scopes[path] for path in paths if path in self.scopes})
 
     @property
@@ -194,7 +194,7 @@ class _Outcome:
 
     @property
     def consulted(self) -> frozenset[Path]:
-        """The files of the project that the result rests on."""
+        """The files of the project that the result depends on."""
         return self.rests.files
 
 
@@ -259,7 +259,7 @@ def _remembered(
     layouts: Mapping[Path, Layout],
     contents: Contents,
 ) -> _Outcome:
-    """An outcome, once the cache has been told of it."""
+    """Return an outcome, once the cache has been told of it."""
     if known is not None and outcome.key:
         known.put(outcome.key, outcome.found, _trace(outcome, item, layouts, contents))
     return outcome
@@ -268,7 +268,7 @@ def _remembered(
 def _at_once(
     outcomes: Generator[_Outcome, None, None], missing: int, work: int, progress: Progress | None
 ) -> Generator[_Outcome, None, None]:
-    """The same outcomes, of which the first is there only once all of them are."""
+    """Yield the same outcomes, of which the first is there only once all of them are."""
     done = []
     try:
         for outcome in outcomes:
@@ -315,7 +315,7 @@ def run_text(
 
 
 def _silenced(source: Source, item: _Item, mode: Mode, around: Surroundings) -> tuple[Result, Source]:
-    """The result of a file whose findings get comments, and its text with them."""
+    """Return the result of a file whose findings get comments, and its text with them."""
     from torchlint import silencing
 
     assert mode.noqa is not None
@@ -327,7 +327,7 @@ def _silenced(source: Source, item: _Item, mode: Mode, around: Surroundings) -> 
 
 
 def _begun(source: Source, mode: Mode) -> Course:
-    """That of a file in which nothing has been fixed yet."""
+    """Return the course of a file in which nothing has been fixed yet."""
     from torchlint.fixer import Course
 
     return Course.begin(source, mode.scope(source.path).within(source))
@@ -336,7 +336,9 @@ def _begun(source: Source, mode: Mode) -> Course:
 def _fixed(
     course: Course, item: _Item, around: Surroundings
 ) -> tuple[Result, Course, tuple[Diagnostic, ...]]:
-    """The result of a file that is fixed from where it was left, how far it came, and all that is left."""
+    """Return the result of a file that is fixed from where it was left, how far it came, and all that is
+    left.
+    """
     from torchlint import fixer
 
     fixed, done = fixer.resume(course, item.settings, around.project(item.root), item.elsewhere)
@@ -355,7 +357,7 @@ def _fixed(
 def _recalled_text(
     known: Cache, data: bytes, item: _Item, around: Surroundings
 ) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a text that counts as a file's."""
+    """Return what is known to be found in a text that counts as a file's."""
     salt, layout = known.salt(item.settings), around.layout(item.root)
     if layout is None:
         return _recalled_alone(known, salt, item.path, data)
@@ -364,7 +366,8 @@ def _recalled_text(
 
 
 def _source(data: bytes, path: Path, settings: LintSettings) -> Source:
-    """What ``data`` says; in a notebook no more characters may be code than other files may have bytes.
+    """Return what ``data`` says; in a notebook no more characters may be code than other files may have
+    bytes.
 
     Raises:
         SourceError: it is no text, or too large.
@@ -387,16 +390,16 @@ def _found(source: Source, settings: LintSettings, project: Project | None) -> t
 
 
 def _about(path: Path, found: Sequence[Diagnostic], scope: Scope, source: Source | None) -> Result:
-    """The result of a file in which all of this was found: what of it is in ``scope``.
+    """Return the result of a file in which all of this was found: what of it is in ``scope``.
 
-    The text is needed if that rests on it.
+    The text is needed if that depends on it.
     """
     left = (scope if source is None else scope.within(source)).sort_out(source, found)
     return Result(path, tuple(left.told), known=left.known, hidden=left.hidden)
 
 
 def difference(before: Source, after: Source) -> str:
-    """The change of a file as a patch; of a notebook as one a cell, for people to read."""
+    """Return the change of a file as a patch; of a notebook as one a cell, for people to read."""
     if not before.in_cells:
         return _of_file(before, before.stored, after.stored)
     name = _shown(before.path)
@@ -407,12 +410,12 @@ def difference(before: Source, after: Source) -> str:
 
 
 def _ended(cell: str) -> str:
-    """A cell whose last line ends as the others do; usually it does not, and is no less a line."""
+    """Return a cell whose last line ends as the others do; usually it does not, and is no less a line."""
     return cell if cell.endswith("\n") or not cell else f"{cell}\n"
 
 
 def unified_diff(source: Source, text: str) -> str:
-    """The change from ``source`` to ``text`` as a patch that ``patch -p0`` and ``git apply -p0`` read.
+    """Return the change from ``source`` to ``text`` as a patch that ``patch -p0`` and ``git apply -p0`` read.
 
     Carriage returns and the byte order mark belong to the lines, as in the file.
     """
@@ -458,7 +461,7 @@ def _items(
     layouts: dict[Path, Layout],
     contents: Contents,
 ) -> list[_Item]:
-    """The work on the files; the layouts of their projects are added to ``layouts`` by root."""
+    """Return the work on the files; the layouts of their projects are added to ``layouts`` by root."""
     if mode.noqa is not None:
         known = None
     # Most files share their settings, as one object.
@@ -481,7 +484,7 @@ def _items(
 def _known(
     item: _Item, mode: Mode, known: Cache | None, layouts: Mapping[Path, Layout], contents: Contents
 ) -> _Outcome | None:
-    """The outcome of a file, if it is known and there is nothing to fix."""
+    """Return the outcome of a file, if it is known and there is nothing to fix."""
     if known is None or not item.salt:
         return None
     rests = Rests()
@@ -510,7 +513,7 @@ def _known(
 
 
 def _recalled_alone(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a file that holds ``data`` and is judged alone."""
+    """Return what is known to be found in a file that holds ``data`` and is judged alone."""
     return known.get(cache.key(salt, path, sha256(data).digest()), path, len(data))
 
 
@@ -522,9 +525,9 @@ def _recalled(
     contents: Contents,
     consulted: list[Path] | None = None,
 ) -> tuple[Diagnostic, ...] | None:
-    """What is known to be found in a file of a project, if all that it rests on is as it was.
+    """Return what is known to be found in a file of a project, if all that it depends on is as it was.
 
-    The files that it rests on are added to ``consulted``.
+    The files that it depends on are added to ``consulted``.
     """
     own = contents.of(path)
     if own is None:
@@ -543,12 +546,12 @@ def _recalled(
 def _trace(
     outcome: _Outcome, item: _Item, layouts: Mapping[Path, Layout], contents: Contents
 ) -> Trace | None:
-    """What a result rests on beside its file; None for one of a file alone."""
+    """Return what a result depends on beside its file; None for one of a file alone."""
     return None if item.root is None else contents.trace(layouts[item.root], outcome.rests)
 
 
 def _content(item: _Item, mode: Mode) -> bytes:
-    """The bytes to check: those of the file, unless the scope has others.
+    """Return the bytes to check: those of the file, unless the scope has others.
 
     Raises:
         SourceError: the file cannot be read.
@@ -561,7 +564,7 @@ def _content(item: _Item, mode: Mode) -> bytes:
 
 
 def _treat(item: _Item, mode: Mode, around: Surroundings) -> _Outcome:
-    """What comes of one file; never raises on account of the file."""
+    """Return what comes of one file; never raises on account of the file."""
     if not mode.timing:
         return _treated(item, mode, around)
     with stopwatch.recording() as seconds:
@@ -611,7 +614,7 @@ def _resumed(item: _Item, around: Surroundings) -> _Outcome:
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
-    """The bytes of the fixed text.
+    """Return the bytes of the fixed text.
 
     Raises:
         SourceError: the codec does not give back what it read, and would change more than the fixes do.
@@ -651,7 +654,7 @@ def _write(
 
 
 def _change(path: Path, outcome: _Outcome) -> Change:
-    """What is to be written.
+    """Return what is to be written.
 
     Raises:
         TogetherError: its encoding cannot hold it.
@@ -664,7 +667,9 @@ def _change(path: Path, outcome: _Outcome) -> Change:
 
 
 def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failure: TogetherError) -> Result:
-    """What there is to say of a file that was to be changed together with one that cannot be written."""
+    """Return what there is to say of a file that was to be changed together with one that cannot be
+    written.
+    """
     error = failure.error
     if item.path != failure.path:
         error = SourceError(
@@ -693,7 +698,7 @@ def _failed(path: Path, reason: str) -> Result:
 
 
 def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnostic:
-    """A diagnostic for a file whose text is not known."""
+    """Return a diagnostic for a file whose text is not known."""
     from torchlint.checker import own_diagnostic
 
     diagnostic = own_diagnostic(code, Source(path, ""), Span(0, 0), message)
@@ -737,9 +742,9 @@ class _Files:
         return course.source.text != course.first.text and self.hindrance(path) is None
 
     def _turn(self, changed: set[Path], together: set[Path], every: set[Path]) -> set[Path]:
-        """Fix what rests on files that have ``changed``, and those of them that were changed ``together``.
+        """Fix what depends on files that have ``changed``, and those of them that were changed ``together``.
 
-        Returns the files that changed. They are tied to those they rest on of ``every`` file that has.
+        Returns the files that changed. They are tied to those they depend on of ``every`` file that has.
         """
         self._around.take({path: self._begun[path].source for path in changed})
         codes = frozenset(code for course in self._begun.values() for code in course.applied)
@@ -781,7 +786,7 @@ class _Files:
         return again
 
     def _may_be_made(self, path: Path, item: Diagnostic, files: set[Path]) -> bool:
-        """Whether a fix that changes these files is to be made."""
+        """Return whether a fix that changes these files is to be made."""
         from torchlint.fixer import allowed
 
         if not (self._mode.scope(path).acts_on(item) and allowed(item, self._items[path].settings)):
@@ -801,7 +806,7 @@ class _Files:
             self._tied[file] = joined
 
     def _course(self, path: Path) -> Course | None:
-        """How far a file has been fixed; None for one that could not be treated."""
+        """Return how far a file has been fixed; None for one that could not be treated."""
         if path not in self._begun and (outcome := self._outcomes.get(path)) is not None:
             if outcome.course is None and not outcome.before and not _is_untreated(outcome):
                 item = self._items[path]
@@ -815,7 +820,7 @@ class _Files:
         return self._begun.get(path)
 
     def hindrance(self, path: Path) -> str | None:
-        """Why a file cannot be changed in this run; None if it can."""
+        """Return why a file cannot be changed in this run; None if it can."""
         if path not in self._items:
             return f"`{path.name}` is not among the checked files"
         if not self._mode.fixes:
@@ -833,7 +838,7 @@ class _Files:
         return None
 
     def marked(self, result: Result) -> Result:
-        """A result whose fixes say so where they would change a file that cannot be changed."""
+        """Return a result whose fixes say so where they would change a file that cannot be changed."""
         if not any(item.fix is not None and item.fix.elsewhere for item in result.diagnostics):
             return result
         from torchlint import transactions
@@ -842,7 +847,7 @@ class _Files:
         return replace(result, diagnostics=told)
 
     def together(self, item: _Item) -> list[tuple[_Item, _Outcome]]:
-        """A file, and those that are written together with it, as they are to be written."""
+        """Return a file, and those that are written together with it, as they are to be written."""
         return [
             (self._items[path], self._final(path)) for path in sorted(self._tied.get(item.path, {item.path}))
         ]
@@ -863,7 +868,7 @@ def _is_untreated(outcome: _Outcome) -> bool:
 
 
 def _outcomes(work: _Work, mode: Mode, jobs: int, around: Surroundings) -> Generator[_Outcome, None, None]:
-    """What comes of each file, checked here or by workers."""
+    """Yield what comes of each file, checked here or by workers."""
     sizes = [_size(item.path) for item in work]
     jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
     if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
@@ -873,7 +878,7 @@ def _outcomes(work: _Work, mode: Mode, jobs: int, around: Surroundings) -> Gener
 
 
 def _records(known: Cache | None) -> Records:
-    """What this run and earlier ones know of the files of projects."""
+    """Return what this run and earlier ones know of the files of projects."""
     from torchlint.project.records import Records
 
     return Records({}, {}) if known is None else Records(known.facts, known.new_facts)
@@ -901,7 +906,7 @@ def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
 
 @contextmanager
 def _sweeping() -> Iterator[None]:
-    """Meanwhile garbage is only collected by `_sweep`."""
+    """Collect garbage only by `_sweep` within the block."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -962,7 +967,7 @@ def _submit(pool: ProcessPoolExecutor, chunk: _Work, mode: Mode) -> Future[list[
 def _of_chunk(
     chunk: _Work, future: Future[list[_Outcome]], mode: Mode, around: Surroundings
 ) -> Iterator[_Outcome]:
-    """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
+    """Yield the outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
@@ -1013,7 +1018,7 @@ def _pool(jobs: int, around: Surroundings) -> ProcessPoolExecutor:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Meanwhile processes are started, which do not look for modules in the working directory.
+    """Start processes within the block that do not look for modules in the working directory.
 
     Raises:
         PoolError: one cannot be started.
@@ -1034,7 +1039,7 @@ def _starting() -> Iterator[None]:
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Meanwhile no Python that this process starts looks for modules in the working directory.
+    """Keep every Python that starts within the block from looking for modules in the working directory.
 
     multiprocessing starts its processes with ``python -c``, which would import a ``socket.py`` or a
     ``libcst.py`` of the project that is checked. The workers get the path of this process later on.

@@ -25,7 +25,7 @@ _ID = "https://json.schemastore.org/torchlint.json"
 
 
 def get_schema(tool_name: str = "torchlint") -> dict[str, Any]:
-    """The schema of ``[tool.torchlint]`` as validate-pyproject asks for it, by an entry point."""
+    """Return the schema of ``[tool.torchlint]`` as validate-pyproject asks for it, by an entry point."""
     from importlib.resources import files
 
     text = files("torchlint").joinpath(FILE_NAME).read_text(encoding="utf-8")
@@ -34,12 +34,14 @@ def get_schema(tool_name: str = "torchlint") -> dict[str, Any]:
 
 
 def render(rules: Mapping[str, Rule]) -> str:
-    """The schema as the text of a file; ``rules`` are those that selectors are offered of."""
+    """Return the schema as the text of a file; ``rules`` are those that selectors are offered of."""
     return json.dumps(document(rules), indent=2, ensure_ascii=False) + "\n"
 
 
 def document(rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """The schema; editors offer the codes, prefixes and names of ``rules``, and take those of other packs."""
+    """Return the schema; editors offer the codes, prefixes and names of ``rules``, and take those of other
+    packs.
+    """
     defaults, settings = options.defaults(), options.settings()
     properties = {
         key: _property(key, settings[name], options.plain(name, defaults[name]))
@@ -72,7 +74,7 @@ def _shape(setting: Setting) -> dict[str, Any]:
 
 
 def _rule(rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """A selector: one that is known, or one that may be a rule pack's."""
+    """Return a selector: one that is known, or one that may be a rule pack's."""
     prefixes = {code[:end] for code in rules for end in range(_letters(code), len(code))}
     said = {
         ALL: "Every rule, including opt-in rules.",
@@ -111,7 +113,9 @@ def _letters(code: str) -> int:
 
 
 def _any_case(pattern: str) -> str:
-    """``pattern`` with both cases of each letter: the regular expressions of JSON schemas have no flags."""
+    """Return ``pattern`` with both cases of each letter: the regular expressions of JSON schemas have no
+    flags.
+    """
     return re.sub(r"[a-z]", lambda match: f"[{match[0]}{match[0].upper()}]", pattern)
 
 

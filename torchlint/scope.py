@@ -69,17 +69,17 @@ class Scope:
         return self.rows is not None or bool(self.known)
 
     def acts_on(self, diagnostic: Diagnostic) -> bool:
-        """Whether what is shown of a file is to be fixed or silenced as well."""
+        """Return whether what is shown of a file is to be fixed or silenced as well."""
         return self.advice is not Advice.ASIDE or not diagnostic.advice
 
     def within(self, source: Source) -> Scope:
-        """The scope with the lines of the text of ``source`` for those of its file."""
+        """Return the scope with the lines of the text of ``source`` for those of its file."""
         return self if self.rows is None else replace(self, rows=source.rows_of(self.rows))
 
     def sort_out(self, source: Source | None, diagnostics: Sequence[Diagnostic]) -> Sorted:
         """Tell the findings in ``source`` apart; all of them have to be given.
 
-        The text may be missing if nothing rests on it, or nothing was found.
+        The text may be missing if nothing depends on it, or nothing was found.
         """
         known = frozenset[str]()
         left: Sequence[Diagnostic] = diagnostics
@@ -115,7 +115,7 @@ class Scope:
         return replace(found, hidden=hidden)
 
     def _touches(self, source: Source, diagnostic: Diagnostic) -> bool:
-        """Whether a changed line is among those of the finding; failures always count."""
+        """Return whether a changed line is among those of the finding; failures always count."""
         if self.rows is None or diagnostic.code in UNTREATED:
             return True
         first = source.text.count("\n", 0, diagnostic.span.start) + 1
@@ -123,7 +123,9 @@ class Scope:
         return any(start <= last and first <= end for start, end in self.rows)
 
     def moved(self, source: Source, edits: Iterable[Edit]) -> Scope:
-        """The scope of the text that the edits make of ``source``; the lines they write count as changed."""
+        """Return the scope of the text that the edits make of ``source``; the lines they write count as
+        changed.
+        """
         if self.rows is None:
             return self
         text, grown = source.text, 0

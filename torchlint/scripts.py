@@ -28,7 +28,7 @@ class Script(Notebook):
         return False
 
     def locate(self, offset: int) -> Position:
-        """The row and column in the file."""
+        """Return the row and column in the file."""
         return self.position(offset)
 
     @cached_property
@@ -42,19 +42,19 @@ class Script(Notebook):
         return self.parts[0].text
 
     def in_file(self, offset: int) -> Position:
-        """The row and column in the file."""
+        """Return the row and column in the file."""
         return self.position(offset)
 
     def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
-        """The same: a mask is as long as what it hides."""
+        """Return the same: a mask is as long as what it hides."""
         return edits
 
     def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """The same lines."""
+        """Return the same lines."""
         return tuple(lines)
 
     def fitted(self, fix: Fix) -> Fix | None:
-        """The fix, unless it touches a magic."""
+        """Return the fix, unless it touches a magic."""
         spared = (
             self._spares(edit, mask)
             for edit in fix.own
@@ -63,7 +63,7 @@ class Script(Notebook):
         return fix if all(spared) else None
 
     def to_bytes(self) -> bytes:
-        """The file, with its magics.
+        """Return the file, with its magics.
 
         Raises:
             SourceError: its encoding cannot hold the text.
@@ -73,7 +73,7 @@ class Script(Notebook):
 
 
 def read(source: Source) -> Source:
-    """The script, with magics masked if it has cells and is no Python; any other file as it is."""
+    """Return the script, with magics masked if it has cells and is no Python; any other file as it is."""
     text = source.text
     if not (_CELL.search(text) and _SUSPECT.search(text)) or magics.parses(text):
         return source
@@ -96,7 +96,7 @@ def read(source: Source) -> Source:
 
 
 def _masks(text: str) -> Iterator[tuple[int, str]]:
-    """Where something is hidden, and what stands there instead."""
+    """Yield where something is hidden, and what stands there instead."""
     starts = [found.start() for found in _CELL.finditer(text)]
     for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
         cell = text[start:end]

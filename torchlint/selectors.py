@@ -28,7 +28,7 @@ class UnknownSelectorError(ValueError):
 
 
 def _nearby(selector: str, rules: Mapping[str, Rule]) -> str:
-    """Where to look for what was meant: among the codes that begin alike, or in the list of all."""
+    """Return where to look for what was meant: among the codes that begin alike, or in the list of all."""
     for length in range(len(selector) - 1, 0, -1):
         family = sorted(code for code in rules if code.startswith(selector[:length].upper()))
         if family and selector[length - 1].isdigit():
@@ -48,7 +48,7 @@ class Selection:
 
 
 def specificity(selector: str, rules: Mapping[str, Rule]) -> int:
-    """How narrow a selector is: ``ALL`` 0, a prefix its length, a code or name above every prefix."""
+    """Return how narrow a selector is: ``ALL`` 0, a prefix its length, a code or name above every prefix."""
     if selector == ALL:
         return 0
     if selector in rules or not re.fullmatch(r"[A-Z]+\d*", selector):
@@ -57,7 +57,7 @@ def specificity(selector: str, rules: Mapping[str, Rule]) -> int:
 
 
 def expand(selector: str, rules: Mapping[str, Rule], *, opt_in: bool = True) -> frozenset[str]:
-    """The codes that ``selector`` stands for; without ``opt_in`` a prefix leaves opt-in rules out.
+    """Return the codes that ``selector`` stands for; without ``opt_in`` a prefix leaves opt-in rules out.
 
     Raises:
         UnknownSelectorError: it stands for none.
@@ -81,7 +81,7 @@ def expand(selector: str, rules: Mapping[str, Rule], *, opt_in: bool = True) -> 
 
 
 def expand_all(selectors: Iterable[str], rules: Mapping[str, Rule]) -> frozenset[str]:
-    """The codes that any of the selectors stands for, opt-in rules included.
+    """Return the codes that any of the selectors stands for, opt-in rules included.
 
     Raises:
         UnknownSelectorError: one stands for none.
@@ -90,7 +90,7 @@ def expand_all(selectors: Iterable[str], rules: Mapping[str, Rule]) -> frozenset
 
 
 def enabled(layers: Sequence[Selection], rules: Mapping[str, Rule]) -> tuple[str, ...]:
-    """The codes that the layers leave enabled, later layers over earlier ones.
+    """Return the codes that the layers leave enabled, later layers over earlier ones.
 
     A layer with ``select`` starts afresh, the others adjust. Within a layer the more specific selector
     wins, and ``ignore`` wins between equals. An empty ``select`` keeps what the same layer ignores ignored.
@@ -107,7 +107,7 @@ def enabled(layers: Sequence[Selection], rules: Mapping[str, Rule]) -> tuple[str
 
 
 def fixable(layers: Sequence[Selection], rules: Mapping[str, Rule]) -> frozenset[str]:
-    """The codes whose fixes may be offered; all of them unless a layer says otherwise.
+    """Return the codes whose fixes may be offered; all of them unless a layer says otherwise.
 
     Raises:
         UnknownSelectorError: a selector stands for no rule.

@@ -82,18 +82,18 @@ def _silence(
 
 
 def comments(source: Source, diagnostics: Sequence[Diagnostic], reason: str = "") -> Iterator[Edit]:
-    """The edits that silence the findings, one a line; none where no comment can stand."""
+    """Return the edits that silence the findings, one a line; none where no comment can stand."""
     return (edit for edit in _edits(source, diagnostics, reason) if _fits(source, edit))
 
 
 def _fits(source: Source, edit: Edit) -> bool:
-    """Whether the edit may be made: in a notebook it stays within its cell, and away from magics."""
+    """Return whether the edit may be made: in a notebook it stays within its cell, and away from magics."""
     added = Fix("Add a comment", (edit,), Applicability.SAFE)
     return source.fitted(added) == added
 
 
 def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> Iterator[Edit]:
-    """The comments for the findings, one a line."""
+    """Yield the comments for the findings, one a line."""
     by_row: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for diagnostic in diagnostics:
         if diagnostic.code not in UNTREATED:
@@ -112,13 +112,13 @@ def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> It
 
 
 def _row(source: Source, diagnostic: Diagnostic) -> int:
-    """The row of the text at whose end a comment silences the finding."""
+    """Return the row of the text at whose end a comment silences the finding."""
     part = source.part(diagnostic.cell)
     return diagnostic.noqa_row + (source.position(part.start).row - 1 if part else 0)
 
 
 def _trailing(source: Source, row: int, codes: Sequence[str], reason: str) -> Edit:
-    """Codes for the list of the ``noqa`` that the line has, or a new one at its end."""
+    """Return codes for the list of the ``noqa`` that the line has, or a new one at its end."""
     for directive in Suppressions(source, registry.catalogue()).directives:
         if directive.verb is Verb.NOQA and directive.comment.row == row and directive.entries:
             after = directive.entries[-1].span.end
@@ -131,7 +131,7 @@ def _trailing(source: Source, row: int, codes: Sequence[str], reason: str) -> Ed
 
 
 def _statement(row: int, lines: Lines) -> int | None:
-    """The first row of the logical line that ``row`` is part of."""
+    """Return the first row of the logical line that ``row`` is part of."""
     return next((first for first, last in lines.logical if first <= row <= last), None)
 
 

@@ -138,15 +138,17 @@ class Source:
 
     @classmethod
     def from_text(cls, text: str, path: Path) -> Source:
-        """A text that an editor holds for ``path``: already decoded, and stored as the editor likes."""
+        """Return a text that an editor holds for ``path``: already decoded, and stored as the editor
+        likes.
+        """
         return cls(path, text, newline=dominant_newline(text))
 
     def with_text(self, text: str, edits: Iterable[Edit] = ()) -> Source:
-        """The same file holding another text, which the edits have made of this one."""
+        """Return the same file holding another text, which the edits have made of this one."""
         return replace(self, text=text)
 
     def to_bytes(self) -> bytes:
-        """The file.
+        """Return the file.
 
         Raises:
             SourceError: its encoding cannot hold the text.
@@ -154,7 +156,7 @@ class Source:
         return self.encode(self.text)
 
     def encode(self, text: str) -> bytes:
-        """``text`` as this file stores it.
+        """Return ``text`` as this file stores it.
 
         Raises:
             SourceError: the encoding of the file cannot hold it.
@@ -172,13 +174,13 @@ class Source:
         return line_starts(self.text)
 
     def position(self, offset: int) -> Position:
-        """Row and column of a character offset; offsets beyond the text count as its end."""
+        """Return row and column of a character offset; offsets beyond the text count as its end."""
         offset = max(0, min(offset, len(self.text)))
         row = bisect_right(self.line_starts, offset)
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
     def locate(self, offset: int) -> Position:
-        """The place of a character offset as people are told it: within its cell in a notebook."""
+        """Return the place of a character offset as people are told it: within its cell in a notebook."""
         return self.position(offset)
 
     @property
@@ -187,11 +189,11 @@ class Source:
         return self.text
 
     def in_file(self, offset: int) -> Position:
-        """The row and column, in what the file holds, of a character of ``text``."""
+        """Return the row and column, in what the file holds, of a character of ``text``."""
         return self.position(offset)
 
     def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
-        """What these edits of ``text`` change in what the file holds."""
+        """Return what these edits of ``text`` change in what the file holds."""
         return edits
 
     @property
@@ -205,26 +207,28 @@ class Source:
         return (Part(None, 0, self.text, self.text),)
 
     def part(self, cell: int | None) -> Part | None:
-        """The part that is the cell of this number, or for None the whole of a file without cells."""
+        """Return the part that is the cell of this number, or for None the whole of a file without cells."""
         return next((part for part in self.parts if part.cell == cell), None)
 
     def fitted(self, fix: Fix) -> Fix | None:
-        """The fix with edits that may be made; None if one of them may not be."""
+        """Return the fix with edits that may be made; None if one of them may not be."""
         return fix
 
     def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """The lines of the text that these of the file are about: ranges, as `torchlint.changes` counts."""
+        """Return the lines of the text that these of the file are about: ranges, as `torchlint.changes`
+        counts.
+        """
         return tuple(lines)
 
     def offset(self, position: Position) -> int:
-        """The character offset of a position; one beyond its line counts as the end of that line."""
+        """Return the character offset of a position; one beyond its line counts as the end of that line."""
         if position.row > len(self.line_starts):
             return len(self.text)
         start = self.line_starts[max(position.row, 1) - 1]
         return min(start + max(position.column, 1) - 1, start + len(self.line(position.row)))
 
     def line(self, row: int) -> str:
-        """The text of line ``row`` (from 1) without its newline; empty beyond the end."""
+        """Return the text of line ``row`` (from 1) without its newline; empty beyond the end."""
         starts = self.line_starts
         if not 1 <= row <= len(starts):
             return ""
@@ -233,7 +237,7 @@ class Source:
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with the edits made, each once.
+    """Return ``text`` with the edits made, each once.
 
     Raises:
         ValueError: two of them overlap, or one lies outside the text.
@@ -249,17 +253,19 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file, or a link to one; False for a name that is too long, or hidden."""
+    """Return whether there is a regular file, or a link to one; False for a name that is too long, or
+    hidden.
+    """
     return os.path.isfile(path)  # noqa: PTH113 (pathlib raises then)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder, or a link to one; likewise."""
+    """Return whether there is a folder, or a link to one; likewise."""
     return os.path.isdir(path)  # noqa: PTH112 (likewise)
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything, or a link to it; likewise."""
+    """Return whether there is anything, or a link to it; likewise."""
     return os.path.exists(path)  # noqa: PTH110 (likewise)
 
 
@@ -267,7 +273,7 @@ State = tuple[int, int] | None
 
 
 def state_of(path: Path) -> State:
-    """What changes with a file: its time and size; None if it is not there."""
+    """Return what changes with a file: its time and size; None if it is not there."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -276,7 +282,8 @@ def state_of(path: Path) -> State:
 
 
 def read_bytes(path: Path, most: int = 0) -> bytes:
-    """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
+    """Return the bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is
+    not 0.
 
     Raises:
         SourceError: no such file, it is something else, it may not be read, or it is too large.
@@ -300,7 +307,7 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
 
 
 def _checked_size(found: os.stat_result, most: int) -> int:
-    """The size of a regular file of at most ``most`` bytes, if that is not 0.
+    """Return the size of a regular file of at most ``most`` bytes, if that is not 0.
 
     Raises:
         SourceError: it is something else, or too large.
@@ -319,7 +326,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _read(file: io.FileIO, size: int) -> bytes:
-    """The next ``size`` bytes; fewer at the end of the file.
+    """Return the next ``size`` bytes; fewer at the end of the file.
 
     Raises:
         OSError: there may be more, but not for now, as no stored file says.
@@ -335,7 +342,9 @@ def _read(file: io.FileIO, size: int) -> bytes:
 
 
 def is_notebook(path: Path, extension: Iterable[tuple[str, str]] = ()) -> bool:
-    """Whether a file is a notebook by its name, or by the language that ``extension`` gives its suffix."""
+    """Return whether a file is a notebook by its name, or by the language that ``extension`` gives its
+    suffix.
+    """
     languages = dict(extension)
     return languages.get(path.suffix.removeprefix("."), "") == "ipynb" or (
         path.suffix == NOTEBOOK and NOTEBOOK.removeprefix(".") not in languages
@@ -343,17 +352,17 @@ def is_notebook(path: Path, extension: Iterable[tuple[str, str]] = ()) -> bool:
 
 
 def most_bytes(notebook: bool, most: int) -> int:
-    """How many bytes a file may have where ``most`` are allowed; 0 means any number."""
+    """Return how many bytes a file may have where ``most`` are allowed; 0 means any number."""
     return most * (NOTEBOOK_FACTOR if notebook else 1)
 
 
 def too_large(size: int, most: int) -> SourceError:
-    """Why a file of ``size`` bytes is not read."""
+    """Return why a file of ``size`` bytes is not read."""
     return SourceError(f"cannot read the file: it has {size} bytes; the limit is {most}")
 
 
 def read_text(path: Path, most: int) -> str:
-    """The text of a small file of a project that is no program, such as an ignore file or a lock file.
+    """Return the text of a small file of a project that is no program, such as an ignore file or a lock file.
 
     What is not UTF-8 is replaced, a byte order mark left out and every newline LF.
 
@@ -364,7 +373,7 @@ def read_text(path: Path, most: int) -> str:
 
 
 def line_starts(text: str) -> list[int]:
-    """The offset at which each line begins; lines end at LF, CR LF or a lone CR, as in Python."""
+    """Return the offset at which each line begins; lines end at LF, CR LF or a lone CR, as in Python."""
     # Lines of a stream that translates nothing are found in half the time that an expression takes.
     starts = list(accumulate(map(len, io.StringIO(text, newline="")), initial=0))
     if text and text[-1] not in "\r\n":
@@ -373,18 +382,18 @@ def line_starts(text: str) -> list[int]:
 
 
 def line_start(text: str, at: int) -> int:
-    """The offset at which the line of ``at`` begins; lines end as in Python."""
+    """Return the offset at which the line of ``at`` begins; lines end as in Python."""
     start = text.rfind("\n", 0, at) + 1
     return max(start, text.rfind("\r", start, at) + 1)
 
 
 def line_above(text: str, start: int) -> int:
-    """The offset at which the line above the one that begins at ``start`` does."""
+    """Return the offset at which the line above the one that begins at ``start`` does."""
     return line_start(text, start - 2 if text[start - 2 : start] == "\r\n" else start - 1)
 
 
 def with_line_feeds(text: str) -> str:
-    """``text`` with every newline LF, as the interpreter reads a file."""
+    """Return ``text`` with every newline LF, as the interpreter reads a file."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -457,7 +466,9 @@ def write_together(changes: Sequence[Change], what: str = "the fixes") -> list[b
 
 @contextlib.contextmanager
 def _prepared(target: Path, data: bytes, old: bytes | None, what: str) -> Iterator[Callable[[], bool]]:
-    """What gives a file its new contents, which are on the disk by then; it returns whether it had to.
+    """Write the new contents of a file to the disk, and yield what puts them in its place.
+
+    That returns whether it had to.
 
     Raises:
         StaleSourceError: the file no longer holds ``old``.
@@ -548,7 +559,7 @@ def _settle(temporary: Path, target: Path, data: bytes, old: bytes, what: str) -
 
 
 def _held(path: Path) -> bytes | None:
-    """What the regular file at ``path`` holds, no link followed; None if it is something else."""
+    """Return what the regular file at ``path`` holds, no link followed; None if it is something else."""
     try:
         return read_bytes(path) if stat.S_ISREG(path.lstat().st_mode) else None
     except (OSError, SourceError):
@@ -556,7 +567,7 @@ def _held(path: Path) -> bytes | None:
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether there is a regular file, and no link, that holds ``data``."""
+    """Return whether there is a regular file, and no link, that holds ``data``."""
     try:
         same = path.lstat().st_size == len(data)
     except OSError:
@@ -616,7 +627,7 @@ def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
 
 @contextlib.contextmanager
 def _beside(target: Path, data: bytes) -> Iterator[Path]:
-    """A file beside ``target`` that holds ``data``, on the disk; it is gone unless it was renamed."""
+    """Write ``data`` to a file beside ``target``, which is gone afterwards unless it was renamed."""
     import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
@@ -681,7 +692,7 @@ def _declared_encoding(data: bytes, body: bytes) -> str:
 
 
 def undecodable(body: bytes, error: UnicodeDecodeError, encoding: str) -> SourceError:
-    """Why ``body`` is no text in ``encoding``, and where."""
+    """Return why ``body`` is no text in ``encoding``, and where."""
     before = body[: error.start].decode(encoding, "replace")
     return SourceError(f"byte 0x{body[error.start]:02x} is not valid {encoding}", _end_position(before))
 
@@ -696,7 +707,7 @@ def _end_position(before: str) -> Position:
 
 
 def dominant_newline(text: str) -> str:
-    """The newline that is most frequent in ``text``; LF if there is none."""
+    """Return the newline that is most frequent in ``text``; LF if there is none."""
     if "\r" not in text:
         return "\n"
     pairs = text.count("\r\n")

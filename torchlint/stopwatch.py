@@ -67,5 +67,5 @@ class _Measured:
 
 
 def of(name: str) -> contextlib.AbstractContextManager[None]:
-    """Counts the time of its block as that of ``name``, and no longer as that of a block around it."""
+    """Count the time of the block as that of ``name``, and no longer as that of a block around it."""
     return _Measured(name)

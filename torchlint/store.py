@@ -59,7 +59,7 @@ class Store:
         self._exists = _check(directory)
 
     def load(self, name: str) -> Any:
-        """The document of this name; None if there is none that is whole."""
+        """Return the document of this name; None if there is none that is whole."""
         if not self._there:
             return None
         try:
@@ -117,7 +117,7 @@ class Store:
         return count, size
 
     def _seal(self, name: str, body: bytes) -> bytes:
-        """What says that a document is whole; with a key also that it is ours."""
+        """Return what says that a document is whole; with a key also that it is ours."""
         if not self._key:
             return _digest(body)
         import hmac
@@ -156,7 +156,7 @@ class Store:
 
 
 def default_directory() -> Path | None:
-    """The folder in the user's own cache; None where the user has none.
+    """Return the folder in the user's own cache; None where the user has none.
 
     It is not in the project: whoever wrote the project must have no say in what was found in it before.
     """
@@ -167,7 +167,7 @@ def default_directory() -> Path | None:
 
 
 def own_key(path: Path) -> bytes:
-    """The key that is kept at ``path``, made at the first use; empty if it cannot be kept from others.
+    """Return the key that is kept at ``path``, made at the first use; empty if it cannot be kept from others.
 
     Who can read it can write what torchlint believes.
     """
@@ -195,7 +195,7 @@ def _known_key(path: Path) -> bytes:
 
 
 def _check(directory: Path) -> bool:
-    """Whether the store is there.
+    """Return whether the store is there.
 
     Raises:
         StoreError: something else is there.
@@ -263,7 +263,7 @@ def _digest(body: bytes) -> bytes:
 
 
 def text_of(value: Any) -> str:
-    """The value, which a document is to have as a string.
+    """Return the value, which a document is to have as a string.
 
     Raises:
         TypeError: it is something else.
@@ -274,7 +274,7 @@ def text_of(value: Any) -> str:
 
 
 def number_of(value: Any) -> int:
-    """The value, which a document is to have as a whole number that is not negative.
+    """Return the value, which a document is to have as a whole number that is not negative.
 
     Raises:
         TypeError: it is something else.

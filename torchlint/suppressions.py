@@ -129,7 +129,7 @@ class Directive:
         return numbers
 
     def reaches(self, diagnostic: Diagnostic, number: int = -1) -> bool:
-        """Whether the directive, or its entry ``number``, covers the place of ``diagnostic``."""
+        """Return whether the directive, or its entry ``number``, covers the place of ``diagnostic``."""
         row = diagnostic.start.row
         if self.trailing:
             return self.first in (row, diagnostic.noqa_row)
@@ -159,7 +159,7 @@ class Lines:
 
 
 def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
-    """The comments and logical lines of ``source``; stops at the first thing that is no token.
+    """Return the comments and logical lines of ``source``; stops at the first thing that is no token.
 
     ``spans`` says where the comments are if the tokenizer is not to be trusted with them.
     """
@@ -192,7 +192,7 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
 
 
 def lines_of(source: Source) -> Lines:
-    """The comments and logical lines of a program or a configuration file."""
+    """Return the comments and logical lines of a program or a configuration file."""
     if not is_document(source.path):
         return read_lines(source, parsing.comments(source.text))
     document = Document(source)
@@ -217,7 +217,7 @@ def _comment(source: Source, span: Span) -> Comment:
 
 
 def logical_line_end(source: Source, row: int) -> int:
-    """The last row of the logical line that begins in ``row``."""
+    """Return the last row of the logical line that begins in ``row``."""
     try:
         for token in tokenize.generate_tokens(partial(next, _lines_from(source, row), "")):
             if token.type == tokenize.NEWLINE:
@@ -228,13 +228,13 @@ def logical_line_end(source: Source, row: int) -> int:
 
 
 def _normalised(source: Source, row: int) -> io.StringIO:
-    """The text from ``row`` on with every newline as LF: positions in rows and columns stay."""
+    """Return the text from ``row`` on with every newline as LF: positions in rows and columns stay."""
     text = source.text[source.line_starts[row - 1] :]
     return io.StringIO(with_line_feeds(text))
 
 
 def _lines_from(source: Source, row: int) -> Iterator[str]:
-    """The same line by line: who wants one statement of a long program need not copy the rest."""
+    """Yield the same line by line: who wants one statement of a long program need not copy the rest."""
     for number in range(row, len(source.line_starts) + 1):
         yield source.line(number) + ("\n" if number < len(source.line_starts) else "")
 
@@ -360,7 +360,7 @@ class _Reader:
 def may_matter(
     source: Source, rules: Mapping[str, Rule], found: Collection[Diagnostic], markers: Markers = ()
 ) -> bool:
-    """Whether comments of ``source`` may silence something of what was found, or deserve a remark.
+    """Return whether comments of ``source`` may silence something of what was found, or deserve a remark.
 
     Most directives are for other tools. To see that takes no tokenizer: at worst a string looks like one.
     """
@@ -375,7 +375,7 @@ def may_matter(
 
 
 def _may_be_comments(source: Source, markers: Markers) -> Iterator[Comment]:
-    """The lines that may hold directives, each from its first sign of a comment on."""
+    """Yield the lines that may hold directives, each from its first sign of a comment on."""
     # The expression alone takes many times as long, and most files have neither word. Bytes are quicker to
     # be had in lower case than text beyond ASCII.
     folded = source.text.encode("utf-8", "surrogatepass").lower()
@@ -420,7 +420,7 @@ class Suppressions:
         self._close()
 
     def _below(self, row: int, lines: Lines) -> tuple[int, int]:
-        """As `_below`, but a comment at the end of a cell is not about the next one."""
+        """Do what `_below` does, except that a comment at the end of a cell is not about the next one."""
         first, last = _below(row, lines)
         starts = self._source.line_starts
         cells = {self._source.locate(starts[number - 1]).cell for number in (row, first)}
@@ -464,7 +464,7 @@ class Suppressions:
     # ------------------------------------------------------------------ use
 
     def apply(self, diagnostics: Collection[Diagnostic], *, blanket: bool = True) -> list[Diagnostic]:
-        """The diagnostics that nothing suppresses; remembers which directives were of use.
+        """Return the diagnostics that nothing suppresses; remembers which directives were of use.
 
         Without ``blanket`` only what names their rule suppresses them.
         """
@@ -491,7 +491,7 @@ class Suppressions:
         return found
 
     def unused(self, judged: Collection[str]) -> Iterator[tuple[str, Span, Fix]]:
-        """Message, place and removal of every part of a directive that suppressed nothing.
+        """Yield message, place and removal of every part of a directive that suppressed nothing.
 
         Only the codes in ``judged`` are: those of rules that ran, and ran to their end.
         """
@@ -519,7 +519,7 @@ class Suppressions:
             yield told, place, Fix(advice, (self._removal(directive, idle),), Applicability.SAFE)
 
     def without_reason(self) -> Iterator[Mistake]:
-        """The directives that suppress rules of torchlint and do not say why."""
+        """Yield the directives that suppress rules of torchlint and do not say why."""
         for directive in self.directives:
             if directive.concerns and not directive.has_reason:
                 text = self._source.text[directive.span.start : directive.span.end]
@@ -538,7 +538,9 @@ class Suppressions:
 
 
 def _below(row: int, lines: Lines) -> tuple[int, int]:
-    """The rows of the statement below a comment in ``row``; inside of a statement, of the next code."""
+    """Return the rows of the statement below a comment in ``row``; inside of a statement, of the next
+    code.
+    """
     at = bisect_right(lines.logical, row, key=lambda span: span[0])
     if at and lines.logical[at - 1][1] > row:
         code = bisect_right(lines.code, row)

@@ -63,7 +63,7 @@ _TEXTS = frozenset(
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """Names of the fields of a node type that can hold nodes, the last one first, worked out once a type."""
+    """Names of the fields of a node type that can hold nodes, the last one first, computed once a type."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         if kind in _TEXTS:
@@ -116,12 +116,14 @@ _BY_NAME: dict[type, str] = {
 
 @cache
 def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
-    """``issubclass``, remembered for all files: LibCST's types are abstract, and ask slowly."""
+    """Return whether it is ``issubclass``, remembered for all files: LibCST's types are abstract, and ask
+    slowly.
+    """
     return issubclass(kind, kinds)
 
 
 def _stands_in_code(words: str, text: str) -> bool | None:
-    """Whether words of one line are in the code of a text; None if only its comments may have them.
+    """Return whether words of one line are in the code of a text; None if only its comments may have them.
 
     To take all comments out of a text takes far longer than to find a line without any.
     """
@@ -193,7 +195,7 @@ class Forest:
         vars(tree).clear()
 
     def rank(self, node: cst.CSTNode) -> int:
-        """The rank of the file that a node belongs to."""
+        """Return the rank of the file that a node belongs to."""
         return self.order[node] >> RANK_SHIFT
 
 
@@ -235,7 +237,7 @@ class SyntaxTree:
         self.order = dict(zip(nodes, range(len(nodes)), strict=True))
 
     def mentions(self, words: str) -> bool:
-        """Whether the file contains ``words``, in code or in strings."""
+        """Return whether the file contains ``words``, in code or in strings."""
         found = self._mentioned.get(words)
         if found is None:
             found = _stands_in_code(words, self.text)
@@ -243,7 +245,7 @@ class SyntaxTree:
         return found
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
-        """Whether a pattern is found in the code of the file, which is searched once for each."""
+        """Return whether a pattern is found in the code of the file, which is searched once for each."""
         found = self._matched.get(pattern)
         if found is None:
             found = self._matched[pattern] = pattern.search(self.code) is not None
@@ -255,7 +257,7 @@ class SyntaxTree:
         return uncommented(self.text)
 
     def mentions_in_any_case(self, words: str) -> bool:
-        """Whether the file contains ``words``, given in lower case, in upper or lower case.
+        """Return whether the file contains ``words``, given in lower case, in upper or lower case.
 
         A pattern that ignores case takes ten times as long.
         """
@@ -271,12 +273,12 @@ class SyntaxTree:
         return self.text.lower()
 
     def note_place(self) -> None:
-        """What is found out rests on where things stand in the file, or on its comments."""
+        """Note that what is found out depends on where things stand in the file, or on its comments."""
         if self.forest is not None:
             self.forest.placed(self.rank)
 
     def nodes(self, *kinds: type[Node]) -> list[Node]:
-        """All nodes of exactly these types, in source order."""
+        """Return all nodes of exactly these types, in source order."""
         if len(kinds) == 1:
             one = self._by_type.get(kinds[0], [])
             self.effort.spend(len(one) // 4)
@@ -315,7 +317,9 @@ class SyntaxTree:
         return found
 
     def spelt(self, kind: type[cst.CSTNode], *names: AbstractSet[str]) -> list[cst.CSTNode]:
-        """The calls, attributes or names of any of these names, a call by the last word of what it calls."""
+        """Return the calls, attributes or names of any of these names, a call by the last word of what it
+        calls.
+        """
         known: dict[str, list[cst.CSTNode]]
         known = getattr(self, _BY_NAME[kind])
         wanted = {name for each in names for name in known.keys() & each}
@@ -325,11 +329,11 @@ class SyntaxTree:
         return found
 
     def is_elsewhere(self, node: cst.CSTNode) -> bool:
-        """Whether a node belongs to the tree of another file."""
+        """Return whether a node belongs to the tree of another file."""
         return self.forest is not None and self.forest.order.get(node, self.first) >> RANK_SHIFT != self.rank
 
     def of(self, node: cst.CSTNode) -> SyntaxTree:
-        """The tree that a node belongs to: this one, or that of another file."""
+        """Return the tree that a node belongs to: this one, or that of another file."""
         return self if self.forest is None else self.forest.trees[self.forest.order[node] >> RANK_SHIFT]
 
     def _here(self, node: cst.CSTNode) -> None:
@@ -337,11 +341,11 @@ class SyntaxTree:
             raise ElsewhereError
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds ``node``; None for the module itself."""
+        """Return the node that holds ``node``; None for the module itself."""
         return self.parents.get(node)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around ``node``, innermost first, without itself."""
+        """Yield the nodes around ``node``, innermost first, without itself."""
         self.effort.spent += 1
         parents = self.parents
         current = parents.get(node)
@@ -350,7 +354,7 @@ class SyntaxTree:
             current = parents.get(current)
 
     def climb(self, node: cst.CSTNode, stops: frozenset[type]) -> cst.CSTNode:
-        """The last node on the way up that comes before one of exactly these types, or before the end.
+        """Return the last node on the way up that comes before one of exactly these types, or before the end.
 
         Long ways are remembered: of an expression of n parts each may lie n nodes deep, and so may the last
         of n ``elif``.
@@ -379,14 +383,14 @@ class SyntaxTree:
         return end
 
     def edges(self, node: cst.CSTNode, stops: frozenset[type]) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-        """The nodes of exactly these types around a node, innermost first, with the part on the way."""
+        """Yield the nodes of exactly these types around a node, innermost first, with the part on the way."""
         child = self.climb(node, stops)
         while (parent := self.parents.get(child)) is not None:
             yield child, parent
             child = self.climb(parent, stops)
 
     def enclosing(self, node: cst.CSTNode, *kinds: type[Node]) -> Node | None:
-        """The innermost node of one of these types around ``node``, without itself."""
+        """Return the innermost node of one of these types around ``node``, without itself."""
         tree = self.of(node)
         stops = tree._kinds.get(kinds)
         if stops is None:
@@ -396,7 +400,8 @@ class SyntaxTree:
         return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
 
     def standing(self, node: cst.CSTNode) -> tuple[tuple[str, ...], int]:
-        """Where a node stands, by the names of the functions and classes around it, and the place in them.
+        """Return where a node stands, by the names of the functions and classes around it, and the place in
+        them.
 
         What is said once a file is said at the first place in this order, which is the same wherever in the
         file the definitions stand: first come the file's own statements.
@@ -406,7 +411,9 @@ class SyntaxTree:
         return names, self.order[node] - (self.order[around[0]] if around else 0)
 
     def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
-        """The handlers around ``node`` that may catch what it raises within its function, innermost first."""
+        """Yield the handlers around ``node`` that may catch what it raises within its function, innermost
+        first.
+        """
         child = node
         for ancestor in self.ancestors(node):
             if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
@@ -416,7 +423,7 @@ class SyntaxTree:
             child = ancestor
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """``node`` and the code nodes below it, in source order."""
+        """Yield ``node`` and the code nodes below it, in source order."""
         stack = [node]
         effort = self.effort
         while stack:
@@ -433,7 +440,7 @@ class SyntaxTree:
                     stack.append(child)
 
     def position(self, statement: cst.CSTNode) -> int:
-        """How many statements stand above one in its block; 0 for what is no statement of a block."""
+        """Return how many statements stand above one in its block; 0 for what is no statement of a block."""
         found = self._positions.get(statement)
         if found is None:
             body = getattr(self.parents.get(statement), "body", ())
@@ -444,7 +451,7 @@ class SyntaxTree:
         return found
 
     def parts(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """The code nodes directly below ``node``, in source order."""
+        """Return the code nodes directly below ``node``, in source order."""
         found: list[cst.CSTNode] = []
         # The fields stand in the order in which a stack takes them, the last first.
         for name in reversed(_FIELDS[node.__class__]):
@@ -458,7 +465,7 @@ class SyntaxTree:
         return found
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-        """Whether ``inner`` is ``outer`` or lies below it."""
+        """Return whether ``inner`` is ``outer`` or lies below it."""
         self.effort.spent += 1
         if inner is outer:
             return True
@@ -468,7 +475,9 @@ class SyntaxTree:
         return start < place <= self.last(outer)
 
     def last(self, node: cst.CSTNode) -> int:
-        """The number of the last node below ``node``: what lies in it has numbers from its own to this."""
+        """Return the number of the last node below ``node``: what lies in it has numbers from its own to
+        this.
+        """
         found = self._lasts.get(node)
         if found is None:
             current: cst.CSTNode | None = node
@@ -479,30 +488,36 @@ class SyntaxTree:
         return found
 
     def is_called(self, node: cst.CSTNode) -> bool:
-        """Whether a node is what a call calls."""
+        """Return whether a node is what a call calls."""
         call = self.parents.get(node)
         return isinstance(call, cst.Call) and call.func is node
 
     def names_in(self, node: cst.CSTNode) -> set[str]:
-        """The names below a node, those of attributes included, as they are spelt."""
+        """Return the names below a node, those of attributes included, as they are spelt."""
         return {inner.value for inner in self.descendants(node) if isinstance(inner, cst.Name)}
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Those of some nodes in source order that are ``outer`` or lie below it, found by bisection."""
+        """Return those of some nodes in source order that are ``outer`` or lie below it, found by
+        bisection.
+        """
         self._here(outer)
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
 
     def nodes_within(self, outer: cst.CSTNode, kind: type[Node]) -> Sequence[Node]:
-        """The nodes of exactly this type that are ``outer`` or lie below it, at the cost of those alone."""
+        """Return the nodes of exactly this type that are ``outer`` or lie below it, at the cost of those
+        alone.
+        """
         known: list[Node] = self._by_type.get(kind, [])  # type: ignore[assignment]
         found = self.within(outer, known)
         self.effort.spend(1 + len(found) // 4)
         return found
 
     def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
-        """The nodes of exactly these types that begin behind the start of one node and before another."""
+        """Yield the nodes of exactly these types that begin behind the start of one node and before
+        another.
+        """
         self._here(first)
         order = self.order.__getitem__
         for kind in kinds:
@@ -511,14 +526,14 @@ class SyntaxTree:
             yield from nodes[start : bisect_left(nodes, order(last), start, key=order)]
 
     def holds(self, outer: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> bool:
-        """Whether one of some nodes in source order is ``outer`` or lies below it."""
+        """Return whether one of some nodes in source order is ``outer`` or lies below it."""
         self._here(outer)
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return start < len(nodes) and order(nodes[start]) <= self.last(outer)
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The statement line or compound statement that holds ``node`` (itself if it is one)."""
+        """Return the statement line or compound statement that holds ``node`` (itself if it is one)."""
         if isinstance(node, _STATEMENTS):
             return node
         # ``if x: y = 1`` keeps its statements on the header's line.
@@ -544,7 +559,7 @@ class SyntaxTree:
         return {node: span if span is whole else moved(span) for node, span in spans.items()}
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Character offsets of ``node`` in ``text``, without the white space and comments around it.
+        """Return character offsets of ``node`` in ``text``, without the white space and comments around it.
 
         Parentheses that belong to an expression are outside its span; ``outer_span`` has them.
         """
@@ -563,14 +578,14 @@ class SyntaxTree:
         return sorted(span for node, span in self._spans.items() if isinstance(node, cst.Comment))
 
     def comments_between(self, start: int, end: int) -> list[Span]:
-        """The comments that begin at ``start`` or behind it and before ``end``."""
+        """Return the comments that begin at ``start`` or behind it and before ``end``."""
         if "#" not in self.text[start:end]:
             return []
         first = bisect_left(self.comments, start, key=lambda span: span.start)
         return self.comments[first : bisect_left(self.comments, end, first, key=lambda span: span.start)]
 
     def outer_span(self, node: cst.CSTNode) -> Span:
-        """As ``span``, with the parentheses that the expression itself owns."""
+        """Return the ``span``, with the parentheses that the expression itself owns."""
         self._here(node)
         self.note_place()
         inner = self._spans[node]
@@ -579,21 +594,25 @@ class SyntaxTree:
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
     def parentheses(self, node: cst.BaseExpression) -> int:
-        """How many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)`` none."""
+        """Return how many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)``
+        none.
+        """
         return len(node.lpar)
 
     def takes_dot(self, node: cst.BaseExpression) -> bool:
-        """Whether ``.name`` may follow an expression as it stands, without parentheses around it."""
+        """Return whether ``.name`` may follow an expression as it stands, without parentheses around it."""
         tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
         return tight or self.parentheses(node) > 0
 
     def comment_behind(self, statement: cst.CSTNode) -> str | None:
-        """The comment at the end of the last line of a statement, with its sign."""
+        """Return the comment at the end of the last line of a statement, with its sign."""
         found = _BEHIND.match(self.text, self.span(statement).end)
         return found and found[1]
 
     def lines_above(self, statement: cst.CSTNode) -> list[str]:
-        """The comments directly above a statement, the nearest first; an empty text for an empty line."""
+        """Return the comments directly above a statement, the nearest first; an empty text for an empty
+        line.
+        """
         above: list[str] = []
         first = statement
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and statement.decorators:
@@ -609,7 +628,7 @@ class SyntaxTree:
         return above
 
     def line(self, node: cst.CSTNode) -> int:
-        """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
+        """Return the number of the line that ``node`` begins in, from 1; lines end as in Python."""
         return bisect_right(self._line_starts, self.span(node).start)
 
     @cached_property
@@ -617,7 +636,7 @@ class SyntaxTree:
         return line_starts(self.text)
 
     def source(self, node: cst.CSTNode) -> str:
-        """The text of ``node`` exactly as the file spells it, its own parentheses included."""
+        """Return the text of ``node`` exactly as the file spells it, its own parentheses included."""
         self._here(node)
         if self.forest is None:
             return self._source(node)
@@ -643,7 +662,7 @@ class SyntaxTree:
 
 
 def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:
-    """The last of the code nodes directly below ``node``; None if there is none."""
+    """Return the last of the code nodes directly below ``node``; None if there is none."""
     for name in _FIELDS[node.__class__]:
         child = getattr(node, name)
         if child.__class__ in _NO_NODES:
@@ -657,7 +676,7 @@ def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:
 
 
 def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether two nodes hold the same code, whatever its layout."""
+    """Return whether two nodes hold the same code, whatever its layout."""
     pairs: list[tuple[cst.CSTNode, cst.CSTNode]] = [(one, other)]
     while pairs:
         left, right = pairs.pop()
@@ -682,7 +701,9 @@ def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
 def walk(
     roots: Sequence[cst.CSTNode],
 ) -> tuple[list[cst.CSTNode], dict[cst.CSTNode, cst.CSTNode], dict[type, list[cst.CSTNode]]]:
-    """The code nodes of some trees in source order, what holds each but the roots, and the nodes by type."""
+    """Return the code nodes of some trees in source order, what holds each but the roots, and the nodes by
+    type.
+    """
     nodes: list[cst.CSTNode] = []
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
     by_type: defaultdict[type, list[cst.CSTNode]] = defaultdict(list)
@@ -710,7 +731,9 @@ def walk(
 
 
 def record(nodes: Sequence[cst.CSTNode], indent: str, newline: str) -> tuple[str, dict[cst.CSTNode, Span]]:
-    """The code of some nodes, one behind the other, and where in it each of them and those below stand."""
+    """Return the code of some nodes, one behind the other, and where in it each of them and those below
+    stand.
+    """
     recorder = _OffsetRecorder(indent, newline)
     for node in nodes:
         node._codegen(recorder)
@@ -787,7 +810,7 @@ class _Recording:
 
 
 def _align(code: str, text: str) -> list[int]:
-    """For each offset of generated ``code`` the offset of the same place in the original ``text``.
+    """Return for each offset of generated ``code`` the offset of the same place in the original ``text``.
 
     LibCST drops some form feeds, line ends and blanks, such as a lone carriage return at the end of the
     file, and lines of nothing but a backslash, and repeats a form feed in front of the first line of a block
@@ -814,5 +837,5 @@ def _align(code: str, text: str) -> list[int]:
 
 
 def _continues(text: str, at: int) -> bool:
-    """Whether a line is joined to the next one at ``at``."""
+    """Return whether a line is joined to the next one at ``at``."""
     return text[at] == "\\" and text[at + 1 : at + 2] in ("\n", "\r")

@@ -54,7 +54,7 @@ class Target:
 
     @classmethod
     def unknown(cls, origin: str = "unknown") -> Target:
-        """Any release, of torch any from 1.7 on."""
+        """Return any release, of torch any from 1.7 on."""
         return cls(None, None, origin)
 
     @classmethod
@@ -88,19 +88,23 @@ class Target:
         return cls(_lowest(specifiers, package), _highest(specifiers, package), origin)
 
     def admits_below(self, version: str) -> bool:
-        """Whether a release older than ``version`` could run the program; True where nothing is known."""
+        """Return whether a release older than ``version`` could run the program; True where nothing is
+        known.
+        """
         return self.lower is None or self.lower < _version(version)
 
     def promises_below(self, version: str) -> bool:
-        """Whether the program is known to run with releases older than ``version``."""
+        """Return whether the program is known to run with releases older than ``version``."""
         return self.lower is not None and self.lower < _version(version)
 
     def at_least(self, version: str) -> bool:
-        """Whether every release that may run the program is provably ``version`` or newer."""
+        """Return whether every release that may run the program is provably ``version`` or newer."""
         return self.lower is not None and self.lower >= _version(version)
 
     def admits(self, version: str) -> bool:
-        """Whether ``version`` or a newer release could run the program; True where nothing is known."""
+        """Return whether ``version`` or a newer release could run the program; True where nothing is
+        known.
+        """
         return self.upper is None or self.upper >= _version(version)
 
     def __str__(self) -> str:
@@ -113,7 +117,7 @@ class Target:
 
 
 def beside(torch: Target, package: str) -> Target:
-    """The releases of torchvision or torchaudio that the releases of torch imply.
+    """Return the releases of torchvision or torchaudio that the releases of torch imply.
 
     Both are built for one minor release of torch each: no older one can be installed beside it.
     """
@@ -146,7 +150,7 @@ def _version(text: str) -> Version:
 
 
 def _final(version: Version) -> Version:
-    """The release that a build belongs to: ``2.1.0+cu118`` and ``2.1.0a0`` count as ``2.1.0``."""
+    """Return the release that a build belongs to: ``2.1.0+cu118`` and ``2.1.0a0`` count as ``2.1.0``."""
     return Version(version.base_version)
 
 
@@ -160,12 +164,12 @@ def _named(specifiers: SpecifierSet) -> Iterator[Version]:
 
 @cache
 def _releases(package: str) -> tuple[Version, ...]:
-    """The known releases of a library, oldest first."""
+    """Return the known releases of a library, oldest first."""
     return tuple(Version(text) for text in RELEASES[package])
 
 
 def _admitted(specifiers: SpecifierSet, package: str) -> list[Version]:
-    """The known releases, and those that the declaration names, which it admits; lowest first."""
+    """Return the known releases, and those that the declaration names, which it admits; lowest first."""
     from packaging.specifiers import SpecifierSet
 
     plain = SpecifierSet(",".join(_LOCAL.sub("", str(specifier)) for specifier in specifiers))
@@ -174,7 +178,7 @@ def _admitted(specifiers: SpecifierSet, package: str) -> list[Version]:
 
 
 def _lowest(specifiers: SpecifierSet, package: str) -> Version | None:
-    """The lowest release admitted; None where the declaration sets no lower bound of its own."""
+    """Return the lowest release admitted; None where the declaration sets no lower bound of its own."""
     admitted = _admitted(specifiers, package)
     if not admitted or admitted[0] <= _releases(package)[0]:
         bounded = any(specifier.operator in ("==", ">=", ">", "~=", "===") for specifier in specifiers)
@@ -183,7 +187,7 @@ def _lowest(specifiers: SpecifierSet, package: str) -> Version | None:
 
 
 def _highest(specifiers: SpecifierSet, package: str) -> Version | None:
-    """The highest release admitted; None where releases yet to come are admitted too."""
+    """Return the highest release admitted; None where releases yet to come are admitted too."""
     coming = (f"{_releases(package)[-1].major}.999", "999")
     if any(specifiers.contains(Version(text), prereleases=True) for text in coming):
         return None
@@ -204,7 +208,7 @@ class _Declared:
 
 
 def detect(path: Path, package: str = TORCH) -> Target:
-    """The target of the program at ``path`` (a file or a directory) as its project declares it.
+    """Return the target of the program at ``path`` (a file or a directory) as its project declares it.
 
     The closest directory upwards whose files mention the library decides. A lower bound in a declaration
     counts before a pin in a lock file, since who installs the project need not use the lock; where no
@@ -267,7 +271,9 @@ def _declared_range(found: tuple[_Declared, ...], package: str) -> Target:
 
 @cache
 def installed(package: str = TORCH) -> Target:
-    """The release that is installed beside torchlint, read from its metadata; unknown if there is none."""
+    """Return the release that is installed beside torchlint, read from its metadata; unknown if there is
+    none.
+    """
     try:
         release = _final(Version(installation.versions((package,))[package] or ""))
     except InvalidVersion:
@@ -283,7 +289,7 @@ def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
 
 
 def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bool]:
-    """The ranges that a file declares, and whether it is a lock file."""
+    """Return the ranges that a file declares, and whether it is a lock file."""
     if _is_lock(name):
         return _from_lock(text, package), True
     if name == "pyproject.toml":
@@ -313,7 +319,7 @@ _MOST_FILES, _MOST_RANGES, _LONGEST_REQUIREMENT = 100, 500, 1_000
 # The libraries are looked for one after the other in the same few directories, whose lock files may be large.
 @lru_cache(maxsize=16)
 def _files(directory: Path) -> tuple[tuple[str, str], ...]:
-    """The names and texts of the files in a directory that may declare dependencies."""
+    """Return the names and texts of the files in a directory that may declare dependencies."""
     found = []
     for path in islice(_candidates(directory), _MOST_FILES):
         with contextlib.suppress(SourceError):
@@ -370,7 +376,7 @@ def _candidates(directory: Path) -> Iterator[Path]:
 
 
 def _of_requirement(text: str, package: str) -> Iterator[Target]:
-    """The range of one PEP 508 requirement, if it is the library's."""
+    """Yield the range of one PEP 508 requirement, if it is the library's."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     if package not in text.lower() or len(text) > _LONGEST_REQUIREMENT:
@@ -385,7 +391,7 @@ def _of_requirement(text: str, package: str) -> Iterator[Target]:
 
 
 def _requirements(value: object, package: str) -> Iterator[Target]:
-    """The ranges in a list of requirement strings; anything else in the list is passed over."""
+    """Yield the ranges in a list of requirement strings; anything else in the list is passed over."""
     if isinstance(value, list):
         for item in value:
             if isinstance(item, str):
@@ -426,7 +432,7 @@ def _from_pipfile(text: str, package: str) -> Iterator[Target]:
 
 
 def _of_table_entry(entry: object, package: str) -> Iterator[Target]:
-    """The range of ``torch = ENTRY`` as Poetry, Pixi and Pipenv write it: a string, a table, a list."""
+    """Yield the range of ``torch = ENTRY`` as Poetry, Pixi and Pipenv write it: a string, a table, a list."""
     for item in entry if isinstance(entry, list) else [entry]:
         text = item.get("version", "*") if isinstance(item, dict) else item
         if isinstance(text, str):
@@ -490,7 +496,9 @@ def _from_setup_cfg(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_setup_py(text: str, package: str) -> Iterator[Target]:
-    """Requirement strings such as ``"torch>=1.10"``; a bare ``"torch"`` may be any word and is not one."""
+    """Yield requirement strings such as ``"torch>=1.10"``; a bare ``"torch"`` may be any word and is not
+    one.
+    """
     import ast
     import warnings
 
@@ -513,7 +521,7 @@ def _from_requirements(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_metadata(text: str, package: str) -> Iterator[Target]:
-    """The ``Requires-Dist: torch (>=1.8)`` lines in the metadata of a distribution."""
+    """Yield the ``Requires-Dist: torch (>=1.8)`` lines in the metadata of a distribution."""
     for line in text.splitlines():
         name, _, requirement = line.partition(":")
         if name == "Requires-Dist":
@@ -521,7 +529,9 @@ def _from_metadata(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_environment(text: str, package: str) -> Iterator[Target]:
-    """The ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment; builds are passed over."""
+    """Yield the ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment; builds are passed
+    over.
+    """
     names = "|".join(sorted(_ALIASES.get(package, {package})))
     item = re.compile(rf"^\s*-\s*[\"']?(?:[\w./-]+::)?({names})(?![\w-])([^\"'#]*)")
     for line in text.splitlines():
@@ -540,7 +550,7 @@ def _from_environment(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_lock(text: str, package: str) -> Iterator[Target]:
-    """The pins of a lock file; one that resolves several platforms may hold more than one."""
+    """Yield the pins of a lock file; one that resolves several platforms may hold more than one."""
     prefix = "(?:py)?" if package == TORCH else ""
     patterns = (
         rf'^name = "{package}"\r?\nversion = "([^"]+)"',

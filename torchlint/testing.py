@@ -91,7 +91,7 @@ class Expectation:
     follow: str | None = None
 
     def admits(self, diagnostic: Diagnostic) -> bool:
-        """Whether ``diagnostic`` is what is wanted; the rule's own severity if none is given."""
+        """Return whether ``diagnostic`` is what is wanted; the rule's own severity if none is given."""
         severity = self.severity or registry.catalogue()[self.code].severity.value
         return (
             (self.row, self.code) == (diagnostic.start.row, diagnostic.code)
@@ -199,7 +199,7 @@ def _expectations(source: Source) -> tuple[Expectation, ...]:
 
 
 def cases(*places: Path) -> list[Case]:
-    """The fixtures that are, or lie below, ``places``, sorted by path."""
+    """Return the fixtures that are, or lie below, ``places``, sorted by path."""
     found = set()
     for place in places:
         for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
@@ -211,7 +211,7 @@ def cases(*places: Path) -> list[Case]:
 
 
 def problems(case: Case) -> list[str]:
-    """Everything in which the rule does not do what the fixture wants or what every rule promises."""
+    """Return everything in which the rule does not do what the fixture wants or what every rule promises."""
     try:
         return list(_problems(case))
     except FixtureError as error:
@@ -219,7 +219,7 @@ def problems(case: Case) -> list[str]:
 
 
 def invariants(source: Source, settings: LintSettings) -> list[str]:
-    """What holds of every file, whatever is in it, and does not hold of this one.
+    """Return what holds of every file, whatever is in it, and does not hold of this one.
 
     No rule fails; the screen changes no finding; messages keep to their form; each fix is no better than its
     rule declares, changes something, nothing outside of its edits, and breaks no program; so do all fixes
@@ -230,7 +230,7 @@ def invariants(source: Source, settings: LintSettings) -> list[str]:
 
 
 def rule_problems(rule: Rule) -> list[str]:
-    """What is amiss with the documentation page of a rule."""
+    """Return what is amiss with the documentation page of a rule."""
     found = []
     titles = tuple(re.findall(r"^## (.+)$", rule.page, re.MULTILINE))
     if titles != SECTIONS:
@@ -245,7 +245,7 @@ def rule_problems(rule: Rule) -> list[str]:
 
 
 def folder_problems(folder: Sequence[Case]) -> list[str]:
-    """What is amiss with the fixtures of one rule taken together: its best fix must be among them."""
+    """Return what is amiss with the fixtures of one rule taken together: its best fix must be among them."""
     rule = folder[0].rule
     grades = {
         _grade(diagnostic) for case in folder for diagnostic in _own(case, check(case.source, case.settings))
@@ -413,7 +413,7 @@ def _fix_problems(source: Source, diagnostic: Diagnostic) -> Iterator[str]:
 
 
 def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:
-    """Whether the text between edits is found unchanged, in order, between their contents."""
+    """Return whether the text between edits is found unchanged, in order, between their contents."""
     at_before = at_after = 0
     for edit in edits:
         kept = before[at_before : edit.span.start]
@@ -424,7 +424,9 @@ def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:
 
 
 def _keeps_gaps(before: str, after: str, edits: Sequence[Edit]) -> bool:
-    """Whether no more blank lines stand together where an edit was made than did before, or than one."""
+    """Return whether no more blank lines stand together where an edit was made than did before, or than
+    one.
+    """
     moved = 0
     places: list[list[int]] = []  # before and after; one for edits with nothing but white space between them
     for edit in sorted(edits):
@@ -440,7 +442,7 @@ def _keeps_gaps(before: str, after: str, edits: Sequence[Edit]) -> bool:
 
 
 def _gap(text: str, start: int, end: int) -> int:
-    """How many blank lines stand together, at most, between two places and around them."""
+    """Return how many blank lines stand together, at most, between two places and around them."""
     while start and text[start - 1].isspace():
         start -= 1
     while end < len(text) and text[end].isspace():
@@ -473,7 +475,9 @@ def _after_fixing(source: Source, settings: LintSettings, fixed: Fixed) -> Itera
 def _with_other_bytes(
     source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
 ) -> Iterator[str]:
-    """The same program with CR LF and a byte order mark: same findings, and all bytes kept by the fix."""
+    """Yield the same program with CR LF and a byte order mark: same findings, and all bytes kept by the
+    fix.
+    """
     if source.encoding != "utf-8":
         # The byte order mark would contradict the cookie.
         return
@@ -492,7 +496,7 @@ def _with_other_bytes(
 
 
 def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
-    """Each fix ends its own finding, whatever becomes of the others.
+    """Check that each fix ends its own finding, whatever becomes of the others.
 
     Of many fixes those are tried together that lie far from each other, so that no file is checked more than
     a few times.
@@ -513,7 +517,7 @@ def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[s
 
 
 def _after_following(case: Case, fixed: Fixed) -> Iterator[str]:
-    """What is left after all fixes goes away in the twin where the helps are followed."""
+    """Yield what is left after all fixes goes away in the twin where the helps are followed."""
     start = case.source.with_text(fixed.text)
     left = _to_follow(case, fixed.diagnostics, _expectations(start))
     path = case.followed_path
@@ -538,7 +542,9 @@ def _after_following(case: Case, fixed: Fixed) -> Iterator[str]:
 def _to_follow(
     case: Case, diagnostics: Sequence[Diagnostic], expectations: Sequence[Expectation]
 ) -> list[Diagnostic]:
-    """The findings to be dealt with by hand: those without a fix, unless what ends them lies outside."""
+    """Return the findings to be dealt with by hand: those without a fix, unless what ends them lies
+    outside.
+    """
     outside = [item for item in expectations if item.follow]
     return [
         item
@@ -549,7 +555,7 @@ def _to_follow(
 
 
 def _done(told: str, before: str, after: str) -> bool:
-    """Whether ``after`` shows that the help was followed, as far as the code in it tells."""
+    """Return whether ``after`` shows that the help was followed, as far as the code in it tells."""
     named = re.findall(r"`([^`]+)`", told)
     removed = re.match(r"Remove `([^`]+)`", told)
     if removed is not None and _count(removed[1], after) < _count(removed[1], before):
@@ -561,7 +567,7 @@ def _done(told: str, before: str, after: str) -> bool:
 
 
 def _count(code: str, text: str) -> int:
-    """How often the code of a help stands in a text, however laid out; ``…`` stands for any code."""
+    """Return how often the code of a help stands in a text, however laid out; ``…`` stands for any code."""
     tokens = re.findall(r"\w+|…|\S", code)
     pattern = r"\s*".join(".*?" if token == "…" else re.escape(token) for token in tokens)
     return len(re.findall(pattern, text, re.DOTALL))

@@ -30,7 +30,7 @@ class _BeyondLimitsError(TOMLDecodeError):
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The document that ``text`` is.
+    """Return the document that ``text`` is.
 
     Raises:
         TOMLDecodeError: it is no TOML, is nested too deeply, or has a number of too many digits.
@@ -49,7 +49,7 @@ def loads(text: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def document(text: str) -> Mapping[str, Any]:
-    """The document that ``text`` is; an empty one if it is none."""
+    """Return the document that ``text`` is; an empty one if it is none."""
     try:
         return loads(text)
     except TOMLDecodeError:
@@ -57,7 +57,7 @@ def document(text: str) -> Mapping[str, Any]:
 
 
 def table(value: object, *keys: str) -> Mapping[str, Any]:
-    """The table at a path of keys in a document; an empty one if there is none."""
+    """Return the table at a path of keys in a document; an empty one if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

@@ -15,7 +15,7 @@ Hindrance = Callable[[Path], str | None]
 
 
 def marked(diagnostic: Diagnostic, hindrance: Hindrance) -> Diagnostic:
-    """The finding; if its fix changes a file that cannot be changed, with a fix that says so."""
+    """Return the finding; if its fix changes a file that cannot be changed, with a fix that says so."""
     fix = diagnostic.fix
     if fix is None or not fix.elsewhere:
         return diagnostic
@@ -25,7 +25,7 @@ def marked(diagnostic: Diagnostic, hindrance: Hindrance) -> Diagnostic:
 
 
 def made(path: Path, item: Diagnostic, courses: Mapping[Path, Course]) -> dict[Path, Course]:
-    """The files of a fix once it is made: all of them, or where that cannot be the one of the finding.
+    """Return the files of a fix once it is made: all of them, or where that cannot be the one of the finding.
 
     Its rule is then barred from that file.
     """

@@ -23,12 +23,14 @@ _RULED = "#" * 20
 
 
 def may_have_prose(text: str) -> bool:
-    """Whether a text may hold prose between blocks, going by its words: a cheap question to ask first."""
+    """Return whether a text may hold prose between blocks, going by its words: a cheap question to ask
+    first.
+    """
     return "%%" in text or _RULED in text
 
 
 def uncommented(text: str) -> str:
-    """A program without comments and empty lines; it has the same syntax tree, places aside.
+    """Return a program without comments and empty lines; it has the same syntax tree, places aside.
 
     Some comments may stay: those behind code that have quotation marks in them. Prose between blocks is
     `PROSE`, whatever it says.

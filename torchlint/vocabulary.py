@@ -32,7 +32,7 @@ class Vocabulary:
         self._memory: tuple[set[bytes], dict[bytes, set[str]]] = (set(), {})
 
     def held(self, text: str) -> set[str]:
-        """Which `parts` of its words the identifiers of ``text`` hold."""
+        """Return which `parts` of its words the identifiers of ``text`` hold."""
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
         seen, holders = self._memory
@@ -76,7 +76,7 @@ class Words:
         return found
 
     def lack(self, signs: frozenset[str]) -> bool:
-        """Whether none of some words can be there, of each of which a part is among ``signs``."""
+        """Return whether none of some words can be there, of each of which a part is among ``signs``."""
         return self.held.isdisjoint(signs)
 
 
@@ -91,13 +91,14 @@ class JoinedWords:
         return self._held.issuperset(parts(word)) and any(word in text for text in self._texts)
 
     def lack(self, signs: frozenset[str]) -> bool:
-        """Whether none of some words can be there, of each of which a part is among ``signs``."""
+        """Return whether none of some words can be there, of each of which a part is among ``signs``."""
         return self._held.isdisjoint(signs)
 
 
 @cache
 def parts(word: str) -> frozenset[str]:
-    """The identifiers in ``word``, with a space where it says that they begin or end; if none, an empty one.
+    """Return the identifiers in ``word``, with a space where it says that they begin or end; if none, an
+    empty one.
 
     Between two that a space keeps apart there is something in any program: `import lu` is no `importlu`.
     """
@@ -115,7 +116,9 @@ def _edge(beside: str) -> str:
 
 @cache
 def _loosely(word: str) -> re.Pattern[str]:
-    """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
+    """Return ``word`` with white space, brackets and comments between its parts: `loss.item ()`,
+    `(x.to)(y)`.
+    """
     if word.startswith(_IMPORT):
         package = re.escape(word[len(_IMPORT) :])
         return re.compile(

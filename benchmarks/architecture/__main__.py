@@ -99,7 +99,7 @@ def main(details: str | None, root: Path, path: Path | None) -> None:
 
 
 def told(results: dict[str, Measured]) -> dict[str, Any]:
-    """The results as they are written."""
+    """Return the results as they are written."""
     return {
         measure.name: {
             "what": measure.what,

@@ -16,7 +16,7 @@ NEARLY_ALL = 0.95
 
 
 def files_for_a_rule(sources: Sources) -> Measured:
-    """Files that an author touches by hand to add a rule, besides the rule, its fixtures and its case.
+    """Return files that an author touches by hand to add a rule, besides the rule, its fixtures and its case.
 
     - what ``new-rule`` writes: the keys of the table ``files`` in ``torchlint/dev/scaffold.py``, the line in
       the changelog included; an ``__init__.py`` is made only where a folder is new;
@@ -56,7 +56,7 @@ def files_for_a_rule(sources: Sources) -> Measured:
 
 
 def _codes(sources: Sources) -> set[str]:
-    """The codes that ``@rule("TL…", …)`` declares."""
+    """Return the codes that ``@rule("TL…", …)`` declares."""
     return {
         mark.args[0].value
         for name, code in sources.modules.items()
@@ -69,7 +69,7 @@ def _codes(sources: Sources) -> set[str]:
 
 
 def _scaffolded(sources: Sources) -> list[str]:
-    """The paths that ``new-rule`` writes, as far as the scaffold spells them."""
+    """Return the paths that ``new-rule`` writes, as far as the scaffold spells them."""
     code = sources.modules.get(SCAFFOLD)
     found: list[str] = []
     folders: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _path(node: ast.expr, folders: dict[str, str]) -> str:
 
 
 def _generated_names(sources: Sources) -> set[str]:
-    """The names of files that the generators mention."""
+    """Return the names of files that the generators mention."""
     return {
         node.value.rpartition("/")[2]
         for name, code in sources.modules.items()
@@ -112,7 +112,9 @@ def _generated_names(sources: Sources) -> set[str]:
 
 
 def _texts(root: Path) -> list[Path]:
-    """The files that people write, but for rules, fixtures, recorded results and what is hidden or built."""
+    """Return the files that people write, but for rules, fixtures, recorded results and what is hidden or
+    built.
+    """
     found = []
     for top in sorted(root.iterdir()):
         if top.name.startswith(".") or top.name in {RULES, "fixtures", "build", "dist", "shared"}:

@@ -42,7 +42,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def interpreters(sources: Sources) -> Measured:
-    """Hand-made interpreters: recursive functions that tell 4 or more kinds of expressions apart.
+    """Return hand-made interpreters: recursive functions that tell 4 or more kinds of expressions apart.
 
     In the model and the rules. A function is recursive if it mentions itself, or functions of its module
     that lead back to it; these are one interpreter together. The kinds are classes of LibCST that are
@@ -89,7 +89,7 @@ def _alternatives(pattern: ast.pattern) -> Iterator[ast.MatchClass]:
 
 
 def climbs(sources: Sources) -> Measured:
-    """Climbs to branches, outside of the flow kernel, in the model and the rules.
+    """Return climbs to branches, outside of the flow kernel, in the model and the rules.
 
     Either a loop or comprehension over ``ancestors(…)`` or ``edges(…)``, or a ``while`` loop or a recursive
     function that asks for ``parent(…)``, which names a branch of the control flow: classes of LibCST for
@@ -147,7 +147,7 @@ def _names_branch(sources: Sources, code: Code, node: ast.AST) -> bool:
 
 
 def bounds(sources: Sources) -> Measured:
-    """Private bounds: integers that end a recursion or a loop, in the model and the rules.
+    """Return private bounds: integers that end a recursion or a loop, in the model and the rules.
 
     A bound is an integer constant of a module, or a positive default of a parameter that is written out,
     used in one of these ways:
@@ -173,7 +173,9 @@ _PARAMETERS_OF_OTHERS = {"depth", "hops", "limit", "rounds"}
 
 
 def _is_int(node: ast.AST | None) -> bool:
-    """Whether an expression is an integer that is written out, also as a choice of two or a product."""
+    """Return whether an expression is an integer that is written out, also as a choice of two or a
+    product.
+    """
     match node:
         case ast.Constant(value=bool()):
             return False
@@ -189,7 +191,7 @@ def _is_int(node: ast.AST | None) -> bool:
 
 
 def _bounds(code: Code) -> Iterator[tuple[Place, int]]:
-    """The bounds of a module, with the least of the integers that each is."""
+    """Yield the bounds of a module, with the least of the integers that each is."""
     constants = {name: value for name, value in code.constants.items() if _is_int(value)}
     used: set[str] = set()
     recursive = {function for group in recursions(code) for function in group}
@@ -239,7 +241,7 @@ def _bounds(code: Code) -> Iterator[tuple[Place, int]]:
 
 
 def _counters(code: Code) -> set[str]:
-    """The names and attributes that are counted: ``n += 1``, ``n = n + 1``, and ``n ± 1`` passed on.
+    """Return the names and attributes that are counted: ``n += 1``, ``n = n + 1``, and ``n ± 1`` passed on.
 
     Passed on is what a function of the module is given, and what a tuple in a queue holds.
     """
@@ -265,12 +267,12 @@ def _called(call: ast.Call) -> str | None:
 
 
 def _queues(call: ast.Call) -> bool:
-    """Whether a call puts a tuple into a queue or a stack."""
+    """Return whether a call puts a tuple into a queue or a stack."""
     return _called(call) in {"append", "appendleft"} and isinstance(call.args[0], ast.Tuple)
 
 
 def _stepped(node: ast.AST) -> Iterator[ast.expr]:
-    """What an expression, or a part of the tuple that it is, counts one step on."""
+    """Yield what an expression, or a part of the tuple that it is, counts one step on."""
     match node:
         case ast.BinOp(
             left=ast.Name() | ast.Attribute() as left, op=ast.Add() | ast.Sub(), right=ast.Constant(1)
@@ -282,7 +284,7 @@ def _stepped(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _counting(code: Code, counters: set[str]) -> dict[str, set[str]]:
-    """The functions that have parameters which are counted, with these."""
+    """Return the functions that have parameters which are counted, with these."""
     found: dict[str, set[str]] = {}
     for function in code.functions:
         given = function.args
@@ -293,7 +295,7 @@ def _counting(code: Code, counters: set[str]) -> dict[str, set[str]]:
 
 
 def _filled(code: Code) -> set[str]:
-    """The collections that the module adds to."""
+    """Return the collections that the module adds to."""
     found: set[str] = set()
     for node in ast.walk(code.tree):
         match node:

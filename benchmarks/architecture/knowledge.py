@@ -32,7 +32,7 @@ _OF_CONSTANTS = "functions of text"
 
 
 def memories(sources: Sources) -> Measured:
-    """Styles of memory that the model and the rules use, of these five:
+    """Return styles of memory that the model and the rules use, of these five:
 
     - ``cached_property`` of functools, or a class of that name, with the table in which it keeps the answers;
     - ``cache`` or ``lru_cache`` of functools;
@@ -95,7 +95,9 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
 
 
 def _keeps_in_fixpoint(code: Code) -> bool:
-    """Whether what a module stores, if anything, is stored in an attribute of a fixpoint, which it asks."""
+    """Return whether what a module stores, if anything, is stored in an attribute of a fixpoint, which it
+    asks.
+    """
     stored = [
         ast.unparse(node.value)
         for node in ast.walk(code.tree)
@@ -112,7 +114,7 @@ def _keeps_in_fixpoint(code: Code) -> bool:
 
 
 def _takes_constants(code: Code, function: FunctionNode) -> bool:
-    """Whether a function of the module level is given texts and classes only."""
+    """Return whether a function of the module level is given texts and classes only."""
     given = function.args
     parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     annotations = [part.annotation for part in parameters if part is not None]
@@ -123,7 +125,9 @@ def _takes_constants(code: Code, function: FunctionNode) -> bool:
 
 
 def _tables(code: Code, function: FunctionNode) -> set[str]:
-    """The attributes and globals in which a function looks the key up under which it stores something."""
+    """Return the attributes and globals in which a function looks the key up under which it stores
+    something.
+    """
     around = [f for f in code.around(function) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))]
     local = {
         node.id
@@ -165,7 +169,8 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
 def patterns(sources: Sources) -> Measured:
-    """Patterns that guess from users' names, in the model and the rules, but for the lexicon and ``api``.
+    """Return patterns that guess from users' names, in the model and the rules, but for the lexicon and
+    ``api``.
 
     The module for comments is no such place either: what it reads is prose, and never a name.
 
@@ -201,7 +206,7 @@ def patterns(sources: Sources) -> Measured:
 
 
 def regular_expressions(sources: Sources) -> Measured:
-    """Calls of ``re.compile`` in the model, outside of the lexicon and ``api``.
+    """Return calls of ``re.compile`` in the model, outside of the lexicon and ``api``.
 
     A pattern that is given to ``re.search`` and the like directly counts as well: it is compiled, too.
     """
@@ -226,7 +231,7 @@ def _is_compile(call: ast.Call) -> bool:
 
 
 def _regexes(sources: Sources, code: Code) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of functions of ``re`` that are given a pattern, and what is written of it."""
+    """Yield the calls of functions of ``re`` that are given a pattern, and what is written of it."""
     for node in ast.walk(code.tree):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=name), args=[pattern, *_]):
@@ -237,7 +242,7 @@ def _regexes(sources: Sources, code: Code) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _written(sources: Sources, code: Code, node: ast.AST) -> str:
-    """The text that an expression spells, as far as it does; constants of modules are looked up."""
+    """Return the text that an expression spells, as far as it does; constants of modules are looked up."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -254,7 +259,7 @@ def _is_regex(node: ast.AST) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """The words of a pattern: no syntax, no keywords, no parts of dotted names."""
+    """Return the words of a pattern: no syntax, no keywords, no parts of dotted names."""
     bare = _CLASS.sub(" ", text)
     bare = re.sub(r"[\w|)(?:*+]*\w\)?[*+?]?\\\.(?:[\w(]+\\\.)*\w*", " ", bare)
     bare = _SYNTAX.sub(" ", bare)
@@ -263,7 +268,7 @@ def _words(text: str) -> set[str]:
 
 
 def _applied_to_library_names(code: Code, node: ast.Call) -> bool:
-    """Whether a compiled pattern is used, and always on what ``qualified(…)`` says."""
+    """Return whether a compiled pattern is used, and always on what ``qualified(…)`` says."""
     parent = code.parents.get(node)
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
         return False
@@ -290,7 +295,9 @@ def _is_qualified(node: ast.AST) -> bool:
 
 
 def _comes_from(code: Code, node: ast.AST, is_source: Callable[[ast.AST], bool]) -> bool:
-    """Whether an expression has a source in it, or a local name that is assigned one in the function."""
+    """Return whether an expression has a source in it, or a local name that is assigned one in the
+    function.
+    """
     if any(is_source(inner) for inner in ast.walk(node)):
         return True
     function = next((n for n in code.around(node) if isinstance(n, ast.FunctionDef)), None)
@@ -312,7 +319,7 @@ def _comes_from(code: Code, node: ast.AST, is_source: Callable[[ast.AST], bool])
 
 
 def _sets(code: Code) -> Iterator[tuple[str, set[str]]]:
-    """The constants that are sets or tuples of plain words."""
+    """Yield the constants that are sets or tuples of plain words."""
     for name, value in code.constants.items():
         inner = value.args[0] if isinstance(value, ast.Call) and value.args else value
         if isinstance(inner, (ast.Set, ast.Tuple, ast.List)) and inner.elts:
@@ -352,7 +359,9 @@ def _is_users(node: ast.AST) -> bool:
 
 
 def _library_names(sources: Sources) -> set[str]:
-    """The names of Python's built-ins and their methods, and each part of the dotted names in ``api``."""
+    """Return the names of Python's built-ins and their methods, and each part of the dotted names in
+    ``api``.
+    """
     found = set(dir(builtins))
     for kind in (str, bytes, list, dict, set, tuple, int, float, complex, object, type):
         found |= set(dir(kind))
@@ -375,7 +384,8 @@ _FUNCTION_WORDS = frozenset(
 
 
 def prose(sources: Sources) -> Measured:
-    """Modules of the model that build edits or message prose; ``api``, which holds texts as data, is none.
+    """Return modules of the model that build edits or message prose; ``api``, which holds texts as data, is
+    none.
 
     They import `Edit` or `Fix` of ``torchlint.diagnostics``, or ``torchlint.fixes``; call ``safe(…)``
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or

@@ -19,14 +19,15 @@ from benchmarks.architecture.sources import (
 
 
 def lines_of_model(sources: Sources) -> Measured:
-    """Lines of the modules in ``torchlint/semantics``, blank ones and comments included."""
+    """Return lines of the modules in ``torchlint/semantics``, blank ones and comments included."""
     places = [Place(code.path, 0, f"{code.lines} lines") for code in sources.model]
     lines = sum(code.lines for code in sources.model)
     return Measured(lines, _thousands(lines), {}, tuple(sorted(places)))
 
 
 def modules_of_model(sources: Sources) -> Measured:
-    """Modules in ``torchlint/semantics``: files, those of packages (``__init__.py``) only if they hold code.
+    """Return modules in ``torchlint/semantics``: files, those of packages (``__init__.py``) only if they hold
+    code.
 
     A docstring is no code.
     """
@@ -35,7 +36,9 @@ def modules_of_model(sources: Sources) -> Measured:
 
 
 def lines_of_all(sources: Sources) -> Measured:
-    """Lines of ``torchlint/`` and ``rules/`` together, without the bench cases in ``rules/*/cases``."""
+    """Return lines of ``torchlint/`` and ``rules/`` together, without the bench cases in
+    ``rules/*/cases``.
+    """
     places = [Place(code.path, 0, f"{code.lines} lines") for code in sources.modules.values()]
     lines = sum(code.lines for code in sources.modules.values())
     rules = sum(code.lines for name, code in sources.modules.items() if below(name, RULES))
@@ -44,7 +47,7 @@ def lines_of_all(sources: Sources) -> Measured:
 
 
 def import_cycle(sources: Sources) -> Measured:
-    """Modules in the largest import cycle: the largest strongly connected component of all imports.
+    """Return modules in the largest import cycle: the largest strongly connected component of all imports.
 
     Those at any depth and those for types are included; 0 if there is no cycle. Python's import of the
     packages around a module is not counted.
@@ -56,7 +59,9 @@ def import_cycle(sources: Sources) -> Measured:
 
 
 def facade_members(sources: Sources) -> Measured:
-    """Public members of the class ``Module``: what its body defines, and what is assigned on ``self``."""
+    """Return public members of the class ``Module``: what its body defines, and what is assigned on
+    ``self``.
+    """
     code = sources.modules.get(FACADE)
     found: dict[str, Place] = {}
     for cls in code.tree.body if code is not None else ():
@@ -81,7 +86,7 @@ def facade_members(sources: Sources) -> Measured:
 
 
 def serving_one_rule(sources: Sources) -> Measured:
-    """Modules of the model that serve exactly one rule, with their lines.
+    """Return modules of the model that serve exactly one rule, with their lines.
 
     A rule is a module ``rules/<family>/<rule>.py`` that declares one, or a folder
     ``rules/<family>/<rule>/`` in which a module does. It is served by what it reaches over imports (for

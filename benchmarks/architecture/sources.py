@@ -22,7 +22,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def below(name: str, package: str) -> bool:
-    """Whether a module is a package or in it."""
+    """Return whether a module is a package or in it."""
     return name == package or name.startswith(f"{package}.")
 
 
@@ -57,7 +57,7 @@ class Measured:
 
 
 def counted(places: list[Place], **parts: int) -> Measured:
-    """The number of places, and of the modules that have them."""
+    """Return the number of places, and of the modules that have them."""
     modules = len({place.path for place in places})
     shown = f"{len(places)} in {modules} modules" if places else "0"
     return Measured(len(places), shown, {"modules": modules, **parts}, tuple(sorted(places)))
@@ -78,7 +78,7 @@ class Code:
         return len(self.text.splitlines())
 
     def place(self, node: ast.AST, what: str = "") -> Place:
-        """Where a node stands."""
+        """Return where a node stands."""
         return Place(self.path, getattr(node, "lineno", 1), what)
 
     @cached_property
@@ -87,7 +87,7 @@ class Code:
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes that hold a node, from the inside out."""
+        """Yield the nodes that hold a node, from the inside out."""
         found = self.parents.get(node)
         while found is not None:
             yield found
@@ -122,7 +122,7 @@ class Code:
         return self.path.endswith("__init__.py")
 
     def _origin(self, node: ast.ImportFrom) -> str:
-        """The module that a ``from`` import names, relative ones resolved."""
+        """Return the module that a ``from`` import names, relative ones resolved."""
         if not node.level:
             return node.module or ""
         parts = self.name.split(".")
@@ -130,7 +130,7 @@ class Code:
         return ".".join([*parts, *([node.module] if node.module else [])])
 
     def imports(self) -> Iterator[str]:
-        """The dotted names of all imports, those for types included; ``from a import b`` as ``a.b``."""
+        """Yield the dotted names of all imports, those for types included; ``from a import b`` as ``a.b``."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
@@ -181,7 +181,7 @@ class Sources:
         return [code for name, code in self.modules.items() if below(name, MODEL) or below(name, RULES)]
 
     def resolve(self, dotted: str) -> str | None:
-        """The module that an imported dotted name is, or is defined in; None if it is none of these.
+        """Return the module that an imported dotted name is, or is defined in; None if it is none of these.
 
         The folder ``rules/`` is imported as ``torchlint.rules``.
         """
@@ -202,7 +202,9 @@ class Sources:
         }
 
     def constant(self, code: Code, name: str) -> tuple[Code, ast.expr] | None:
-        """The value of a constant at the top level of a module, or of the one that it is imported from."""
+        """Return the value of a constant at the top level of a module, or of the one that it is imported
+        from.
+        """
         if name in code.constants:
             return code, code.constants[name]
         origin = code.imported.get(name)
@@ -212,7 +214,9 @@ class Sources:
         return other, other.constants[origin[1]]
 
     def kinds(self, code: Code, node: ast.AST, seen: frozenset[str] = frozenset()) -> set[str]:
-        """The classes of LibCST that an expression names, also by constants that hold tuples of them."""
+        """Return the classes of LibCST that an expression names, also by constants that hold tuples of
+        them.
+        """
         match node:
             case ast.Attribute(value=ast.Name(id="cst" | "libcst" | "nodes"), attr=attr):
                 return {attr} if _node_class(attr) else set()
@@ -233,7 +237,7 @@ def _node_class(name: str) -> bool:
 
 
 def components(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """The strongly connected components of a graph, single nodes included.
+    """Return the strongly connected components of a graph, single nodes included.
 
     R. Tarjan, Depth-first search and linear graph algorithms, 1972, with a stack of its own.
     """
@@ -274,7 +278,7 @@ def components(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def reached(graph: Mapping[str, set[str]], start: set[str], through: Callable[[str], bool]) -> set[str]:
-    """What some modules reach, themselves included, going on from those that ``through`` lets by."""
+    """Return what some modules reach, themselves included, going on from those that ``through`` lets by."""
     found = set(start)
     waiting = list(start)
     while waiting:
@@ -292,7 +296,7 @@ def reached(graph: Mapping[str, set[str]], start: set[str], through: Callable[[s
 
 
 def own(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions and classes that it defines."""
+    """Yield the nodes of a function without those of functions and classes that it defines."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -302,7 +306,8 @@ def own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def recursions(code: Code) -> list[list[FunctionNode]]:
-    """The functions of a module that call themselves, each group of those that call one another as one.
+    """Return the functions of a module that call themselves, each group of those that call one another as
+    one.
 
     A function calls what it mentions: a function of the module or around it by its name, a method of its
     own class (or of any class of the module, if that one has none of this name) by ``self`` or ``cls``.

@@ -56,7 +56,9 @@ _JOBS = click.option(
 
 
 def _chosen(folder: Path, only: Sequence[str], trees: Sequence[str]) -> list[Package]:
-    """The packages a command works on: the named ones and the extra trees, or all that are unpacked."""
+    """Return the packages a command works on: the named ones and the extra trees, or all that are
+    unpacked.
+    """
     known = [package for package in packages.pinned(folder) if package.folder.is_dir()]
     unknown = set(only) - {package.name for package in known}
     if unknown:
@@ -77,7 +79,7 @@ def _options(select: str | None, jobs: int) -> list[str]:
 
 
 def _run_with(version: Version, given: Sequence[str], shared: Sequence[str]) -> Version:
-    """The version with options of its own, by which it is also named, and those of both."""
+    """Return the version with options of its own, by which it is also named, and those of both."""
     return replace(version, name=" ".join((version.name, *given)), options=(*shared, *given))
 
 

@@ -92,7 +92,7 @@ def _diagnostics(
 
 
 def _fixed(version: Version, folder: Path, paths: Sequence[str], workspace: Path) -> list[bytes]:
-    """The files as a version fixes them."""
+    """Return the files as a version fixes them."""
     copy = workspace / "fixed"
     shutil.rmtree(copy, ignore_errors=True)
     if paths:

@@ -57,7 +57,7 @@ class Differences:
 
 
 def finding(item: dict[str, Any], package: str, folder: Path) -> Finding:
-    """A diagnostic as torchlint's JSON has it, of this or of an earlier version."""
+    """Return a diagnostic as torchlint's JSON has it, of this or of an earlier version."""
     fix = item["fix"]
     return Finding(
         package=package,
@@ -111,7 +111,7 @@ def _saying(item: Finding) -> Hashable:
 def _paired(
     old: list[Finding], new: list[Finding], key: Callable[[Finding], Hashable]
 ) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
-    """Pairs with the same key, in order, and what has none on either side; equal findings go first."""
+    """Return pairs with the same key, in order, and what has none on either side; equal findings go first."""
     waiting: dict[Hashable, list[Finding]] = defaultdict(list)
     for item in new:
         waiting[key(item)].append(item)

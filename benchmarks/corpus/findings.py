@@ -76,7 +76,9 @@ def diagnostics(
     working: Path | None = None,
     paths: Sequence[Path] = (),
 ) -> list[dict[str, Any]]:
-    """The diagnostics of every file below a folder, or of these files, as torchlint's JSON has them."""
+    """Return the diagnostics of every file below a folder, or of these files, as torchlint's JSON has
+    them.
+    """
     targets = [path.resolve() for path in paths or (folder,)]
     arguments: list[str | Path] = ["--output-format", "json", *options, *targets]
     done = torchlint(arguments, environment, python, working)
@@ -122,7 +124,7 @@ def read(path: Path) -> list[Finding]:
 
 
 def sample(found: Iterable[Finding], count: int) -> list[Finding]:
-    """At most ``count`` findings drawn evenly, the same ones every time.
+    """Return at most ``count`` findings drawn evenly, the same ones every time.
 
     The order comes from a hash of each finding's place: as the packages are pinned, a finding keeps its rank
     when others come or go with a change of torchlint.
@@ -135,7 +137,9 @@ def sample(found: Iterable[Finding], count: int) -> list[Finding]:
 
 
 def excerpt(item: Finding, folder: Path, before: int, after: int) -> Iterator[str]:
-    """The lines around a finding, numbered, the finding's own marked, headed by the definitions around it."""
+    """Yield the lines around a finding, numbered, the finding's own marked, headed by the definitions around
+    it.
+    """
     lines = (folder / item.path).read_text(encoding="utf-8", errors="replace").splitlines()
     first = max(item.line - 1 - before, 0)
     for number in _headings(lines, item.line - 1):
@@ -147,7 +151,9 @@ def excerpt(item: Finding, folder: Path, before: int, after: int) -> Iterator[st
 
 
 def _headings(lines: Sequence[str], number: int) -> list[int]:
-    """The numbers of the lines above that open the definitions and loops around a line, by indentation."""
+    """Return the numbers of the lines above that open the definitions and loops around a line, by
+    indentation.
+    """
 
     def indent(text: str) -> int:
         return len(text) - len(text.lstrip())

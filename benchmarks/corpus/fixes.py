@@ -54,7 +54,7 @@ class Outcome:
         return not any(problems)
 
     def as_json(self) -> dict[str, Any]:
-        """For the report."""
+        """Return it for the report."""
         return asdict(self)
 
 
@@ -103,7 +103,7 @@ def _relative(item: dict[str, Any], copy: Path) -> Path:
 
 
 def _fixes(items: Iterable[dict[str, Any]], folder: Path) -> dict[Path, list[FixEdits]]:
-    """The edits of every fix that may be applied, by file."""
+    """Return the edits of every fix that may be applied, by file."""
     found: dict[Path, list[FixEdits]] = {}
     for item in items:
         if item["fix"] and item["fix"]["applicability"] in ("safe", "unsafe"):
@@ -114,7 +114,7 @@ def _fixes(items: Iterable[dict[str, Any]], folder: Path) -> dict[Path, list[Fix
 def _rebuild(
     originals: dict[Path, bytes], declared: dict[Path, list[FixEdits]], folder: Path, options: list[str]
 ) -> dict[Path, bytes]:
-    """The files with the declared fixes put in by arithmetic of our own, round after round."""
+    """Return the files with the declared fixes put in by arithmetic of our own, round after round."""
     current, fixes = dict(originals), declared
     for _ in range(_ROUNDS):
         new = {path: _applied(data, fixes.get(path, [])) for path, data in current.items()}
@@ -142,7 +142,9 @@ def _compiles(data: bytes) -> bool:
 
 
 def _applied(before: bytes, fixes: Iterable[FixEdits]) -> bytes:
-    """A file with fixes put in, each whole or not at all: of fixes that overlap the first one in the file."""
+    """Return a file with fixes put in, each whole or not at all: of fixes that overlap the first one in the
+    file.
+    """
     bom = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
     encoding = "utf-8" if bom else tokenize.detect_encoding(io.BytesIO(before).readline)[0]
     text = before[len(bom) :].decode(encoding)
@@ -167,14 +169,17 @@ def _applied(before: bytes, fixes: Iterable[FixEdits]) -> bytes:
 
 
 def _collide(edit: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
-    """Whether two edits cannot both be made; the same edit, such as an import that two fixes need, can."""
+    """Return whether two edits cannot both be made; the same edit, such as an import that two fixes need,
+    can.
+    """
     if edit == other:
         return False
     return (edit[0] < other[1] and other[0] < edit[1]) or edit[0] == other[0]
 
 
 def _strays(before: bytes, after: bytes, edits: FixEdits) -> Iterator[int]:
-    """The number of the first line of each run of lines that no edit touches and that is not there any more.
+    """Yield the number of the first line of each run of lines that no edit touches and that is not there any
+    more.
 
     The runs must follow one another in the new text, the first at its start and the last at its end.
     """

@@ -26,7 +26,7 @@ class Package:
 
 
 def pinned(folder: Path) -> list[Package]:
-    """The packages of packages.txt, as they are (or will be) unpacked under a folder."""
+    """Return the packages of packages.txt, as they are (or will be) unpacked under a folder."""
     packages = []
     for line in PINNED.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith(("#", "-")):
@@ -87,7 +87,7 @@ def _identity(archive: Path) -> tuple[str, str]:
 
 
 def _sources(archive: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """The Python files of a wheel or sdist, with paths relative to its root."""
+    """Yield the Python files of a wheel or sdist, with paths relative to its root."""
     if archive.suffix in (".whl", ".zip"):
         with zipfile.ZipFile(archive) as wheel:
             for name in wheel.namelist():

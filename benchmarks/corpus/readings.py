@@ -72,7 +72,7 @@ class Tally:
 
 
 def readings(file: Path = FILE) -> list[Reading]:
-    """Every row of a table of readings.
+    """Return every row of a table of readings.
 
     Raises:
         ValueError: the file has other columns, a verdict is none of `VERDICTS`, a finding is settled without
@@ -99,7 +99,7 @@ def tally(found: Sequence[Reading]) -> Tally:
 
 
 def by_rule(found: Sequence[Reading]) -> dict[str, Tally]:
-    """The same for each rule, sorted by code."""
+    """Return the same for each rule, sorted by code."""
     return {
         code: tally([each for each in found if each.rule == code])
         for code in sorted({each.rule for each in found})

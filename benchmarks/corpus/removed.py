@@ -43,7 +43,7 @@ class Removed:
 
 
 def removed(file: Path = FILE) -> list[Removed]:
-    """Every row of the table.
+    """Return every row of the table.
 
     Raises:
         ValueError: the file has other columns, a kind is none of `KINDS`, or a place is both found and missed
@@ -75,13 +75,13 @@ def write(places: Iterable[Removed], file: Path = FILE) -> None:
 
 
 def releases(places: Iterable[Removed], folder: Path) -> list[Package]:
-    """The releases that the places are in, as they are (or will be) unpacked under a folder."""
+    """Return the releases that the places are in, as they are (or will be) unpacked under a folder."""
     found = dict.fromkeys((each.package, each.version) for each in places)
     return [Package(name, version, folder / f"{name}-{version}") for name, version in found]
 
 
 def score(places: Sequence[Removed], folder: Path) -> Iterator[tuple[Package, list[Removed]]]:
-    """The places of each release that lies in a folder (``trl-0.17.0``), with what is found there now.
+    """Yield the places of each release that lies in a folder (``trl-0.17.0``), with what is found there now.
 
     One release after the other, each as a whole project, of which only the files with places are linted.
     """
@@ -103,13 +103,13 @@ def score(places: Sequence[Removed], folder: Path) -> Iterator[tuple[Package, li
 
 
 def renewed(places: Iterable[Removed], scored: Iterable[Removed]) -> list[Removed]:
-    """All places of the table, those that were scored as they are found now."""
+    """Return all places of the table, those that were scored as they are found now."""
     anew = {(each.package, each.version, each.path, each.first): each for each in scored}
     return [anew.get((each.package, each.version, each.path, each.first), each) for each in places]
 
 
 def recall(places: Sequence[Removed]) -> dict[str, tuple[int, int]]:
-    """How many places of each kind are found, and how many there are; ``all`` comes last."""
+    """Return how many places of each kind are found, and how many there are; ``all`` comes last."""
     of = Counter(each.kind for each in places)
     hits = Counter(each.kind for each in places if each.found)
     return {kind: (hits[kind], of[kind]) for kind in sorted(of)} | {"all": (hits.total(), of.total())}

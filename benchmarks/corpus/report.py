@@ -28,7 +28,7 @@ def markdown(
     examples: int,
     code: bool = False,
 ) -> str:
-    """The report: totals, a table of the rules, ``examples`` of each kind, the packages.
+    """Return the report: totals, a table of the rules, ``examples`` of each kind, the packages.
 
     ``broken`` says where a version failed; ``code`` shows how fixed files differ.
     """
@@ -49,7 +49,7 @@ def markdown(
 def as_json(
     before: Version, after: Version, comparisons: Sequence[Comparison], broken: Sequence[str]
 ) -> dict[str, Any]:
-    """All of it, but for what did not change and the texts of files."""
+    """Return all of it, but for what did not change and the texts of files."""
     return {
         "before": before.name,
         "after": after.name,
@@ -92,7 +92,7 @@ def _sides(comparisons: Sequence[Comparison]) -> tuple[list[dict[str, int]], lis
 
 
 def _codes(comparisons: Sequence[Comparison]) -> list[str]:
-    """The rules of which anything differs."""
+    """Return the rules of which anything differs."""
     found = set()
     for item in comparisons:
         found |= {finding.code for finding in (*item.differences.added, *item.differences.removed)}
@@ -183,7 +183,7 @@ def _fixed(fixed: Sequence[Fixed], code: bool) -> str:
 
 
 def _diff(item: Fixed) -> list[str]:
-    """The two fixed texts, as lines of a unified diff."""
+    """Return the two fixed texts, as lines of a unified diff."""
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (item.before, item.after))
     return list(difflib.unified_diff(before, after, "before", "after", lineterm="", n=1))
 

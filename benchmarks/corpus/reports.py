@@ -23,7 +23,7 @@ def record(outcome: Mapping[str, Any], report: Path) -> None:
 
 
 def _revision() -> str | None:
-    """The commit of the working tree; None outside of one."""
+    """Return the commit of the working tree; None outside of one."""
     found = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=Path(__file__).parent,

@@ -42,18 +42,18 @@ class Outcome:
     differences: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """For the report."""
+        """Return it for the report."""
         return asdict(self)
 
 
 def everything() -> LintSettings:
-    """All rules, with all of their fixes."""
+    """Return all rules, with all of their fixes."""
     rules = registry.rules()
     return LintSettings(rules=tuple(sorted(rules)), fixable=frozenset(rules), unsafe_fixes=True)
 
 
 def differences(source: Source, settings: LintSettings) -> Iterator[str]:
-    """What a check finds otherwise without the screen, and without the outline; a sentence each.
+    """Yield what a check finds otherwise without the screen, and without the outline; a sentence each.
 
     A text that LibCST cannot read, though the interpreter can, is no difference where the screen spares it.
     """
@@ -65,7 +65,7 @@ def differences(source: Source, settings: LintSettings) -> Iterator[str]:
 
 
 def mentioning(folder: Path) -> list[Path]:
-    """The Python files below a folder that mention torch, in order."""
+    """Return the Python files below a folder that mention torch, in order."""
     return [path for path in sorted(folder.rglob("*.py")) if b"torch" in path.read_bytes()]
 
 

@@ -40,7 +40,7 @@ class Precision:
 
 
 def entries(folder: Path = FOLDER) -> Iterator[Entry]:
-    """Every row of every ``<CODE>.csv`` of a folder.
+    """Yield every row of every ``<CODE>.csv`` of a folder.
 
     Raises:
         ValueError: a file has other columns, a count is no number, or the counts of a row do not add up.
@@ -60,7 +60,7 @@ def entries(folder: Path = FOLDER) -> Iterator[Entry]:
 
 
 def precision(folder: Path = FOLDER) -> list[Precision]:
-    """Precision by rule, sorted by code."""
+    """Return precision by rule, sorted by code."""
     by_rule: dict[str, list[Entry]] = {}
     for entry in entries(folder):
         by_rule.setdefault(entry.rule, []).append(entry)

@@ -77,7 +77,7 @@ def _commit(asked: str) -> str | None:
 
 
 def described(path: Path) -> str:
-    """The commit of a working tree, with a word if it was changed since."""
+    """Return the commit of a working tree, with a word if it was changed since."""
     found = subprocess.run(
         ["git", "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=, changed since"],
         cwd=path,
@@ -89,7 +89,7 @@ def described(path: Path) -> str:
 
 
 def _archived(commit: str, target: Path) -> Path:
-    """The files of a commit, without a trace in the repository."""
+    """Return the files of a commit, without a trace in the repository."""
     packed = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         if hasattr(tarfile, "data_filter"):
@@ -100,7 +100,7 @@ def _archived(commit: str, target: Path) -> Path:
 
 
 def _copied(path: Path, target: Path) -> Path:
-    """The files of a working tree but for the ignored ones: setuptools builds beside the sources."""
+    """Return the files of a working tree but for the ignored ones: setuptools builds beside the sources."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=path,
@@ -123,7 +123,7 @@ def _python(home: Path) -> Path:
 
 
 def _installed(requirement: str, home: Path) -> Path:
-    """The interpreter of a new environment with one requirement and what that needs."""
+    """Return the interpreter of a new environment with one requirement and what that needs."""
     shutil.rmtree(home, ignore_errors=True)
     for command in (
         [sys.executable, "-m", "venv", str(home)],

@@ -91,12 +91,12 @@ class Tally:
 
 
 def kind(number: int) -> tuple[str, tuple[Property, ...]]:
-    """What the program of a number is, and what must hold of it."""
+    """Return what the program of a number is, and what must hold of it."""
     return KINDS[number % len(KINDS)]
 
 
 def text(seed: int, number: int) -> str:
-    """The program of a number, always the same one of a seed."""
+    """Return the program of a number, always the same one of a seed."""
     random = Random(f"{seed}/{number}")
     name, _ = kind(number)
     if name == "mutants":
@@ -115,7 +115,9 @@ def text(seed: int, number: int) -> str:
 
 @cache
 def seeds() -> tuple[str, ...]:
-    """The files that are mutated: the fixtures of all rules, and the training programs, which weigh more."""
+    """Return the files that are mutated: the fixtures of all rules, and the training programs, which weigh
+    more.
+    """
     folder = ROOT / "fixtures"
     programs = set((folder / "programs").rglob("*.py"))
     files = sorted(folder.rglob("*.py"))
@@ -126,7 +128,7 @@ def seeds() -> tuple[str, ...]:
 
 @cache
 def bad_fixtures() -> tuple[str, ...]:
-    """The files in which a rule finds something, as it promises to."""
+    """Return the files in which a rule finds something, as it promises to."""
     files = sorted((ROOT / "fixtures").glob("TL*/bad*.py"))
     return tuple(path.read_bytes().decode() for path in files if "." not in path.stem)
 
@@ -137,7 +139,7 @@ def _syntax(number: int) -> list[str]:
 
 
 def examined(seed: int, number: int) -> Tried:
-    """What becomes of the program of a number."""
+    """Return what becomes of the program of a number."""
     name, wanted = kind(number)
     made = text(seed, number)
     start = time.monotonic()
@@ -164,7 +166,7 @@ def _broken(prop: Property, made: str) -> list[str]:
 
 
 def _small(problems: list[Problem], wanted: tuple[Property, ...]) -> Iterator[Problem]:
-    """The first problem of each property, with a small program."""
+    """Yield the first problem of each property, with a small program."""
     for prop in wanted:
         first = next((item for item in problems if item.property == prop.__name__), None)
         if first is not None:

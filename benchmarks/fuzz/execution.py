@@ -82,19 +82,19 @@ def run(text: str, *, double: bool = False, nudged: bool = False) -> Outcome:
 
 
 def on_cpu(text: str) -> str:
-    """``text`` with the names of GPUs replaced by the CPU's."""
+    """Return ``text`` with the names of GPUs replaced by the CPU's."""
     text = re.sub(r"""(["'])cuda(?::0)?\1""", r"\1cpu\1", text)
     return re.sub(r"\.cuda\(", ".to('cpu', ", text)
 
 
 def in_double_precision(text: str) -> str:
-    """``text`` with double precision wherever it asks for single."""
+    """Return ``text`` with double precision wherever it asks for single."""
     text = re.sub(r"\.float\(\)", ".double()", text)
     return re.sub(r"\bFloatTensor\b", "DoubleTensor", re.sub(r"\bfloat32\b", "float64", text))
 
 
 def differences(before: Any, after: Any, tolerance: float = 0.0, place: str = "results") -> Iterator[str]:
-    """Where two results differ: in kind, or in value by more than ``tolerance``, which is relative."""
+    """Yield where two results differ: in kind, or in value by more than ``tolerance``, which is relative."""
     if type(before) is not type(after):
         yield f"{place}: {_told(before)} became {_told(after)}"
     elif isinstance(before, Mapping):
@@ -146,7 +146,7 @@ def _warm_up() -> None:
 
 @contextlib.contextmanager
 def _comparable(nudged: bool) -> Iterator[None]:
-    """Layers and loaders as programs before and after a fix can be compared with."""
+    """Patch layers and loaders so that programs before and after a fix can be compared."""
     places = (
         (nn.Linear, "reset_parameters"),
         (nn.modules.conv._ConvNd, "reset_parameters"),
@@ -167,7 +167,7 @@ def _comparable(nudged: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Process groups of this process alone, whatever their programs ask for."""
+    """Give programs process groups of this process alone, whatever they ask for."""
     initialise: Any = dist.init_process_group
 
     def init_process_group(*_: Any, **__: Any) -> None:
@@ -183,7 +183,7 @@ def _alone() -> Iterator[None]:
 
 
 def _without_workers(make: Any) -> Any:
-    """Loaders of one process, whatever they are told; what excludes one another is refused as ever."""
+    """Return loaders of one process, whatever they are told; what excludes one another is refused as ever."""
 
     def make_loader(loader: Any, *arguments: Any, **options: Any) -> None:
         make(DataLoader.__new__(DataLoader), *arguments, **options)
@@ -195,7 +195,7 @@ def _without_workers(make: Any) -> Any:
 
 
 def _without_bias(reset: Any, nudged: bool) -> Any:
-    """Biases start at zero, where those before a norm stay: its running mean has nothing to learn of them."""
+    """Start biases at zero, where those before a norm stay: its running mean has nothing to learn of them."""
 
     def reset_parameters(layer: Any) -> None:
         reset(layer)
@@ -211,7 +211,7 @@ def _without_bias(reset: Any, nudged: bool) -> Any:
 
 @contextlib.contextmanager
 def _surroundings(double: bool) -> Iterator[None]:
-    """The settings of torch as they are at the start of a program, before and after it."""
+    """Give a program the settings of torch as they are at the start, and restore them after it."""
     flags = torch.backends.cudnn
     saved = (flags.benchmark, flags.deterministic, torch.get_float32_matmul_precision())
     threads = torch.get_num_threads()

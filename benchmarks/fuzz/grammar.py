@@ -20,18 +20,18 @@ _DEEPEST = 7
 
 
 def program(random: Random) -> str:
-    """A program, with LF at the end of each line; `layout.dressed` gives it an odd layout."""
+    """Return a program, with LF at the end of each line; `layout.dressed` gives it an odd layout."""
     return respelt(expanded(START, random), random)
 
 
 def expanded(text: str, random: Random) -> str:
-    """``text`` with a production in each of its places."""
+    """Return ``text`` with a production in each of its places."""
     return re.sub(r"\n[ \t]*(?=\n)", "\n", _expand(text, random, 0)).strip("\n") + "\n"
 
 
 @cache
 def productions() -> dict[str, list[str]]:
-    """What each name may become, as ``grammar.txt`` and ``topics.txt`` have it."""
+    """Return what each name may become, as ``grammar.txt`` and ``topics.txt`` have it."""
     found = {}
     for path in GRAMMAR:
         text = re.sub(r"^###.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -126,7 +126,9 @@ _MOVES = (
 
 
 def respelt(text: str, random: Random) -> str:
-    """``text`` with each import in one of its ways, and names to match; some programs move tensors oddly."""
+    """Return ``text`` with each import in one of its ways, and names to match; some programs move tensors
+    oddly.
+    """
     for line, ways in _IMPORTS.items():
         imported, pattern, name = random.choice(ways)
         if line in text:
@@ -153,7 +155,7 @@ _IMPORTS_SOMETHING = re.compile(r"\s*(?:import|from)\b")
 
 
 def _named(text: str, name: str, share: float, random: Random) -> str:
-    """``text`` with torch called ``name`` in a share of the lines behind its import."""
+    """Return ``text`` with torch called ``name`` in a share of the lines behind its import."""
 
     def line(code: str) -> str:
         if _IMPORTS_SOMETHING.match(code) or random.random() > share:

@@ -14,7 +14,7 @@ from random import Random
 
 
 def dressed(text: str, random: Random) -> str:
-    """``text`` in an odd layout, and still the same program: comments, semicolons, tabs, line ends."""
+    """Return ``text`` in an odd layout, and still the same program: comments, semicolons, tabs, line ends."""
     before = _meaning(text)
     for dressing in (
         *(brackets, breaks, _comments, _semicolons, _tabs, _blank_lines, _one_line_blocks, _spaces, _end),
@@ -28,14 +28,14 @@ def dressed(text: str, random: Random) -> str:
 
 
 def within_lines(text: str, random: Random) -> str:
-    """``text`` with two lots of brackets and breaks, and its lines otherwise as they are."""
+    """Return ``text`` with two lots of brackets and breaks, and its lines otherwise as they are."""
     for _ in range(2):
         text = random.choice((brackets, breaks))(text, random)
     return text
 
 
 def _meaning(text: str) -> str | None:
-    """What two texts have in common that are the same program; None if it is none."""
+    """Return what two texts have in common that are the same program; None if it is none."""
     try:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError):
@@ -63,7 +63,7 @@ def _by_line(change: Callable[[str], str], text: str) -> str:
 
 
 def _kept(lines: list[str], made: list[str], meaning: str | None) -> list[str]:
-    """``made`` in place of ``lines``, halved until it means the same."""
+    """Return ``made`` in place of ``lines``, halved until it means the same."""
 
     def tried(first: int, last: int) -> None:
         changed = [number for number in range(first, last) if made[number] != lines[number]]
@@ -129,7 +129,7 @@ def _blank_lines(text: str, random: Random) -> str:
 
 
 def _one_line_blocks(text: str, random: Random) -> str:
-    """``if a:`` and its only statement in one line."""
+    """Return ``if a:`` and its only statement in one line."""
 
     def join(match: re.Match[str]) -> str:
         return f"{match[1]} {match[2]}" if random.random() < 0.5 else match[0]
@@ -175,7 +175,7 @@ _TOUCHED = re.compile(
 
 
 def _offsets(text: str) -> list[int]:
-    """Where each line begins."""
+    """Return where each line begins."""
     found = [0]
     for line in text.split("\n"):
         found.append(found[-1] + len(line) + 1)
@@ -183,7 +183,9 @@ def _offsets(text: str) -> list[int]:
 
 
 def _chosen(places: list[tuple[int, int]], text: str, random: Random) -> list[tuple[int, int]]:
-    """One to twelve places that do not overlap, last first; rather those beside words that fixes touch."""
+    """Return one to twelve places that do not overlap, last first; rather those beside words that fixes
+    touch.
+    """
 
     def weight(place: tuple[int, int]) -> int:
         return 8 if _TOUCHED.search(text, max(0, place[0] - 8), min(len(text), place[1] + 12)) else 1
@@ -199,7 +201,7 @@ def _chosen(places: list[tuple[int, int]], text: str, random: Random) -> list[tu
 
 
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
-    """``text`` after those edits, given last first, that leave the program what it is."""
+    """Return ``text`` after those edits, given last first, that leave the program what it is."""
     meaning = _meaning(text)
     if meaning is None:
         return text
@@ -211,7 +213,7 @@ def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
 
 
 def brackets(text: str, random: Random) -> str:
-    """Expressions in brackets that they do not need, some of them over several lines."""
+    """Return expressions in brackets that they do not need, some of them over several lines."""
     ways = (
         ("(", ")"),
         ("((", "))"),
@@ -247,7 +249,7 @@ def _expressions(text: str) -> Iterator[tuple[int, int]]:
 
 
 def breaks(text: str, random: Random) -> str:
-    """Lines that end early: in brackets, with a comment or none, and elsewhere with a backslash."""
+    """Return lines that end early: in brackets, with a comment or none, and elsewhere with a backslash."""
     inside = (
         "\n",
         "\n\n        ",
@@ -270,7 +272,7 @@ def breaks(text: str, random: Random) -> str:
 
 
 def _gaps(text: str) -> Iterator[tuple[tuple[int, int], int]]:
-    """The places between two tokens of a line, and how many brackets they are in."""
+    """Yield the places between two tokens of a line, and how many brackets they are in."""
     if "\r" in text:
         return
     starts, depth, quoted, last = _offsets(text), 0, 0, None

@@ -17,7 +17,7 @@ Mutation = Callable[[str, Random, Sequence[str]], str]
 
 
 def mutated(text: str, random: Random, others: Sequence[str]) -> str:
-    """``text`` after one to five mutations; it need not be a program any more."""
+    """Return ``text`` after one to five mutations; it need not be a program any more."""
     for _ in range(random.choice((1, 1, 1, 2, 2, 3, 5))):
         text = random.choice(MUTATIONS)(text, random, others)
     return text
@@ -27,7 +27,9 @@ def mutated(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def _statements(text: str) -> list[tuple[int, int]]:
-    """The lines, from and to, of all statements that share no line with another one's first or last."""
+    """Return the lines, from and to, of all statements that share no line with another one's first or
+    last.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -51,7 +53,7 @@ def _piece(text: str, random: Random) -> tuple[list[str], int, int] | None:
 
 
 def drop_statement(text: str, random: Random, _: Sequence[str]) -> str:
-    """Without one statement; its block may be left empty."""
+    """Return the text without one statement; its block may be left empty."""
     if (found := _piece(text, random)) is None:
         return text
     lines, start, end = found
@@ -59,7 +61,7 @@ def drop_statement(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def repeat_statement(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a statement twice."""
+    """Return the text with a statement twice."""
     if (found := _piece(text, random)) is None:
         return text
     lines, start, end = found
@@ -67,7 +69,7 @@ def repeat_statement(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def move_statement(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a statement at another's place, indented as that is."""
+    """Return the text with a statement at another's place, indented as that is."""
     first, second = _piece(text, random), _piece(text, random)
     if first is None or second is None:
         return text
@@ -82,7 +84,7 @@ def move_statement(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def splice(text: str, random: Random, others: Sequence[str]) -> str:
-    """With a statement of another file, or a whole function, in front of one of its own."""
+    """Return the text with a statement of another file, or a whole function, in front of one of its own."""
     other = _piece(random.choice(others), random)
     own = _piece(text, random)
     if other is None or own is None:
@@ -126,14 +128,14 @@ _FRAMES = (
 
 
 def wrap_statement(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a statement in a block of its own: a condition, a loop, a context, a function."""
+    """Return the text with a statement in a block of its own: a condition, a loop, a context, a function."""
     if (found := _piece(text, random)) is None:
         return text
     return _wrapped(*found, random)
 
 
 def _wrapped(lines: list[str], start: int, end: int, random: Random) -> str:
-    """The lines with some of them in a block of its own."""
+    """Return the lines with some of them in a block of its own."""
     indent = _indent(lines[start])
     frame = indent + random.choice(_FRAMES).format(indent) + "\n"
     block = "".join("    " + line if line.strip() else line for line in lines[start:end])
@@ -146,7 +148,7 @@ def _wrapped(lines: list[str], start: int, end: int, random: Random) -> str:
 
 
 def drop_imports(text: str, random: Random, _: Sequence[str]) -> str:
-    """Without one of its imports."""
+    """Return the text without one of its imports."""
     imports = list(re.finditer(r"^(?:import|from) [^\n]*\n", text, re.MULTILINE))
     if not imports:
         return text
@@ -158,7 +160,7 @@ def drop_imports(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def merge(text: str, random: Random, others: Sequence[str]) -> str:
-    """With another file behind it, before it, or among its statements."""
+    """Return the text with another file behind it, before it, or among its statements."""
     other = random.choice(others)
     way = random.randrange(3)
     ends = [end for start, end in _statements(text) if way == 2 and not _indent(_lines(text)[start])]
@@ -170,7 +172,9 @@ def merge(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def nest_file(text: str, random: Random, _: Sequence[str]) -> str:
-    """With all of it, or all but its imports, in a function, a class, a loop or another block."""
+    """Return the text with all of it, or all but its imports, in a function, a class, a loop or another
+    block.
+    """
     lines = _lines(text)
     places = [place for place in sorted(_statements(text)) if not _indent(lines[place[0]])]
     if not places:
@@ -190,14 +194,14 @@ def _indent(line: str) -> str:
 
 
 def _insert(text: str, at: int, code: str) -> str:
-    """``text`` with statements before the line ``at``, indented as it is."""
+    """Return ``text`` with statements before the line ``at``, indented as it is."""
     lines = _lines(text)
     like = lines[at] if at < len(lines) else ""
     return "".join([*lines[:at], _reindented([code + "\n"], like), *lines[at:]])
 
 
 def _assigned(text: str, random: Random) -> tuple[str, int, int] | None:
-    """A name that a statement sets, and the lines of that statement."""
+    """Return a name that a statement sets, and the lines of that statement."""
     found = [
         (node.id, item.lineno - 1, item.end_lineno or item.lineno)
         for item in _walk(text)
@@ -209,7 +213,7 @@ def _assigned(text: str, random: Random) -> tuple[str, int, int] | None:
 
 
 def split_name(text: str, random: Random, _: Sequence[str]) -> str:
-    """With another name for what a name holds, which some of the uses behind it take."""
+    """Return the text with another name for what a name holds, which some of the uses behind it take."""
     if (found := _assigned(text, random)) is None:
         return text
     name, start, end = found
@@ -224,7 +228,7 @@ def split_name(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def delete_name(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a name deleted behind the statement that sets it, or somewhere."""
+    """Return the text with a name deleted behind the statement that sets it, or somewhere."""
     if (found := _assigned(text, random)) is None:
         return text
     name, start, end = found
@@ -235,7 +239,7 @@ def delete_name(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def declare_name(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a name of a function declared as another scope's."""
+    """Return the text with a name of a function declared as another scope's."""
     functions = [
         (node, name.id)
         for node in _walk(text)
@@ -265,7 +269,7 @@ _REBINDINGS = (
 
 
 def rebind(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a name that rules know set to something else, somewhere."""
+    """Return the text with a name that rules know set to something else, somewhere."""
     if (found := _piece(text, random)) is None:
         return text
     return _insert(text, found[1], random.choice(_REBINDINGS))
@@ -280,7 +284,7 @@ def _imports(text: str) -> list[tuple[int, int]]:
 
 
 def repeat_import(text: str, random: Random, _: Sequence[str]) -> str:
-    """With one of its imports again elsewhere, or of all names there are."""
+    """Return the text with one of its imports again elsewhere, or of all names there are."""
     places, piece = _imports(text), _piece(text, random)
     if not places or piece is None:
         return text
@@ -305,7 +309,7 @@ _CONDITIONS = (
 
 
 def import_on_condition(text: str, random: Random, _: Sequence[str]) -> str:
-    """With an import in a branch, a function, or tried."""
+    """Return the text with an import in a branch, a function, or tried."""
     if not (places := _imports(text)):
         return text
     start, end = random.choice(places)
@@ -321,7 +325,7 @@ _Place = tuple[int, int, tokenize.TokenInfo]
 
 
 def _tokens(text: str) -> list[_Place]:
-    """The tokens with their offsets; none if the text cannot be read."""
+    """Return the tokens with their offsets; none if the text cannot be read."""
     starts = [0]
     for line in io.StringIO(text):
         starts.append(starts[-1] + len(line))
@@ -352,7 +356,7 @@ _NAMES = (
 
 
 def rename(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a name, here or everywhere, spelt as another one of the file."""
+    """Return the text with a name, here or everywhere, spelt as another one of the file."""
     names = sorted({item[2].string for item in _tokens(text) if item[2].type == tokenize.NAME})
     if not names:
         return text
@@ -409,13 +413,13 @@ _CONSTANTS = (
 
 
 def change_constant(text: str, random: Random, _: Sequence[str]) -> str:
-    """With another constant, or an expression, in place of a number, a string or a name."""
+    """Return the text with another constant, or an expression, in place of a number, a string or a name."""
     kinds = random.choice(((tokenize.NUMBER, tokenize.STRING), (tokenize.NAME,)))
     return _replace_token(text, random, kinds, lambda _: random.choice(_CONSTANTS))
 
 
 def change_arguments(text: str, random: Random, _: Sequence[str]) -> str:
-    """With an argument more, or without one, or all of them hidden."""
+    """Return the text with an argument more, or without one, or all of them hidden."""
     calls = [
         node
         for node in _walk(text)
@@ -472,7 +476,7 @@ def _walk(text: str) -> list[ast.AST]:
 
 
 def drop_token(text: str, random: Random, _: Sequence[str]) -> str:
-    """Without a token: mostly no program any more."""
+    """Return the text without a token: mostly no program any more."""
     places = _tokens(text)
     if not places:
         return text
@@ -481,7 +485,9 @@ def drop_token(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def nest(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a name in brackets, a call, an f-string or a chain that is deeper than people write."""
+    """Return the text with a name in brackets, a call, an f-string or a chain that is deeper than people
+    write.
+    """
     depth = random.choice((1, 3, 30))
     ways: tuple[tuple[str, str], ...] = (
         ("(", ")"),
@@ -524,7 +530,7 @@ _COMMENTS = (
 
 
 def comment(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a comment at the end of a line, or in a line of its own."""
+    """Return the text with a comment at the end of a line, or in a line of its own."""
     lines = _lines(text)
     at = random.randrange(len(lines))
     line = lines[at]
@@ -536,7 +542,7 @@ def comment(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def newlines(text: str, random: Random, _: Sequence[str]) -> str:
-    """With other line ends: all of them, or some."""
+    """Return the text with other line ends: all of them, or some."""
     ends = ("\n", "\r\n", "\r")
     if random.random() < 0.5:
         end = random.choice(ends)
@@ -545,7 +551,7 @@ def newlines(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def indentation(text: str, random: Random, _: Sequence[str]) -> str:
-    """Indented by tabs, or more, or less; or a single line out of step."""
+    """Return the text indented by tabs, or more, or less; or with a single line out of step."""
     if random.random() < 0.7:
         unit = random.choice(("\t", " ", "  ", "        "))
         return re.sub(r"^(?: {4})+", lambda match: unit * (len(match[0]) // 4), text, flags=re.MULTILINE)
@@ -556,7 +562,7 @@ def indentation(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def join_lines(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a line end replaced by a semicolon, a backslash, nothing; or one more."""
+    """Return the text with a line end replaced by a semicolon, a backslash, nothing; or one more."""
     ends = [match.start() for match in re.finditer("\n", text)]
     if not ends:
         return text
@@ -569,7 +575,7 @@ def join_lines(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def characters(text: str, random: Random, _: Sequence[str]) -> str:
-    """With a character that does not belong there, or a piece cut out."""
+    """Return the text with a character that does not belong there, or a piece cut out."""
     at = random.randrange(len(text) + 1)
     if random.random() < 0.3:
         return text[:at] + text[at + random.randrange(1, 200) :]
@@ -578,12 +584,12 @@ def characters(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def in_brackets(text: str, random: Random, _: Sequence[str]) -> str:
-    """With brackets around expressions that need none; the same program."""
+    """Return the text with brackets around expressions that need none; the same program."""
     return layout.brackets(text, random)
 
 
 def over_lines(text: str, random: Random, _: Sequence[str]) -> str:
-    """With lines that end early; the same program."""
+    """Return the text with lines that end early; the same program."""
     return layout.breaks(text, random)
 
 

@@ -59,7 +59,9 @@ Property = Callable[[str], Iterator[str]]
 
 @cache
 def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target: str = "") -> LintSettings:
-    """All rules there are, with all of their fixes, or the safe ones only, but for those of some rules."""
+    """Return all rules there are, with all of their fixes, or the safe ones only, but for those of some
+    rules.
+    """
     rules = registry.rules()
     return LintSettings(
         rules=tuple(sorted(rules)),
@@ -74,7 +76,7 @@ def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target:
 
 
 def said(text: str) -> LintSettings:
-    """All rules and fixes, for the releases that the first line names, as it does in fixtures."""
+    """Return all rules and fixes, for the releases that the first line names, as it does in fixtures."""
     given = dict(_TARGET.findall(text.partition("\n")[0]))
     targets = {name: Target.parse(it, "fuzz", name) for name, it in given.items()}
     torch_given = targets.pop(TORCH, Target.unknown())
@@ -82,7 +84,7 @@ def said(text: str) -> LintSettings:
 
 
 def held(text: str) -> Iterator[str]:
-    """The invariants of every file: with safe fixes only, and with all."""
+    """Yield the invariants of every file: with safe fixes only, and with all."""
     try:
         source = reading.from_bytes(text.encode("utf-8"), PATH)
     except (SourceError, UnicodeEncodeError):
@@ -100,7 +102,7 @@ def held(text: str) -> Iterator[str]:
 
 
 def held_today(text: str) -> Iterator[str]:
-    """The invariants of every file of a project that names the newest releases."""
+    """Yield the invariants of every file of a project that names the newest releases."""
     try:
         source = reading.from_bytes(text.encode("utf-8"), PATH)
     except (SourceError, UnicodeEncodeError):
@@ -109,7 +111,7 @@ def held_today(text: str) -> Iterator[str]:
 
 
 def without_layout(text: str) -> Iterator[str]:
-    """A program has the same findings however it is laid out, but for what its comments say."""
+    """Yield a program has the same findings however it is laid out, but for what its comments say."""
     silent = _silent(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,14 +125,14 @@ def without_layout(text: str) -> Iterator[str]:
 
 
 def _silent(text: str) -> str:
-    """``text`` with comments that say nothing."""
+    """Return ``text`` with comments that say nothing."""
     for comment in reversed(read_lines(Source(PATH, text)).comments):
         text = f"{text[: comment.span.start]}#{text[comment.span.end :]}"
     return text
 
 
 def _codes(text: str) -> Counter[str] | None:
-    """The rules that find something, and how often; None if the text cannot be read."""
+    """Return the rules that find something, and how often; None if the text cannot be read."""
     wanted = dataclasses.replace(settings(), ignore_noqa=True)
     found = Counter(item.code for item in check(Source(PATH, text), wanted))
     # Suppressions are comments; what LibCST does not read is no matter of layout.
@@ -138,7 +140,7 @@ def _codes(text: str) -> Counter[str] | None:
 
 
 def quick(text: str) -> Iterator[str]:
-    """Checking and fixing take time in proportion to the text."""
+    """Check that checking and fixing take time in proportion to the text."""
     source = Source(PATH, text)
     limit = SECONDS + SECONDS_A_BYTE * len(text.encode("utf-8", "surrogatepass"))
     for name, work, factor in (("check", check, 1), ("fix", fix, FIX_FACTOR)):
@@ -150,7 +152,7 @@ def quick(text: str) -> Iterator[str]:
 
 
 def same_results(text: str) -> Iterator[str]:
-    """Safe fixes keep what a program of the grammar computes and prints.
+    """Check that safe fixes keep what a program of the grammar computes and prints.
 
     Those that round as before keep it to the bit. With the others, the program is run in double precision,
     where the order of rounding does not matter.
@@ -174,7 +176,7 @@ def same_results(text: str) -> Iterator[str]:
 
 
 def still_runs(text: str) -> Iterator[str]:
-    """With all fixes, unsafe ones too, a program that ran still runs."""
+    """Check that with all fixes, unsafe ones too, a program that ran still runs."""
     if _original(text) is None:
         return
     fixed = _fixed(text, unsafe=True, without=frozenset())
@@ -183,7 +185,7 @@ def still_runs(text: str) -> Iterator[str]:
 
 
 def mended(text: str) -> Iterator[str]:
-    """A program that ends with an error that a safe fix is about ends with it no more."""
+    """Yield a program that ends with an error that a safe fix is about ends with it no more."""
     error = execution.run(text).error
     if error is None:
         return
@@ -194,7 +196,7 @@ def mended(text: str) -> Iterator[str]:
 
 
 def _original(text: str) -> execution.Outcome | None:
-    """What a program does; None if it raises or does not end."""
+    """Return what a program does; None if it raises or does not end."""
     try:
         outcome = execution.run(text)
     except execution.TooLongError:
@@ -203,7 +205,7 @@ def _original(text: str) -> execution.Outcome | None:
 
 
 def _fixed(text: str, unsafe: bool, without: frozenset[str]) -> Fixed:
-    """What the fixes make of it for the release of torch that it is run with."""
+    """Return what the fixes make of it for the release of torch that it is run with."""
     return fix(Source(PATH, text), settings(unsafe, without, RELEASE))
 
 

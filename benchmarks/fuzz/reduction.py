@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def reduced(text: str, fails: Callable[[str], bool], seconds: float = 60) -> str:
-    """``text`` with as few lines as can be found in some seconds for which ``fails`` still holds."""
+    """Return ``text`` with as few lines as can be found in some seconds for which ``fails`` still holds."""
     end = time.monotonic() + seconds
     changed = True
     while changed:
@@ -30,7 +30,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Ranges of lines that may go together, the longest first: statements, or lines if it is no program."""
+    """Return ranges of lines that may go together, the longest first: statements, or lines if it is no
+    program.
+    """
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError):

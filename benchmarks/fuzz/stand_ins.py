@@ -38,7 +38,9 @@ _VALUES: dict[str, tuple[str, Any, Any]] = {
 
 
 def _told(options: dict[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What arguments say, under their new names, without those that say nothing; ``kept`` are as they are."""
+    """Return what arguments say, under their new names, without those that say nothing; ``kept`` are as they
+    are.
+    """
     found: dict[str, Any] = {}
     for name, value in options.items():
         if name in _VALUES and name not in kept:
@@ -174,7 +176,7 @@ def _modules() -> dict[str, ModuleType]:
 
 @contextlib.contextmanager
 def importable() -> Iterator[None]:
-    """A context in which the stand-ins are what programs import."""
+    """Make the stand-ins what programs import within the block."""
     made = _modules()
     before = {name: sys.modules.get(name) for name in made}
     sys.modules.update(made)

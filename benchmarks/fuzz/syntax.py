@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 
 def sources(number: int, count: int) -> list[str]:
-    """``count`` programs, or fewer if there are no more; the same ones for the same number."""
+    """Return ``count`` programs, or fewer if there are no more; the same ones for the same number."""
     found: list[str] = []
 
     @seed(number)

@@ -32,7 +32,7 @@ class Sample:
 
 
 def settings() -> LintSettings:
-    """Every rule there is."""
+    """Return every rule there is."""
     codes = registry.catalogue()
     return LintSettings(rules=tuple(sorted(codes)), fixable=frozenset(codes))
 
@@ -49,7 +49,7 @@ def sample(shape: Shape, n: int) -> Sample:
 
 
 def samples(shape: Shape, scale: float, limit: float) -> list[Sample]:
-    """A shape at growing sizes, up to the one that would take more than ``limit`` seconds."""
+    """Return a shape at growing sizes, up to the one that would take more than ``limit`` seconds."""
     taken: list[Sample] = []
     for factor in FACTORS:
         # The next size is twice the one before, and what grows with the cube is not worth waiting for.
@@ -60,7 +60,7 @@ def samples(shape: Shape, scale: float, limit: float) -> list[Sample]:
 
 
 def _least(shape: Shape, n: int) -> Sample:
-    """The check of a text that took least, of several where one takes no more than a second."""
+    """Return the check of a text that took least, of several where one takes no more than a second."""
     found = sample(shape, n)
     if found.seconds > _SHORT:
         return found
@@ -68,7 +68,7 @@ def _least(shape: Shape, n: int) -> Sample:
 
 
 def exponent(taken: list[Sample], part: str | None = None) -> float | None:
-    """How the seconds grow with the characters; None where they are too few to tell."""
+    """Return how the seconds grow with the characters; None where they are too few to tell."""
     first, last = taken[0], taken[-1]
     before = first.seconds if part is None else first.parts.get(part, 0)
     after = last.seconds if part is None else last.parts.get(part, 0)
@@ -78,6 +78,6 @@ def exponent(taken: list[Sample], part: str | None = None) -> float | None:
 
 
 def dominating(taken: list[Sample], count: int = 4) -> list[tuple[str, float, float | None]]:
-    """The parts of the work that take most of the largest text: their seconds and their exponents."""
+    """Return the parts of the work that take most of the largest text: their seconds and their exponents."""
     parts = sorted(taken[-1].parts.items(), key=lambda item: -item[1])[:count]
     return [(name, seconds, exponent(taken, name)) for name, seconds in parts if seconds > _NEGLIGIBLE]

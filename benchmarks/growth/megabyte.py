@@ -47,7 +47,7 @@ def measure(shape: Shape, characters: int = CHARACTERS, limit: float = 120) -> C
 
 
 def _at(shape: Shape, characters: int) -> str:
-    """The text of a shape that comes nearest to a length, as far as three tries find it."""
+    """Return the text of a shape that comes nearest to a length, as far as three tries find it."""
     n = shape.first
     text = shape.make(n)
     for _ in range(3):

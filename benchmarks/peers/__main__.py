@@ -121,7 +121,7 @@ def _package(name: str, corpus: Path) -> Path:
 
 
 def _installed(contender: Contender, homes: Path) -> Environment | str:
-    """The environment of a tool, or why there is none."""
+    """Return the environment of a tool, or why there is none."""
     if contender.kind != "peer":
         return Environment(Path(sys.executable), {})
     click.echo(f"{contender.name}: installing", err=True)
@@ -154,7 +154,7 @@ def _tree(
     plan: Plan,
     scratch: Path,
 ) -> dict[str, Any]:
-    """What was measured on one package."""
+    """Return what was measured on one package."""
     paths = trees.mentioning(package)
     place = scratch / package.name
     copies = {

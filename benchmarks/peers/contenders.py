@@ -49,7 +49,7 @@ _A_PROCESSOR = "a process for each processor"
 
 
 def contenders() -> list[Contender]:
-    """All, in the order in which the first round runs them."""
+    """Return all of them, in the order in which the first round runs them."""
     return [*_references(), _torchlint(), *PEERS]
 
 

@@ -25,7 +25,7 @@ class Environment:
 
 
 def pins() -> dict[str, str]:
-    """The version of each peer by its name.
+    """Return the version of each peer by its name.
 
     Raises:
         ValueError: a peer is not pinned to one version.
@@ -43,7 +43,7 @@ def pins() -> dict[str, str]:
 
 
 def install(name: str, version: str, folder: Path) -> Environment:
-    """A virtual environment below ``folder`` with one peer; made anew if it is not complete.
+    """Return a virtual environment below ``folder`` with one peer; made anew if it is not complete.
 
     Raises:
         RuntimeError: pip failed; the message is the end of what it said.

@@ -32,12 +32,14 @@ class Series:
     error: str | None = None
 
     def command(self, cache: Path) -> list[str]:
-        """The command with all folders put in."""
+        """Return the command with all folders put in."""
         extra = (self.contender.alone or ()) if self.processes == ALONE else ()
         return [_filled(part, self, cache) for part in (*self.contender.command, *extra)]
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """This process's variables without those that change what a linter or Python does, and the tool's."""
+        """Return this process's variables without those that change what a linter or Python does, and the
+        tool's.
+        """
         own = {
             name: value
             for name, value in os.environ.items()
@@ -50,7 +52,9 @@ class Series:
         return own | {name: _filled(value, self, cache) for name, value in added.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """For the results; the command keeps its placeholders, so that no folder of a machine is in it."""
+        """Return it for the results; the command keeps its placeholders, so that no folder of a machine is in
+        it.
+        """
         contender = self.contender
         extra = (contender.alone or ()) if self.processes == ALONE else ()
         words = ["…" if "\n" in part else part for part in (*contender.command, *extra)]
@@ -91,7 +95,7 @@ def _filled(part: str, series: Series, cache: Path) -> str:
 
 
 def series_of(contender: Contender, tree: Tree, python: Path) -> list[Series]:
-    """All ways in which a tool is run: alone or as it comes, cold and, if it has a cache, warm."""
+    """Return all ways in which a tool is run: alone or as it comes, cold and, if it has a cache, warm."""
     ways = [ALONE] if contender.alone is not None else []
     ways += [SEVERAL] if contender.several else []
     states = [COLD, WARM] if contender.caches else [COLD]
@@ -129,7 +133,7 @@ def _done(series: Series, plan: Plan) -> bool:
 
 
 def _run(series: Series, limit: float, scratch: Path) -> None:
-    """One run; a cold one has an empty cache, a warm one what a run before it has left."""
+    """Run once; a cold run has an empty cache, a warm one what a run before it has left."""
     cache = scratch / f"cache-{series.contender.name}-{series.processes}-{series.state}"
     if series.state == COLD:
         shutil.rmtree(cache, ignore_errors=True)

@@ -18,12 +18,12 @@ class Tree:
 
 
 def mentioning(package: Path) -> list[Path]:
-    """The Python files below a folder that mention torch, sorted."""
+    """Return the Python files below a folder that mention torch, sorted."""
     return [path for path in sorted(package.rglob("*.py")) if b"torch" in path.read_bytes()]
 
 
 def copied(package: Path, paths: Sequence[Path], every: int, folder: Path) -> Tree:
-    """Every ``every``-th of the files of a package in a folder of their own, placed as they were."""
+    """Return every ``every``-th of the files of a package in a folder of their own, placed as they were."""
     size = 0
     chosen = paths[::every]
     for path in chosen:

@@ -218,7 +218,7 @@ SCENES: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def filled(function: Callable[..., Any], scene: Mapping[str, Any], *, inputs: int = 0) -> dict[str, Any]:
-    """Keyword arguments for each parameter that has no default.
+    """Return keyword arguments for each parameter that has no default.
 
     The first ``inputs`` parameters may have any name: they get the first inputs of the scene.
 
@@ -247,7 +247,7 @@ def filled(function: Callable[..., Any], scene: Mapping[str, Any], *, inputs: in
 
 
 def options(constructor: Callable[..., Any]) -> dict[str, Any]:
-    """Keyword arguments for the parameters of a constructor that have no default.
+    """Return keyword arguments for the parameters of a constructor that have no default.
 
     Raises:
         LookupError: there is none for a parameter.
@@ -256,6 +256,6 @@ def options(constructor: Callable[..., Any]) -> dict[str, Any]:
 
 
 def scenes(device: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every scene, made anew on a device."""
+    """Yield every scene, made anew on a device."""
     for name, make in SCENES.items():
         yield name, make(device)

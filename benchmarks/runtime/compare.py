@@ -28,7 +28,7 @@ class Line:
 
 
 def compare(observed: Mapping[str, Any], folder: Path) -> Iterator[Line]:
-    """Every line that waited, and every finding whose lines ran.
+    """Yield every line that waited, and every finding whose lines ran.
 
     ``folder`` holds the packages, by the names that they are imported by. What did not run is passed over.
 
@@ -52,7 +52,7 @@ def compare(observed: Mapping[str, Any], folder: Path) -> Iterator[Line]:
 
 
 def _said(folder: Path) -> dict[str, list[tuple[int, int, str]]]:
-    """The findings that predict a wait: by file first and last row, and code."""
+    """Return the findings that predict a wait: by file first and last row, and code."""
     options = ("--exit-zero", "--output-format", "json", "--select", "TL1,TL2", "--impact", "low")
     run = torchlint([*options, folder])
     found: dict[str, list[tuple[int, int, str]]] = {}

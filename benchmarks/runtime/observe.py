@@ -40,7 +40,9 @@ Seen = dict[str, Any]
 
 
 def observe(library: str, device: str, jobs: int) -> Seen:
-    """What was seen of all subjects of a library, over processes that are started anew for each shard."""
+    """Return what was seen of all subjects of a library, over processes that are started anew for each
+    shard.
+    """
     version = importlib.metadata.version(library)
     total = len(list(subjects(library)))
     waiting = [(start, min(start + _SHARD, total)) for start in range(0, total, _SHARD)]
@@ -130,7 +132,7 @@ def _look(run: Callable[[], Any], lines: _Lines, waits: Waits) -> None:
 
 
 def _runnable(found: Sequence[Subject]) -> Iterator[Subject]:
-    """Those that can be called, as a run on the CPU shows."""
+    """Yield those that can be called, as a run on the CPU shows."""
     for subject in found:
         try:
             with _within(_SECONDS):
@@ -195,12 +197,12 @@ def _monitoring() -> Any:
 
 
 def libraries(names: Sequence[str]) -> list[str]:
-    """The named libraries, or all that are installed."""
+    """Return the named libraries, or all that are installed."""
     return [name for name in names or LIBRARIES if importlib.util.find_spec(name)]
 
 
 def device_name() -> str:
-    """What torch calls the GPU, asked in a process of its own."""
+    """Return what torch calls the GPU, asked in a process of its own."""
     with get_context("spawn").Pool(1) as pool:
         name: str = pool.apply(torch.cuda.get_device_name)
         return name

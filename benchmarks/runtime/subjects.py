@@ -105,7 +105,7 @@ class Subject:
 
 
 def subjects(library: str) -> Iterator[Subject]:
-    """The subjects of one library, whether or not they can be called."""
+    """Yield the subjects of one library, whether or not they can be called."""
     seen: set[Any] = set()
     for dotted in LIBRARIES[library]:
         for module in _modules(dotted):
@@ -119,7 +119,7 @@ def subjects(library: str) -> Iterator[Subject]:
 
 
 def _modules(dotted: str) -> Iterator[ModuleType]:
-    """A module, and those of a package that are to be looked through."""
+    """Yield a module, and those of a package that are to be looked through."""
     module = importlib.import_module(dotted)
     yield module
     for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
@@ -175,7 +175,7 @@ def _module_of(cls: type[Any], scene: str) -> Callable[[str], Run]:
 
 
 def _inputs(function: Callable[..., Any], scene: str, device: str) -> dict[str, Any]:
-    """Keyword arguments of a scene, among them a tensor."""
+    """Return keyword arguments of a scene, among them a tensor."""
     given = arguments.filled(function, arguments.SCENES[scene](device), inputs=2)
     if not any(isinstance(value, Tensor) for value in given.values()):
         raise LookupError("no tensor among its arguments")
@@ -194,7 +194,7 @@ def _backward(result: Any) -> None:
 
 
 def _sampling(cls: type[Any], device: str) -> Run:
-    """A sampling loop with a scheduler of diffusers, and a stand-in for the model."""
+    """Return a sampling loop with a scheduler of diffusers, and a stand-in for the model."""
     scheduler = cls()
 
     def run() -> None:

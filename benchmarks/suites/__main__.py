@@ -84,7 +84,7 @@ def main(
 
 
 def _release(python: Path) -> str:
-    """The release of torch that an interpreter has, without a local version."""
+    """Return the release of torch that an interpreter has, without a local version."""
     told = subprocess.run(
         [python, "-c", "from importlib.metadata import version; print(version('torch'))"],
         capture_output=True,

@@ -76,7 +76,7 @@ class Verdict:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """For the results file."""
+        """Return it for the results file."""
         return asdict(self)
 
 
@@ -124,7 +124,9 @@ class Judge:
     def _variant(
         self, suite: Suite, original: Path, before: Outcomes, *, unsafe: bool, settled: Sequence[str]
     ) -> Variant:
-        """The tests on a fixed copy; those ``settled`` are known to be lost to the safe fixes already."""
+        """Return the tests on a fixed copy; those ``settled`` are known to be lost to the safe fixes
+        already.
+        """
         name = "unsafe" if unsafe else "safe"
         copy = trees.fixed(original, self.folder / f"{suite.name}-{name}", target=self.target, unsafe=unsafe)
         after = self._run(suite, copy.tree) if copy.files else before
@@ -148,7 +150,7 @@ class Judge:
         return variant
 
     def _steadily_lost(self, suite: Suite, tests: Iterable[str], original: Path, copy: Path) -> list[str]:
-        """Those of some tests that pass on the original and fail on the copy whenever they are run."""
+        """Return those of some tests that pass on the original and fail on the copy whenever they are run."""
         steady = list(tests)
         for _ in range(_AGAIN):
             if not steady:
@@ -164,7 +166,7 @@ class Judge:
     def _guilty(
         self, suite: Suite, test: str, original: Path, rules: Iterable[str], *, unsafe: bool
     ) -> list[str]:
-        """The rules whose fixes alone lose a test."""
+        """Return the rules whose fixes alone lose a test."""
         guilty = []
         for rule in sorted(rules):
             copy = trees.fixed(

@@ -40,7 +40,7 @@ class Suite:
 
 
 def pinned() -> list[Suite]:
-    """The suites of ``suites.toml``, in its order."""
+    """Return the suites of ``suites.toml``, in its order."""
     table: dict[str, Any] = loads((_HERE / "suites.toml").read_text(encoding="utf-8"))
     return [
         Suite(
@@ -57,7 +57,7 @@ def pinned() -> list[Suite]:
 
 
 def sources(suite: Suite, folder: Path) -> Path:
-    """The unpacked source distribution of a suite below ``folder``; it is downloaded once.
+    """Return the unpacked source distribution of a suite below ``folder``; it is downloaded once.
 
     Raises:
         subprocess.CalledProcessError: the package index does not have it.
@@ -88,7 +88,7 @@ def sources(suite: Suite, folder: Path) -> Path:
 
 
 def interpreter(folder: Path) -> Path:
-    """The interpreter of the environment in which the tests run; it is made once.
+    """Return the interpreter of the environment in which the tests run; it is made once.
 
     Raises:
         subprocess.CalledProcessError: the environment could not be made.

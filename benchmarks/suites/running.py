@@ -35,7 +35,7 @@ class Outcomes:
     seconds: float
 
     def count(self, outcome: str) -> int:
-        """How many tests ended so."""
+        """Return how many tests ended so."""
         return sum(1 for value in self.ended.values() if value == outcome)
 
 
@@ -81,7 +81,7 @@ def run(
 
 
 def _read(log: str, seconds: float) -> Outcomes:
-    """The outcomes in a log of pytest-reportlog."""
+    """Return the outcomes in a log of pytest-reportlog."""
     ended: dict[str, str] = {}
     said: dict[str, str] = {}
     for line in log.splitlines():
@@ -106,7 +106,7 @@ def _read(log: str, seconds: float) -> Outcomes:
 
 
 def _first_line(report: dict[str, object]) -> str:
-    """The first line of the message of the exception that a report is about."""
+    """Return the first line of the message of the exception that a report is about."""
     representation = report.get("longrepr")
     if isinstance(representation, dict) and representation.get("reprcrash"):
         text = str(representation["reprcrash"]["message"])

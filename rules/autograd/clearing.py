@@ -71,7 +71,7 @@ class Uncleared:
 
 
 def uncleared(module: Module, call: cst.Call) -> Uncleared | None:
-    """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
+    """Return how a step goes on with the gradients of the steps before; None if that cannot be proved."""
     if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
     for iteration in Iterations.of(module).running(call) if may_repeat(module, call) else ():
@@ -114,7 +114,8 @@ class _Search:
         return Uncleared(step, backward, iteration)
 
     def is_whole(self, call: cst.Call) -> bool:
-        """Whether a function that is called from outside is a training step that leaves nothing to others.
+        """Return whether a function that is called from outside is a training step that leaves nothing to
+        others.
 
         It computes the loss itself, no method that it overrides does a part of it, and nothing else in the
         program clears these gradients.
@@ -140,7 +141,7 @@ class _Search:
     # ------------------------------------------------------------------ the optimizer
 
     def _is_plain(self, optimizer: Subject) -> bool:
-        """Whether an optimizer is surely one of torch, whose ``step`` clears nothing."""
+        """Return whether an optimizer is surely one of torch, whose ``step`` clears nothing."""
         value = optimizer.value
         if value.kind not in (Kind.OPTIMIZER, Kind.UNKNOWN) or optimizer.place is None:
             return False
@@ -152,14 +153,18 @@ class _Search:
         return not any(self._is_wrapper(made) for made in _made(self.module, optimizer.node))
 
     def _is_wrapper(self, made: cst.BaseExpression) -> bool:
-        """Whether a call makes an instance of a class of another file that is not called after a method."""
+        """Return whether a call makes an instance of a class of another file that is not called after a
+        method.
+        """
         if not isinstance(made, cst.Call) or (self.module.qualified(made.func) or "").startswith("torch."):
             return False
         name = last_name(made.func) or ""
         return name[:1].isupper() and not has(name, Role.ALGORITHM)
 
     def _only_steps(self, step: Event) -> bool:
-        """Whether nothing but a closure is handed to a step: one that takes a loss may do everything."""
+        """Return whether nothing but a closure is handed to a step: one that takes a loss may do
+        everything.
+        """
         assert isinstance(step.node, cst.Call) and step.subject is not None
         if not isinstance(step.node.func, cst.Attribute) or step.subject.node is not step.node.func.value:
             return True
@@ -170,7 +175,7 @@ class _Search:
         )
 
     def _is_of_another(self, cleared: Subject | None, optimizer: Subject) -> bool:
-        """Whether what is cleared is surely another optimizer, for other parameters."""
+        """Return whether what is cleared is surely another optimizer, for other parameters."""
         if cleared is None or cleared.value.kind is not Kind.OPTIMIZER or cleared.is_certainly(optimizer):
             return False
         one, other = cleared.value.origin, optimizer.value.origin
@@ -179,7 +184,7 @@ class _Search:
         return not (self._names(one) & self._names(other))
 
     def _names(self, call: cst.Call) -> set[str]:
-        """The variables that an optimizer gets its parameters from, followed back."""
+        """Return the variables that an optimizer gets its parameters from, followed back."""
         found: set[str] = set()
         waiting = [argument.value for argument in call.args[:1]]
         seen: set[Binding] = set()
@@ -199,7 +204,9 @@ class _Search:
         return found - {"self"}
 
     def _is_made_inside(self, optimizer: Subject) -> bool:
-        """Whether the optimizer, or the model whose parameters it gets, is made anew in each iteration."""
+        """Return whether the optimizer, or the model whose parameters it gets, is made anew in each
+        iteration.
+        """
         origin = optimizer.value.origin
         if origin is None:
             return False
@@ -227,13 +234,13 @@ class _Search:
         return function is not None and function in self.iteration.functions
 
     def _runs_once(self, event: Event) -> bool:
-        """Whether the loop is left behind an event, so that it happens only once."""
+        """Return whether the loop is left behind an event, so that it happens only once."""
         return self.module.flow.ends_loop(event.outermost, self.iteration.loop)
 
     # ------------------------------------------------------------------ functions of other files
 
     def _may_clear(self, call: cst.Call) -> bool:
-        """Whether a function that the file does not show may clear the gradients."""
+        """Return whether a function that the file does not show may clear the gradients."""
         dotted = self.module.qualified(call.func)
         if dotted is not None and dotted.startswith(LIBRARIES):
             return False
@@ -279,7 +286,7 @@ class _Search:
 
 
 def wraps_optimizer(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a variable holds what another library calls an optimizer: ``ScheduledOptim(…)``.
+    """Return whether a variable holds what another library calls an optimizer: ``ScheduledOptim(…)``.
 
     A method of optimization is called by its name (``Lion``); this may be anything that has one, with a
     ``zero_grad`` of its own.
@@ -297,7 +304,7 @@ def _is_wrapper_class(name: str) -> bool:
 
 
 def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What a variable or an attribute is bound to."""
+    """Return what a variable or an attribute is bound to."""
     bindings: Iterable[Binding | AttributeBinding] = ()
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
@@ -307,7 +314,9 @@ def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
 
 
 def clearings_around(module: Module, found: Uncleared) -> Iterator[cst.CSTNode]:
-    """The clearings of the optimizer in the same function that the loop does not repeat, in source order."""
+    """Yield the clearings of the optimizer in the same function that the loop does not repeat, in source
+    order.
+    """
     assert found.step.subject is not None
     function = module.function(found.iteration.loop)
     for call in module.tree.nodes(cst.Call):

@@ -103,7 +103,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
 
 
 def _may_cut_graph(module: Module, node: cst.Attribute, owner: cst.BaseExpression) -> bool:
-    """Whether this is the data of a tensor with a graph, or of what can hardly be anything else.
+    """Return whether this is the data of a tensor with a graph, or of what can hardly be anything else.
 
     ``Variable(x.data)`` and ``x.data.cpu()`` take a tensor; ``.data`` has a purpose there only if that has a
     graph. What a model of another file returns is one tensor if it is asked for what only tensors have.
@@ -125,14 +125,14 @@ def _may_cut_graph(module: Module, node: cst.Attribute, owner: cst.BaseExpressio
 
 
 def _is_indexed(module: Module, node: cst.Attribute) -> bool:
-    """`loss.data[0]` of a loss without a dimension, which raises: TL310 has it."""
+    """Return whether it is `loss.data[0]` of a loss without a dimension, which raises: TL310 has it."""
     parent = module.tree.parent(node)
     one = isinstance(parent, cst.Subscript) and parent.value is node
     return one and has_no_dimension(module, node.value) is not False
 
 
 def _is_written(module: Module, node: cst.Attribute) -> bool:
-    """Whether the tensor is written through this, or only asked what autograd has no part in."""
+    """Return whether the tensor is written through this, or only asked what autograd has no part in."""
     whole: cst.CSTNode = node
     parent = module.tree.parent(whole)
     while isinstance(parent, (cst.Subscript, cst.Attribute, cst.Call)):
@@ -159,7 +159,7 @@ def _is_written(module: Module, node: cst.Attribute) -> bool:
 
 
 def _is_target(module: Module, node: cst.CSTNode) -> bool:
-    """Whether an expression stands on the left of an assignment."""
+    """Return whether an expression stands on the left of an assignment."""
     for parent in module.tree.ancestors(node):
         if isinstance(parent, (cst.AssignTarget, cst.Del)):
             return True
@@ -171,7 +171,7 @@ def _is_target(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_kept_apart(module: Module, node: cst.Attribute) -> bool:
-    """Whether a statement updates parameters outside of autograd, or a variable does so later.
+    """Return whether a statement updates parameters outside of autograd, or a variable does so later.
 
     ``p.data = q.data``, ``p.data.copy_(q.data)``, ``init.normal_(p.data)``, and ``w = p.data; w.add_(…)``.
     """
@@ -202,7 +202,9 @@ def _is_kept_apart(module: Module, node: cst.Attribute) -> bool:
 
 
 def _is_written_back(module: Module, statement: cst.Assign) -> bool:
-    """Whether the tensors that a statement reads are replaced in the same function: a moving average."""
+    """Return whether the tensors that a statement reads are replaced in the same function: a moving
+    average.
+    """
     function = module.function(statement)
     owners = {
         module.source(inner.value)
@@ -218,14 +220,14 @@ def _is_written_back(module: Module, statement: cst.Assign) -> bool:
 
 
 def _is_data(target: cst.CSTNode) -> bool:
-    """Whether an assignment writes through `.data`."""
+    """Return whether an assignment writes through `.data`."""
     while isinstance(target, cst.Subscript):
         target = target.value
     return isinstance(target, cst.Attribute) and target.attr.value == "data"
 
 
 def _updates(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of what was `.data` changes it in place, or writes it through `.data`."""
+    """Return whether a use of what was `.data` changes it in place, or writes it through `.data`."""
     match use.kind:
         case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ITEM:
             return ONWARD

@@ -45,7 +45,8 @@ class _Fate(Enum):
 
 
 def drops_graph(module: Module, call: cst.Call) -> bool:
-    """Whether the program shows everything that is done with the result of a call, and the graph is not used.
+    """Return whether the program shows everything that is done with the result of a call, and the graph is
+    not used.
 
     The result is detached, made a number, compared, sampled from, or only its indices are taken.
     """
@@ -103,7 +104,7 @@ def _of_argument(module: Module, use: Use) -> Verdict[_Fate]:
 
 
 def _computed(use: Use, name: str) -> Verdict[_Fate]:
-    """What is computed of a tensor has its graph; of values and indices only the values have."""
+    """Return what is computed of a tensor has its graph; of values and indices only the values have."""
     if name in GRAPHLESS_ELEMENTS and len(use.call.args) > (0 if use.kind is UseKind.METHOD else 1):
         return (_Fate.DROPPED, Standing(use.call, (0,)))
     return Standing(use.call)

@@ -107,7 +107,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
 
 
 def _code(region: Region) -> tuple[cst.CSTNode, ...]:
-    """The code to run without autograd."""
+    """Return the code to run without autograd."""
     return region.statements if region.function is None else (region.function.body,)
 
 
@@ -146,7 +146,9 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
 
 
 def _is_off(module: Module, block: cst.With, function: cst.CSTNode | None) -> bool:
-    """Whether a block of this function only switches autograd off, which nothing in the file switches on."""
+    """Return whether a block of this function only switches autograd off, which nothing in the file switches
+    on.
+    """
     if module.tree.mentions("enable_grad") or module.tree.mentions("set_grad_enabled"):
         return False
     match block.items:
@@ -158,7 +160,7 @@ def _is_off(module: Module, block: cst.With, function: cst.CSTNode | None) -> bo
 
 
 def _suspends(module: Module, node: cst.CSTNode) -> bool:
-    """Whether code between may run, or the mode may leak, while this code is suspended."""
+    """Return whether code between may run, or the mode may leak, while this code is suspended."""
     return any(
         isinstance(inner, (cst.Yield, cst.Await)) and module.function(inner) is module.function(node)
         for inner in module.tree.descendants(node)
@@ -171,7 +173,8 @@ _LOOKS_INTO_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 @remembered
 def _keeps_for_training(module: Module) -> bool:
-    """Whether a model of the program computes something with a graph only if it has not kept it before.
+    """Return whether a model of the program computes something with a graph only if it has not kept it
+    before.
 
     What it keeps in an evaluation, a pass of training may then find.
     """
@@ -200,7 +203,7 @@ def _names_attribute(module: Module, test: cst.BaseExpression, name: str) -> boo
 
 
 def _is_scripted(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether TorchScript compiles a function: it knows no decorators of Python."""
+    """Return whether TorchScript compiles a function: it knows no decorators of Python."""
     if any((module.qualified(d.decorator) or "").startswith("torch.jit.") for d in function.decorators):
         return True
     binding = module.binding_of(function)

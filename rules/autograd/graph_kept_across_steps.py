@@ -128,7 +128,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
 
 def _is_shown(module: Module, place: cst.BaseExpression) -> bool:
-    """Whether what is kept at a place is shown with its graph."""
+    """Return whether what is kept at a place is shown with its graph."""
     name = last_name(place)
     return any(
         isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) == name
@@ -144,7 +144,9 @@ def _remedy(module: Module, part: cst.BaseExpression) -> str:
 
 
 def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:
-    """Whether what is kept at ``node`` matters at all, going by the place, before anything is evaluated."""
+    """Return whether what is kept at ``node`` matters at all, going by the place, before anything is
+    evaluated.
+    """
     current = phase(module, node)
     if current in (Phase.FORWARD, Phase.DATASET):
         return False
@@ -152,7 +154,7 @@ def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
-    """How bad keeping the graph is; None where it is meant, or does no harm."""
+    """Return how bad keeping the graph is; None where it is meant, or does no harm."""
     if grad(module, node) is Grad.OFF:
         return None
     gradients = Backpropagation.of(module)
@@ -196,7 +198,7 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
 def _given_to_hook(
     module: Module, function: Function | None, names: Sequence[str]
 ) -> list[tuple[Module, cst.BaseExpression]]:
-    """What the calls pass for some parameters of a method, if it runs as a hook in all of them."""
+    """Return what the calls pass for some parameters of a method, if it runs as a hook in all of them."""
     if not isinstance(function, cst.FunctionDef):
         return []
     callers = [(module.home(call), call) for call in module.callers(function)]
@@ -211,7 +213,7 @@ def _given_to_hook(
 
 
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
-    """The loop whose iterations are the steps.
+    """Return the loop whose iterations are the steps.
 
     One within a step, beside another backward pass or for one batch, is not.
     """
@@ -229,19 +231,19 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
 
 
 def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop:
-    """The innermost loop that makes a forward pass each time; one that adds up losses does not."""
+    """Return the innermost loop that makes a forward pass each time; one that adds up losses does not."""
     passes = (loop for loop in loops if places.over_loader(module, loop) or _runs_model(module, loop))
     return next(passes, loops[0])
 
 
 def _runs_model(module: Module, loop: Loop) -> bool:
-    """Whether a loop runs more than losses of torch."""
+    """Return whether a loop runs more than losses of torch."""
     calls = (call for call in module.tree.nodes_within(loop, cst.Call) if places.computes(module, call))
     return any(module.value(call.func).cls not in NN_LOSSES for call in calls)
 
 
 def _optimizes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
-    """Whether a loop steps the optimizer for the gradients that one within it has added up."""
+    """Return whether a loop steps the optimizer for the gradients that one within it has added up."""
     around, within = (
         any(module.tree.contains(each, call) for call in _optimizer_steps(module)) for each in (loop, inner)
     )
@@ -250,20 +252,22 @@ def _optimizes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
 
 @remembered
 def _optimizer_steps(module: Module) -> list[cst.Call]:
-    """The calls that step optimizers."""
+    """Return the calls that step optimizers."""
     calls = module.tree.calls_by_name.get("step", ())
     return [call for call in calls if is_training_step(module, call)]
 
 
 def _passes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
-    """Whether a loop runs a backward pass outside of another loop in it."""
+    """Return whether a loop runs a backward pass outside of another loop in it."""
     calls = (backward.call for backward in Backpropagation.of(module).passes)
     return any(module.tree.contains(loop, call) and not module.tree.contains(inner, call) for call in calls)
 
 
 @traced(Through.OPERANDS)
 def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a value is worked out from what a frozen model gives, or one that runs without autograd."""
+    """Return whether a value is computed from what a frozen model gives, or one that runs without
+    autograd.
+    """
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
         return onward(node.value)  # ``model(x).logits``
     if isinstance(node, cst.Subscript):
@@ -278,14 +282,16 @@ def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bo
 
 
 def _measures(module: Module, call: cst.Call) -> bool:
-    """Whether a call is one of a loss of torch, which has no parameters."""
+    """Return whether a call is one of a loss of torch, which has no parameters."""
     if not call.args or call.args[0].star:
         return False
     return module.qualified(call.func) in FUNCTIONAL_LOSSES or module.value(call.func).cls in NN_LOSSES
 
 
 def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute) -> bool:
-    """Whether a method stores for a backward pass in another attribute, which is emptied; this one is not."""
+    """Return whether a method stores for a backward pass in another attribute, which is emptied; this one is
+    not.
+    """
     if not isinstance(function, cst.FunctionDef) or _is_emptied(module, place):
         return False
     return any(
@@ -300,7 +306,9 @@ def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute
 
 
 def _is_emptied(module: Module, place: cst.Attribute) -> bool:
-    """Whether a method other than the constructor makes a new container for an attribute, or clears it."""
+    """Return whether a method other than the constructor makes a new container for an attribute, or clears
+    it.
+    """
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
         function = module.function(assigned.target)
@@ -317,7 +325,9 @@ def _is_emptied(module: Module, place: cst.Attribute) -> bool:
 
 
 def _has_graph(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a tensor with its graph, by what is known of it or by its ``backward``."""
+    """Return whether an expression is a tensor with its graph, by what is known of it or by its
+    ``backward``.
+    """
     if isinstance(node, cst.Name) and _may_be_detached(module, node):
         return False
     if Backpropagation.of(module).holds_losses(node):
@@ -338,7 +348,9 @@ def _has_graph(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Whether a value is one of several that a call gives, and neither its name nor the file tells which."""
+    """Return whether a value is one of several that a call gives, and neither its name nor the file tells
+    which.
+    """
     match node:
         case cst.Subscript():
             return module.value(node.value).kind is Kind.BATCH or onward(node.value)
@@ -363,7 +375,7 @@ def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
 
 
 def _is_summand(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value is one of the items of a container, which are added up for ``backward``."""
+    """Return whether a value is one of the items of a container, which are added up for ``backward``."""
     if isinstance(node, cst.Subscript):
         return Backpropagation.of(module).holds_losses(node.value)
     bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
@@ -371,13 +383,15 @@ def _is_summand(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _may_be_detached(module: Module, name: cst.Name) -> bool:
-    """Whether one of the definitions that reach a name has no graph: ``if done: loss = loss.detach()``."""
+    """Return whether one of the definitions that reach a name has no graph:
+    ``if done: loss = loss.detach()``.
+    """
     found = [module.inference.binding(binding) for binding in module.bindings(name)]
     return any(value.tensorlike and value.graph is Graph.DETACHED for value in found)
 
 
 def _without_graph(module: Module, stored: cst.BaseExpression) -> cst.BaseExpression:
-    """The part of an expression that brings in the graph, if there is but one."""
+    """Return the part of an expression that brings in the graph, if there is but one."""
     match stored:
         case cst.BinaryOperation():
             sides = [side for side in (stored.left, stored.right) if _has_graph(module, side)]

@@ -26,7 +26,7 @@ class MonitoringPasses(Part):
     """The forward passes of one file that are no part of a training step, though training makes them."""
 
     def holds(self, call: cst.Call) -> bool:
-        """Whether a forward pass in training code is made now and then, and never backpropagated."""
+        """Return whether a forward pass in training code is made now and then, and never backpropagated."""
         if phase(self.module, call) is not Phase.TRAINING or Backpropagation.of(self.module).reaches(call):
             return False
         if not (self._takes_other_data(call) or self._follows_eval(call) or self._is_beside_steps(call)):
@@ -34,7 +34,7 @@ class MonitoringPasses(Part):
         return not self._is_handed_to_training(call)
 
     def asked_before_training(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What a loop asks before it backpropagates, if it also runs where the answer is no.
+        """Return what a loop asks before it backpropagates, if it also runs where the answer is no.
 
         ``phase == "train"`` in a loop over the phases, ``train`` of a function that is called without.
         """
@@ -53,7 +53,7 @@ class MonitoringPasses(Part):
         return branch.test if self._is_answered_no(branch.test, loop) else None
 
     def _asked_before(self, backward: cst.Call, loop: cst.CSTNode) -> Decision | None:
-        """The question about the mode whose yes leads to ``backward``."""
+        """Return the question about the mode whose yes leads to ``backward``."""
         for branch in self.module.flow.branches(backward, within=loop):
             match branch:
                 case Decision(
@@ -98,7 +98,7 @@ class MonitoringPasses(Part):
         return False
 
     def _switches_by(self, test: cst.BaseExpression) -> bool:
-        """Whether the function puts a model into one mode or the other by the same question.
+        """Return whether the function puts a model into one mode or the other by the same question.
 
         ``model.train(mode == "train")``: whoever wrote that, asks for both.
         """
@@ -124,12 +124,14 @@ class MonitoringPasses(Part):
                 return False
 
     def _takes_other_data(self, call: cst.Call) -> bool:
-        """``model(x_test)``: data that is called after what nothing is trained on."""
+        """Return whether it is ``model(x_test)``: data that is called after what nothing is trained on."""
         names = (last_name(argument.value) for argument in call.args)
         return any(name is not None and has(name, *_OTHER_DATA) for name in names)
 
     def _follows_eval(self, call: cst.Call) -> bool:
-        """``model.eval()`` some statements above ``model(x)``, with no ``model.train()`` in between."""
+        """Return whether it is ``model.eval()`` some statements above ``model(x)``, with no ``model.train()``
+        in between.
+        """
         statement = self.tree.statement(call)
         block = self.tree.parent(statement)
         if not isinstance(block, (cst.IndentedBlock, cst.Module)):
@@ -140,7 +142,9 @@ class MonitoringPasses(Part):
 
     @remembered
     def _switches(self, block: cst.IndentedBlock | cst.Module) -> dict[str, tuple[list[int], list[str]]]:
-        """The statements of a block that put a model into a mode: where they stand in it, for each model."""
+        """Return the statements of a block that put a model into a mode: where they stand in it, for each
+        model.
+        """
         known: dict[str, tuple[list[int], list[str]]] = {}
         for position, statement in enumerate(block.body):
             match statement:
@@ -155,7 +159,9 @@ class MonitoringPasses(Part):
         return known
 
     def _is_beside_steps(self, node: cst.CSTNode) -> bool:
-        """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""
+        """Return whether a place is run in few iterations of a loop that trains, or once beside such a
+        loop.
+        """
         gradients = Backpropagation.of(self.module)
         loop = next((loop for loop in self.module.flow.loops(node) if gradients.steps(loop)), None)
         if loop is not None:
@@ -165,7 +171,8 @@ class MonitoringPasses(Part):
 
     @solved(False)
     def only_beside_steps(self, function: cst.FunctionDef) -> bool:
-        """Whether every call of a function that computes no gradients is beside the steps of a training.
+        """Return whether every call of a function that computes no gradients is beside the steps of a
+        training.
 
         A function that calls itself shows nothing by that.
         """
@@ -177,11 +184,15 @@ class MonitoringPasses(Part):
         )
 
     def _trains_directly(self, holder: cst.CSTNode) -> bool:
-        """Whether a loop or function computes gradients each time round, and not in loops inside of it."""
+        """Return whether a loop or function computes gradients each time round, and not in loops inside of
+        it.
+        """
         return Backpropagation.of(self.module).of_passes.each_round(holder)
 
     def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
-        """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""
+        """Return whether a branch without a training step, taken in few iterations of the loop, holds
+        ``node``.
+        """
         if not places.throttled_in(self.module, node, loop):
             return False
         for branch in self.module.flow.branches(node, within=loop):
@@ -198,7 +209,7 @@ class MonitoringPasses(Part):
         return False
 
     def _is_handed_to_training(self, call: cst.Call) -> bool:
-        """Whether the result goes to code of another file that may backpropagate it."""
+        """Return whether the result goes to code of another file that may backpropagate it."""
         return any(map(self._is_argument_of_training, with_reads(self.module, call)))
 
     def _is_argument_of_training(self, node: cst.CSTNode) -> bool:
@@ -213,7 +224,7 @@ class MonitoringPasses(Part):
 
 
 def with_reads(module: Module, call: cst.Call) -> list[cst.CSTNode]:
-    """A call and the reads of the variable that its result is assigned to."""
+    """Return a call and the reads of the variable that its result is assigned to."""
     reads: list[cst.CSTNode] = [call]
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):

@@ -58,7 +58,7 @@ _DATA = (Role.LOADER, Role.BATCH, Role.DATASET, Role.DATA)
 
 
 def _acts(name: str | None) -> bool:
-    """Whether a function of this name chooses what is done in an environment."""
+    """Return whether a function of this name chooses what is done in an environment."""
     return ends(name, Role.ACTION) and begins(
         name, Role.ACTION, Role.MAKING, Role.CHOOSING, Role.COMPUTING, Role.SAMPLING, Role.BEST
     )
@@ -102,7 +102,7 @@ _MAKERS_WITHOUT = ("torchaudio.transforms.", "torchvision.transforms.", "math.",
 
 
 def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
-    """Whether a class holds nothing that autograd would record for: a metric, a spectrogram."""
+    """Return whether a class holds nothing that autograd would record for: a metric, a spectrogram."""
     module = module.home(definition)
     info = module.classes.info(definition)
     start = info.method("__init__")
@@ -121,7 +121,7 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
 
 
 def _is_plain(module: Module, param: cst.Param) -> bool:
-    """Whether an argument is a number or a text, by its annotation or its default."""
+    """Return whether an argument is a number or a text, by its annotation or its default."""
     if param.annotation is not None:
         return module.source(param.annotation.annotation) in ("bool", "float", "int", "str")
     plain = (Kind.BOOL, Kind.NUMBER, Kind.STRING)
@@ -130,7 +130,7 @@ def _is_plain(module: Module, param: cst.Param) -> bool:
 
 @remembered
 def _differentiates(module: Module) -> bool:
-    """Whether the forward pass of a module of the file takes gradients itself, as of an energy."""
+    """Return whether the forward pass of a module of the file takes gradients itself, as of an energy."""
     gradients = Backpropagation.of(module)
     return any(
         gradients.steps(function.body)
@@ -143,7 +143,8 @@ class NoGradRegions(Part):
     """The evaluation code of one file."""
 
     def recorded(self, call: cst.Call) -> Region | None:
-        """What to put under ``no_grad`` because of the forward pass ``call``; None if it is none or meant.
+        """Return what to put under ``no_grad`` because of the forward pass ``call``; None if it is none or
+        meant.
 
         Of several in the same code only the first one is told.
         """
@@ -170,7 +171,8 @@ class NoGradRegions(Part):
         return None
 
     def only_infers(self, body: cst.BaseSuite) -> bool:
-        """Whether code with autograd off runs a model for evaluation, and nothing of it meets autograd again.
+        """Return whether code with autograd off runs a model for evaluation, and nothing of it meets autograd
+        again.
 
         Weights and attributes that are written inside, and what is handed to training, would.
         """
@@ -198,11 +200,13 @@ class NoGradRegions(Part):
         return passes
 
     def gives_away(self, function: cst.FunctionDef) -> bool:
-        """Whether code that this file does not show may get a tensor with its graph from a function."""
+        """Return whether code that this file does not show may get a tensor with its graph from a
+        function.
+        """
         return self._escapes(function, function.body)
 
     def _is_tried_again(self, call: cst.Call) -> bool:
-        """Whether a handler runs the same model once more: some compute gradients of their own."""
+        """Return whether a handler runs the same model once more: some compute gradients of their own."""
         spelt = self.tree.source(call.func)
         around = next(self.module.flow.tries(call), None)
         return around is not None and any(
@@ -213,7 +217,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _hands_out(self, function: cst.FunctionDef) -> bool:
-        """Whether what a function computes may reach training: embeddings, samples, reference scores.
+        """Return whether what a function computes may reach training: embeddings, samples, reference scores.
 
         What is called after evaluation gives scores.
         """
@@ -239,7 +243,7 @@ class NoGradRegions(Part):
         return value.host and not value.tensorlike
 
     def _writes_tensor(self, node: cst.CSTNode) -> bool:
-        """Whether a statement keeps a tensor in an attribute, or changes one of an object in place."""
+        """Return whether a statement keeps a tensor in an attribute, or changes one of an object in place."""
         match node:
             case cst.Assign():
                 stored = self.module.value(node.value)
@@ -259,7 +263,7 @@ class NoGradRegions(Part):
         return bool(Backpropagation.of(self.module).passes)
 
     def _of_untrained(self, call: cst.Call) -> Region | None:
-        """The statement of a pass, in training, of a model that the file makes and never trains."""
+        """Return the statement of a pass, in training, of a model that the file makes and never trains."""
         if not self._trains_around(call, Phase.TRAINING) or not Untrained.of(self.module).runs(call):
             return None
         statement = self.tree.statement(call)
@@ -267,7 +271,7 @@ class NoGradRegions(Part):
         return Region(None, statements, escapes=True, untrained=True)
 
     def _of_dropped(self, call: cst.Call) -> Region | None:
-        """The code of a pass whose graph the program drops, beside training or in the middle of it."""
+        """Return the code of a pass whose graph the program drops, beside training or in the middle of it."""
         if not self._drops_graph(call):
             return None
         function = self.module.function(call)
@@ -289,13 +293,13 @@ class NoGradRegions(Part):
 
     @remembered
     def _dropped_in(self, statement: cst.CSTNode) -> list[cst.Call]:
-        """The passes in a statement whose graph is dropped, the outer before the inner."""
+        """Return the passes in a statement whose graph is dropped, the outer before the inner."""
         calls = (node for node in self.tree.descendants(statement) if isinstance(node, cst.Call))
         return list(filter(self._drops_graph, calls))
 
     @remembered
     def _is_dropped(self, statement: cst.CSTNode) -> bool:
-        """Whether a statement only runs such a pass."""
+        """Return whether a statement only runs such a pass."""
         passes = self._dropped_in(statement) if isinstance(statement, cst.SimpleStatementLine) else []
         return bool(passes) and self._stands_alone(passes[0], statement)
 
@@ -311,7 +315,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _drops_all(self, function: cst.FunctionDef) -> bool:
-        """Whether a function computes nothing with a graph that it uses, stores or hands out."""
+        """Return whether a function computes nothing with a graph that it uses, stores or hands out."""
         nodes = self.tree.descendants(function.body)
         if Backpropagation.of(self.module).computes_gradients(function.body):
             return False
@@ -321,7 +325,7 @@ class NoGradRegions(Part):
         return all(map(self._drops_graph, passes)) and not self._escapes(function, function.body)
 
     def _returns_data(self, node: cst.CSTNode) -> bool:
-        """Whether a node returns no tensor that may have a graph."""
+        """Return whether a node returns no tensor that may have a graph."""
         if not isinstance(node, cst.Return) or node.value is None:
             return not isinstance(node, cst.Yield)
         parts = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else [node.value]
@@ -332,7 +336,9 @@ class NoGradRegions(Part):
         return self.tree.within(function.body, self.tree.nodes(cst.Call))
 
     def _trains_around(self, call: cst.Call, *phases: Phase) -> bool:
-        """Whether a call in training, with autograd on, may be a pass of a model that needs none of it."""
+        """Return whether a call in training, with autograd on, may be a pass of a model that needs none of
+        it.
+        """
         module = self.module
         if not call.args or phase(module, call) not in phases:
             return False
@@ -346,7 +352,7 @@ class NoGradRegions(Part):
         return not self._is_differentiated(call)
 
     def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
-        """Whether a statement computes nothing with a graph beside a pass that needs none."""
+        """Return whether a statement computes nothing with a graph beside a pass that needs none."""
         if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
             return False
         inside = {call, *self.tree.descendants(call)}
@@ -365,7 +371,7 @@ class NoGradRegions(Part):
         return True
 
     def _in_both_modes(self, call: cst.Call) -> Region | None:
-        """The statement of a forward pass that a loop makes for training and for validation alike."""
+        """Return the statement of a forward pass that a loop makes for training and for validation alike."""
         if phase(self.module, call) is not Phase.UNKNOWN:
             return None
         training = MonitoringPasses.of(self.module).asked_before_training(call)
@@ -395,7 +401,7 @@ class NoGradRegions(Part):
         return Region(None, (statement,), escapes, training) if first is call else None
 
     def _is_test(self, function: cst.CSTNode | None, call: cst.Call) -> bool:
-        """Whether a function is a unit test, or tries a model out once."""
+        """Return whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
         if function in Iterations.of(self.module).processes:
@@ -409,7 +415,9 @@ class NoGradRegions(Part):
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
 
     def _is_called_on_trained(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Whether a program that trains calls a function itself, for a model that is made outside of it."""
+        """Return whether a program that trains calls a function itself, for a model that is made outside of
+        it.
+        """
         root: cst.CSTNode = call.func
         while isinstance(root, cst.Attribute):
             root = root.value
@@ -421,7 +429,7 @@ class NoGradRegions(Part):
         return outside and Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
     def _is_of_test(self, function: cst.CSTNode | None) -> bool:
-        """Whether unit tests call a function, and nothing else does."""
+        """Return whether unit tests call a function, and nothing else does."""
         callers = self.module.callers(function) if isinstance(function, cst.FunctionDef) else []
         around = [self.module.function(caller) for caller in callers]
         return bool(around) and all(
@@ -433,7 +441,7 @@ class NoGradRegions(Part):
         )
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is called from elsewhere, in the mode on there.
+        """Return whether a function is called from elsewhere, in the mode on there.
 
         One made in another function, or a private one that is handed on; the file calls neither itself.
         """
@@ -446,7 +454,7 @@ class NoGradRegions(Part):
         )
 
     def _is_handed_on(self, name: str) -> bool:
-        """Whether a method or function of this name is used as a value: ``run = self._run``."""
+        """Return whether a method or function of this name is used as a value: ``run = self._run``."""
         attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
         return any(
             not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
@@ -456,7 +464,7 @@ class NoGradRegions(Part):
     # ------------------------------------------------------------------ forward passes
 
     def _evaluates(self, call: cst.Call) -> bool:
-        """Whether a call is the forward pass of a model, made for evaluation with autograd on.
+        """Return whether a call is the forward pass of a model, made for evaluation with autograd on.
 
         So is the call of a helper that makes the pass, if training calls the helper as well.
         """
@@ -483,7 +491,7 @@ class NoGradRegions(Part):
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
 
     def _only_acts(self, function: cst.CSTNode | None) -> bool:
-        """Whether a function chooses actions for an environment, and gives nothing else to anyone.
+        """Return whether a function chooses actions for an environment, and gives nothing else to anyone.
 
         What it returns is in host memory. One that keeps the probabilities of its actions learns by them.
         """
@@ -510,7 +518,8 @@ class NoGradRegions(Part):
         return returns
 
     def _serves(self, call: cst.Call) -> bool:
-        """Whether a function of a file that trains nothing runs a model, and hands out nothing with a graph.
+        """Return whether a function of a file that trains nothing runs a model, and hands out nothing with a
+        graph.
 
         The file itself has put the model into evaluation mode, for good: at its own level, or in the
         constructor of the class that keeps it.
@@ -534,7 +543,9 @@ class NoGradRegions(Part):
 
     @remembered
     def _is_of_serving_program(self, definition: cst.ClassDef | cst.FunctionDef) -> bool:
-        """Whether other files use what this one defines, all of them seen, and none computes gradients."""
+        """Return whether other files use what this one defines, all of them seen, and none computes
+        gradients.
+        """
         name = definition.name.value
         if self.link is None or not self.link.is_used(self.module, name):
             return False
@@ -572,7 +583,8 @@ class NoGradRegions(Part):
         return frozenset(found)
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
-        """Whether a call is at the level of the module in a file that loads weights and trains nothing.
+        """Return whether a call is at the level of the module in a file that loads weights and trains
+        nothing.
 
         The model has to be of a class that is known: wrappers see to the grad mode themselves.
         """
@@ -591,7 +603,7 @@ class NoGradRegions(Part):
         return Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
     def _is_keyword(self, name: cst.Name) -> bool:
-        """``MNIST(root, train=False)``"""
+        """Return whether it is ``MNIST(root, train=False)``."""
         parent = self.tree.parent(name)
         return isinstance(parent, cst.Arg) and parent.keyword is name
 
@@ -615,11 +627,13 @@ class NoGradRegions(Part):
         return not self._trains_or_exports
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
-        """As ``_runs_model``, of a model that is no copy of another: those are often frozen elsewhere."""
+        """Return what ``_runs_model`` does, of a model that is no copy of another: those are often frozen
+        elsewhere.
+        """
         return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
 
     def _model_run(self, call: cst.Call) -> cst.BaseExpression:
-        """The model of ``model(x)``, ``model.forward(x)`` and ``model.encode(x)``."""
+        """Return the model of ``model(x)``, ``model.forward(x)`` and ``model.encode(x)``."""
         match call.func:
             case cst.Attribute(value=model, attr=cst.Name(name)) if name == "forward" or self._computes(call):
                 return model
@@ -627,7 +641,9 @@ class NoGradRegions(Part):
                 return call.func
 
     def _computes(self, call: cst.Call) -> bool:
-        """Whether a call is of a method of a model of the project that computes with its parameters."""
+        """Return whether a call is of a method of a model of the project that computes with its
+        parameters.
+        """
         method = self.module.callee(call)
         owner = self.module.classes.owner(method) if isinstance(method, cst.FunctionDef) else None
         if owner is None or self.module.classes.info(owner).kind is not Kind.MODULE:
@@ -639,7 +655,7 @@ class NoGradRegions(Part):
         return result.tensorlike and result.graph is Graph.ATTACHED
 
     def _runs_model(self, call: cst.Call) -> bool:
-        """Whether a call runs a model that has parameters, and not only to try it out."""
+        """Return whether a call runs a model that has parameters, and not only to try it out."""
         module = self.module
         model = self._model_run(call)
         name = last_name(model)
@@ -653,7 +669,7 @@ class NoGradRegions(Part):
         return self._shown_module(model, value) and not self._tries_out(call)
 
     def _is_part_pass(self, call: cst.Call) -> bool:
-        """Whether a call runs a part of a model of another file: ``self.model.decoder(z)``.
+        """Return whether a call runs a part of a model of another file: ``self.model.decoder(z)``.
 
         The name tells that it is a layer and no method, and the model was put into evaluation mode here.
         """
@@ -666,14 +682,16 @@ class NoGradRegions(Part):
         return "eval" in self.module.inference.clues.used_attributes(part.value)
 
     def _is_shared_pass(self, call: cst.Call) -> bool:
-        """Whether a call runs a function, made for training too, that computes a forward pass."""
+        """Return whether a call runs a function, made for training too, that computes a forward pass."""
         callee = self.module.callee(call)
         if not isinstance(callee, cst.FunctionDef) or Backpropagation.of(self.module).reaches(call):
             return False
         return self._shares(callee)
 
     def _is_learnt_through(self, call: cst.Call) -> bool:
-        """Whether a call is of a method of a model of another file that training differentiates elsewhere."""
+        """Return whether a call is of a method of a model of another file that training differentiates
+        elsewhere.
+        """
         spelt = self.tree.source(call.func)
         return spelt in self._differentiated and not Backpropagation.of(self.module).reaches(call)
 
@@ -707,7 +725,7 @@ class NoGradRegions(Part):
         )
 
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
-        """Whether more than its name shows that something is a module.
+        """Return whether more than its name shows that something is a module.
 
         Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves.
         """
@@ -720,7 +738,7 @@ class NoGradRegions(Part):
         return any(isinstance(a.value, cst.Call) and self._makes_module(a.value) for a in assigned)
 
     def _makes_module(self, call: cst.Call) -> bool:
-        """Whether a call makes a model of a library, all of whose models are modules."""
+        """Return whether a call makes a model of a library, all of whose models are modules."""
         match call.func:
             case cst.Attribute(value=cst.Call() as made, attr=cst.Name(method)) if method in RETURNS_SELF:
                 return self._makes_module(made)
@@ -731,7 +749,9 @@ class NoGradRegions(Part):
         return dotted.startswith(("torchvision.models.", "timm.create_model", "torch.hub.load"))
 
     def _tries_out(self, call: cst.Call) -> bool:
-        """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
+        """Return whether a made-up input is tried out: to warm up, to count operations, to see what shape
+        comes.
+        """
         parent = self.tree.parent(call)
         inspected = False not in verdicts(self.module, call, _inspects)
         if self.module.flow.loops(call):
@@ -739,7 +759,7 @@ class NoGradRegions(Part):
         return inspected or isinstance(parent, cst.Expr) or self._is_demonstration(call)
 
     def _is_demonstration(self, call: cst.Call) -> bool:
-        """Whether a file that defines a model shows, when it is run by itself, that the model runs.
+        """Return whether a file that defines a model shows, when it is run by itself, that the model runs.
 
         Nothing was loaded or trained, and what goes in is random.
         """
@@ -758,7 +778,7 @@ class NoGradRegions(Part):
 
     @solved(False)
     def _is_random(self, node: cst.BaseExpression) -> bool:
-        """Whether random numbers, or a constant, are all that a value is made from."""
+        """Return whether random numbers, or a constant, are all that a value is made from."""
         for inner in (node, *self.tree.descendants(node)):
             if isinstance(inner, cst.Call):
                 made = self.module.qualified(inner.func) or ""
@@ -770,7 +790,7 @@ class NoGradRegions(Part):
         return False
 
     def _is_switched_on(self, call: cst.Call) -> bool:
-        """Whether autograd is meant: switched on around a forward pass, or what failed without it.
+        """Return whether autograd is meant: switched on around a forward pass, or what failed without it.
 
         ``except RuntimeError:`` runs models again that compute gradients of their own.
         """
@@ -783,7 +803,7 @@ class NoGradRegions(Part):
         return any(self.module.qualified(manager) in switches for manager in managers)
 
     def _runs_without(self, body: cst.CSTNode, call: cst.Call) -> bool:
-        """Whether the same model runs in a block with autograd off."""
+        """Return whether the same model runs in a block with autograd off."""
         spelt = self.tree.source(call.func)
         return any(
             isinstance(inner, cst.Call)
@@ -793,11 +813,13 @@ class NoGradRegions(Part):
         )
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
-        """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""
+        """Return whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is
+        none.
+        """
         return any("numpy" in self._methods_on(read) for read in with_reads(self.module, call))
 
     def _methods_on(self, node: cst.CSTNode) -> list[str]:
-        """The methods called on a tensor one after the other, as far as ``detach``."""
+        """Return the methods called on a tensor one after the other, as far as ``detach``."""
         methods: list[str] = []
         while True:
             attribute = self.tree.parent(node)
@@ -811,7 +833,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _switches_mode(self, function: cst.FunctionDef) -> bool:
-        """Whether a function puts a model into evaluation mode."""
+        """Return whether a function puts a model into evaluation mode."""
         return any(
             isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
             for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
@@ -819,7 +841,9 @@ class NoGradRegions(Part):
 
     @remembered
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
-        """Whether a function goes along the graph, or its name, or that of its class, speaks of gradients."""
+        """Return whether a function goes along the graph, or its name, or that of its class, speaks of
+        gradients.
+        """
         if function is None:
             return False
         if any(isinstance(n, cst.Name) and n.value == "grad_fn" for n in self.tree.descendants(function)):
@@ -831,7 +855,8 @@ class NoGradRegions(Part):
         return any(has(name, *_NEEDS_GRADIENTS) for name in names)
 
     def _is_differentiated(self, call: cst.Call) -> bool:
-        """Whether a forward pass is given an attribute that its class wants gradients of, or takes gradients.
+        """Return whether a forward pass is given an attribute that its class wants gradients of, or takes
+        gradients.
 
         ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it. A model
         that nothing shows may be any of the program.
@@ -852,7 +877,7 @@ class NoGradRegions(Part):
         )
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
-        """``preprocess(x, no_grad=False)``"""
+        """Return whether it is ``preprocess(x, no_grad=False)``."""
         return self.tree.mentions("no_grad=False") and any(
             isinstance(arg, cst.Arg)
             and arg.keyword is not None
@@ -862,7 +887,9 @@ class NoGradRegions(Part):
         )
 
     def _is_of_other_framework(self, function: cst.FunctionDef) -> bool:
-        """Whether a function works on the arrays of another library, in a file that uses torch as well."""
+        """Return whether a function works on the arrays of another library, in a file that uses torch as
+        well.
+        """
         if not self._other_frameworks:
             return False
         names = {n.value for n in self.tree.descendants(function) if isinstance(n, cst.Name)}
@@ -880,7 +907,9 @@ class NoGradRegions(Part):
         return self.is_frozen(self._model_run(call))
 
     def is_frozen(self, model: cst.BaseExpression) -> bool:
-        """Whether a model has no parameters, or gradients are turned off for all, in the file by its name."""
+        """Return whether a model has no parameters, or gradients are turned off for all, in the file by its
+        name.
+        """
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)
         definition = self.module.value(model).definition
@@ -897,12 +926,14 @@ class NoGradRegions(Part):
         return self._is_frozen_elsewhere(model)
 
     def _wraps_frozen(self, call: cst.Call) -> bool:
-        """Whether a module is made from models whose parameters the file freezes, and from no other."""
+        """Return whether a module is made from models whose parameters the file freezes, and from no
+        other.
+        """
         models = [a.value for a in call.args if self.module.value(a.value).kind is Kind.MODULE]
         return bool(models) and all(last_name(model) in self._frozen for model in models)
 
     def _is_frozen_elsewhere(self, model: cst.BaseExpression) -> bool:
-        """Whether a file of the same program turns gradients off for all parameters of a model.
+        """Return whether a file of the same program turns gradients off for all parameters of a model.
 
         It goes by the calls that make the model, and only where those are out of sight by its name.
         """
@@ -920,7 +951,7 @@ class NoGradRegions(Part):
 
     @traced(Through.RETURNS | Through.PARAMETERS)
     def _makers(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
-        """The calls that can have made a model."""
+        """Return the calls that can have made a model."""
         match node:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
                 return onward(owner, path=path)
@@ -966,12 +997,14 @@ class NoGradRegions(Part):
         return found
 
     def _picks_parameters(self, node: cst.CSTNode) -> bool:
-        """``if "head" not in name: …``: whether a loop does ``node`` for some of the parameters it visits."""
+        """Return whether a loop does ``node`` for some of the parameters it visits:
+        ``if "head" not in name: …``.
+        """
         loop = next(iter(self.module.flow.statement_loops(node)), None)
         return loop is not None and any(self.module.flow.branches(node, within=loop))
 
     def _model_of(self, owner: cst.BaseExpression) -> cst.BaseExpression:
-        """The model that ``owner`` is, or whose parameters the loop around it visits."""
+        """Return the model that ``owner`` is, or whose parameters the loop around it visits."""
         if isinstance(owner, cst.Name):
             for binding in self.module.bindings(owner):
                 match binding.value:
@@ -984,7 +1017,7 @@ class NoGradRegions(Part):
         return owner
 
     def _names_at(self, node: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
-        """The names of a model, those that what freezes it is bound to included."""
+        """Yield the names of a model, those that what freezes it is bound to included."""
         yield from self._names(model)
         # ``self.net = make().eval().requires_grad_(False)``
         for around in self.tree.ancestors(node):
@@ -1026,7 +1059,7 @@ class NoGradRegions(Part):
         return Region(None, statements, escapes)
 
     def _needed_behind(self, statements: tuple[cst.CSTNode, ...]) -> bool:
-        """Whether code behind some statements asks what they compute for its graph."""
+        """Return whether code behind some statements asks what they compute for its graph."""
         targets = (node for s in statements for node in self.tree.descendants(s) if self._is_target(node))
         for target in targets:
             binding = self.module.binding_of(target)
@@ -1046,7 +1079,7 @@ class NoGradRegions(Part):
         return False
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
-        """Whether evaluation is all that a function without gradients is for."""
+        """Return whether evaluation is all that a function without gradients is for."""
         if phase(self.module, _first_statement(function)) is Phase.EVALUATION:
             return True
         if MonitoringPasses.of(self.module).only_beside_steps(function):
@@ -1062,7 +1095,7 @@ class NoGradRegions(Part):
         )
 
     def _is_passed(self, node: cst.BaseExpression) -> bool:
-        """Whether a model comes from outside of the function that puts it into evaluation mode."""
+        """Return whether a model comes from outside of the function that puts it into evaluation mode."""
         while isinstance(node, cst.Attribute):
             node = node.value
         return isinstance(node, cst.Name) and all(
@@ -1071,7 +1104,7 @@ class NoGradRegions(Part):
 
     @remembered
     def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
+        """Return whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
         A method of a module runs in the mode of its callers, so that it must be evident of all of them,
         unless it decodes: of the tokens that it hands out nobody can have gradients. A function that returns
@@ -1095,7 +1128,9 @@ class NoGradRegions(Part):
         return any(self._evident_of_callers(function))
 
     def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Whether a forward pass is run for one token after the other, and tokens are all that is kept."""
+        """Return whether a forward pass is run for one token after the other, and tokens are all that is
+        kept.
+        """
         if frequency(self.module, node) is not Frequency.TOKEN or Backpropagation.of(self.module).asked_for:
             return False
         returned = [
@@ -1106,7 +1141,9 @@ class NoGradRegions(Part):
         return all(map(self._is_of_tokens, returned)) and not self._stores_graph(function.body)
 
     def _is_of_tokens(self, node: cst.BaseExpression) -> bool:
-        """Whether a tensor has no graph, or is the prompt with what was drawn from it: whole numbers."""
+        """Return whether a tensor has no graph, or is the prompt with what was drawn from it: whole
+        numbers.
+        """
         if not Backpropagation.of(self.module).carries_graph(node):
             return True
         bindings = self.module.bindings(node) if isinstance(node, cst.Name) else ()
@@ -1114,7 +1151,7 @@ class NoGradRegions(Part):
         return bool(made) and all(map(self._joins_tokens, made))
 
     def _joins_tokens(self, node: cst.BaseExpression) -> bool:
-        """``torch.cat((tokens, drawn), dim=1)``"""
+        """Return whether it is ``torch.cat((tokens, drawn), dim=1)``."""
         match node:
             case cst.Call(args=[cst.Arg(value=cst.Tuple() | cst.List() as parts), *_]):
                 kinds = {self.module.value(part.value).dtype for part in parts.elements}
@@ -1124,7 +1161,7 @@ class NoGradRegions(Part):
 
     @solved(False)
     def _evident_of_callers(self, function: cst.FunctionDef) -> list[bool]:
-        """Whether more than a name speaks for evaluation where each of the callers runs a function."""
+        """Return whether more than a name speaks for evaluation where each of the callers runs a function."""
         callers = [(caller, self.module.function(caller)) for caller in self.module.callers(function)]
         return [
             self.is_evident(caller, outer) if isinstance(outer, cst.FunctionDef) else self._over_data(caller)
@@ -1132,7 +1169,7 @@ class NoGradRegions(Part):
         ]
 
     def _over_data(self, node: cst.CSTNode) -> bool:
-        """Whether one of the loops around ``node`` goes over batches of data."""
+        """Return whether one of the loops around ``node`` goes over batches of data."""
         iterables: list[cst.CSTNode] = []
         for loop in self.module.flow.loops(node):
             if isinstance(loop, cst.For):
@@ -1147,7 +1184,9 @@ class NoGradRegions(Part):
         )
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
-        """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
+        """Return the outermost loop around a forward pass that asks for no gradients, else the passes beside
+        it.
+        """
         gradients = Backpropagation.of(self.module)
         loops = self.module.flow.statement_loops(call)
         for loop in reversed(loops):
@@ -1163,7 +1202,9 @@ class NoGradRegions(Part):
         return (*reversed(self._passes_among(before)), first, *self._passes_among(after))
 
     def _passes_among(self, siblings: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
-        """The plain statements next in line, as far as the last one with a forward pass for evaluation."""
+        """Return the plain statements next in line, as far as the last one with a forward pass for
+        evaluation.
+        """
         run: list[cst.CSTNode] = []
         pending: list[cst.CSTNode] = []
         for statement in siblings:
@@ -1185,7 +1226,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _unused(self, node: cst.CSTNode) -> bool:
-        """Whether nothing that is assigned in ``node`` is ever backpropagated."""
+        """Return whether nothing that is assigned in ``node`` is ever backpropagated."""
         gradients = Backpropagation.of(self.module)
         for inner in self.tree.descendants(node):
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
@@ -1197,7 +1238,7 @@ class NoGradRegions(Part):
         return True
 
     def _stores_no_graph(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
-        """Whether all that a statement or call puts somewhere is data of the host, or has no graph."""
+        """Return whether all that a statement or call puts somewhere is data of the host, or has no graph."""
         stored = [argument.value for argument in node.args] if isinstance(node, cst.Call) else [node.value]
         values = [self.module.value(value) for value in stored]
         return bool(values) and all(
@@ -1207,7 +1248,7 @@ class NoGradRegions(Part):
         )
 
     def _filled_places(self, node: cst.Call | cst.Assign | cst.AugAssign) -> Iterator[cst.BaseExpression]:
-        """The containers and the names of other scopes that a statement or call puts something into."""
+        """Yield the containers and the names of other scopes that a statement or call puts something into."""
         if isinstance(node, cst.Call):
             if isinstance(node.func, cst.Attribute) and node.func.attr.value in _FILLING:
                 yield node.func.value
@@ -1222,7 +1263,7 @@ class NoGradRegions(Part):
                 yield target
 
     def _is_shared(self, name: cst.Name) -> bool:
-        """Whether a name that is assigned belongs to a scope around: ``global``, ``nonlocal``."""
+        """Return whether a name that is assigned belongs to a scope around: ``global``, ``nonlocal``."""
         binding = self.module.binding_of(name)
         return binding is not None and self.module.names.scope(name) is not binding.scope
 
@@ -1235,18 +1276,18 @@ class NoGradRegions(Part):
 
     @remembered
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
-        """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
+        """Return whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = Backpropagation.of(self.module)
         if gradients.asked_for:
             return True
         return self._hands_out_graph(function) or self._stores_graph(node) or self._shows_graph(node)
 
     def _shows_graph(self, node: cst.CSTNode) -> bool:
-        """Whether the text of a tensor with its graph is shown, which would be another one without."""
+        """Return whether the text of a tensor with its graph is shown, which would be another one without."""
         return self.tree.holds(node, texts_of_graphs(self.module))
 
     def _stores_graph(self, node: cst.CSTNode) -> bool:
-        """Whether a tensor with its graph is put where code outside of the function may find it."""
+        """Return whether a tensor with its graph is put where code outside of the function may find it."""
         gradients = Backpropagation.of(self.module)
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
@@ -1261,14 +1302,16 @@ class NoGradRegions(Part):
         return False
 
     def _is_shown_behind(self, call: cst.Call) -> bool:
-        """Whether the function around a call, or the file, shows the text of a tensor with its graph."""
+        """Return whether the function around a call, or the file, shows the text of a tensor with its
+        graph.
+        """
         home = self.module.home(call)
         around = home.function(call)
         return any(home.function(text) is around for text in texts_of_graphs(home))
 
     @solved(False)
     def _hands_out_graph(self, function: cst.FunctionDef) -> bool:
-        """Whether code that the file does not show may get a tensor with its graph from a function."""
+        """Return whether code that the file does not show may get a tensor with its graph from a function."""
         if not self._returns_graph(function):
             return False
         callers = self.module.callers(function)
@@ -1282,7 +1325,9 @@ class NoGradRegions(Part):
         return any(not isinstance(outer, cst.FunctionDef) or self._hands_out_graph(outer) for outer in around)
 
     def _is_public(self, function: cst.FunctionDef) -> bool:
-        """Whether other files may call a function or method: no underscore or function keeps it from them."""
+        """Return whether other files may call a function or method: no underscore or function keeps it from
+        them.
+        """
         if self.module.in_notebook or self.module.function(function) is not None:
             return False
         names = [function.name.value]
@@ -1290,13 +1335,15 @@ class NoGradRegions(Part):
         return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
-        """Whether what is assigned here can be read outside of the function."""
+        """Return whether what is assigned here can be read outside of the function."""
         if isinstance(target, cst.Name):
             return self._is_shared(target)
         return isinstance(target, (cst.Attribute, cst.Subscript)) and self._is_outside(target)
 
     def _calls_back(self, call: cst.Call) -> bool:
-        """Whether a function that was passed in, and gives nothing back, gets a tensor with its graph."""
+        """Return whether a function that was passed in, and gives nothing back, gets a tensor with its
+        graph.
+        """
         func = call.func
         if not isinstance(self.tree.parent(call), cst.Expr) or not isinstance(func, cst.Name):
             return False
@@ -1305,7 +1352,7 @@ class NoGradRegions(Part):
         return passed and any(carries(argument.value) for argument in call.args)
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is handed on, so that not all of its callers are known."""
+        """Return whether a function is handed on, so that not all of its callers are known."""
         binding = self.module.binding_of(function)
         uses = self.module.uses(binding) if binding is not None else []
         return any(
@@ -1315,7 +1362,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
-        """Whether a tensor with its graph is returned or yielded."""
+        """Return whether a tensor with its graph is returned or yielded."""
         return any(
             isinstance(inner, (cst.Return, cst.Yield))
             and isinstance(inner.value, cst.BaseExpression)
@@ -1327,7 +1374,9 @@ class NoGradRegions(Part):
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-        """An expression, and what the function puts into the containers of its own that it is made of."""
+        """Yield an expression, and what the function puts into the containers of its own that it is made
+        of.
+        """
         waiting, seen = [value], set[cst.BaseExpression]()
         while waiting:
             node = waiting.pop()
@@ -1353,7 +1402,7 @@ class NoGradRegions(Part):
 
     @remembered
     def _collected(self, function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression]]:
-        """What a function adds to its variables, and puts into them by key."""
+        """Return what a function adds to its variables, and puts into them by key."""
         found: dict[str, list[cst.BaseExpression]] = {}
         for inner in self.tree.descendants(function.body):
             if not isinstance(inner, (cst.AugAssign, cst.Assign, cst.Call)):
@@ -1367,7 +1416,7 @@ class NoGradRegions(Part):
         return found
 
     def _is_outside(self, place: cst.BaseExpression) -> bool:
-        """Whether a container is an attribute, or was passed to the function."""
+        """Return whether a container is an attribute, or was passed to the function."""
         while isinstance(place, cst.Subscript):
             place = place.value
         if isinstance(place, cst.Attribute):
@@ -1379,7 +1428,7 @@ class NoGradRegions(Part):
 
 
 def _inspects(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of a result, or of parts of it, only asks for shape and type: ``y[0].size()``."""
+    """Return whether a use of a result, or of parts of it, only asks for shape and type: ``y[0].size()``."""
     match use.kind:
         case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ITEM | UseKind.ITERATED:
             return ONWARD
@@ -1392,7 +1441,7 @@ def _inspects(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _first_statement(function: cst.FunctionDef) -> cst.CSTNode:
-    """The first statement of a function behind its docstring."""
+    """Return the first statement of a function behind its docstring."""
     body = function.body.body
     first = body[0]
     match first:

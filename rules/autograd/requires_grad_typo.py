@@ -111,7 +111,7 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
 
 
 def _assignment(module: Module, node: cst.Attribute) -> cst.Assign | None:
-    """The statement that sets an attribute."""
+    """Return the statement that sets an attribute."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     return statement if isinstance(statement, cst.Assign) else None
@@ -120,7 +120,7 @@ def _assignment(module: Module, node: cst.Attribute) -> cst.Assign | None:
 def _takes_gradients(
     module: Module, owner: cst.BaseExpression, value: Value, assignment: cst.Assign | None
 ) -> bool:
-    """Whether something is a tensor or a module, or set like one and nothing that the file shows."""
+    """Return whether something is a tensor or a module, or set like one and nothing that the file shows."""
     if isinstance(owner, cst.Name) and owner.value in _OWN:
         return False
     if value.tensorlike:
@@ -146,7 +146,9 @@ def _takes_gradients(
 
 
 def _is_own_name(module: Module, name: str, owner: Value) -> bool:
-    """Whether the file has an attribute of that name, or for what may be its own object an argument."""
+    """Return whether the file has an attribute of that name, or for what may be its own object an
+    argument.
+    """
     names, tree = module.names, module.tree
     if any(last_name(set_.target.value) in _OWN for set_ in names.attributes.get(name, ())):
         return True
@@ -186,7 +188,7 @@ def _remedy(module: Module, node: cst.Attribute, owner: Value, assignment: cst.A
 
 @remembered
 def _all_reached(module: Module, name: str) -> bool:
-    """Whether every use of the name in the file is one that is respelt along."""
+    """Return whether every use of the name in the file is one that is respelt along."""
     tree = module.tree
     uses = [node for node in tree.nodes(cst.Attribute) if node.attr.value == name]
     word = re.compile(rf"\b{name}\b")

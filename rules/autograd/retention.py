@@ -37,7 +37,9 @@ class Kept:
 
 
 def may_keep(module: Module, node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
-    """Whether a statement or call can keep anything, going by its form: to be asked before ``kept``."""
+    """Return whether a statement or call can keep anything, going by its form: to be asked before
+    ``kept``.
+    """
     if isinstance(node, cst.Call):
         func = node.func
         return isinstance(func, cst.Attribute) and (
@@ -52,7 +54,9 @@ def may_keep(module: Module, node: cst.AugAssign | cst.Assign | cst.Call) -> boo
 
 @remembered
 def _has_other_classes(module: Module) -> bool:
-    """Whether there are classes, beside those of models, whose methods may keep what they are given."""
+    """Return whether there are classes, beside those of models, whose methods may keep what they are
+    given.
+    """
     return module.link is not None or any(
         module.classes.info(definition).kind is not Kind.MODULE
         for definition in module.tree.nodes(cst.ClassDef)
@@ -60,7 +64,7 @@ def _has_other_classes(module: Module) -> bool:
 
 
 def kept(module: Module, node: cst.CSTNode) -> Iterator[Kept]:
-    """What a statement, call or comprehension adds to something that was there before.
+    """Yield what a statement, call or comprehension adds to something that was there before.
 
     Items of a list, tuple or dict that is kept are given one by one. Overwriting keeps nothing: ``last =
     loss`` lets go of what was there.
@@ -71,7 +75,7 @@ def kept(module: Module, node: cst.CSTNode) -> Iterator[Kept]:
 
 
 def _added(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """What a statement or call adds to a number, a list or a dict, and to which."""
+    """Yield what a statement or call adds to a number, a list or a dict, and to which."""
     match node:
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
@@ -101,7 +105,7 @@ def _added(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpressi
 
 
 def _container(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The dict whose list ``losses.setdefault(name, [])`` is; else what is given."""
+    """Return the dict whose list ``losses.setdefault(name, [])`` is; else what is given."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("setdefault"))):
             return owner
@@ -110,7 +114,7 @@ def _container(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """What a call gives an object that keeps it, and that object."""
+    """Yield what a call gives an object that keeps it, and that object."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
             callees = [each for each in module.callees(node) if isinstance(each, cst.FunctionDef)]
@@ -127,7 +131,7 @@ def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpres
 
 
 def _put_under_new_keys(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """What ``totals.update({f"loss/{step}": loss})`` stores under keys that are others each time."""
+    """Yield what ``totals.update({f"loss/{step}": loss})`` stores under keys that are others each time."""
     match call.args:
         case [cst.Arg(value=cst.Dict(elements=elements))]:
             for pair in elements:
@@ -138,7 +142,8 @@ def _put_under_new_keys(module: Module, call: cst.Call) -> Iterator[cst.BaseExpr
 
 
 def _is_average(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether a meter of another file adds up what it is given: the `AverageMeter` that everybody copies.
+    """Return whether a meter of another file adds up what it is given: the `AverageMeter` that everybody
+    copies.
 
     It may be one of many: ``meters[name]``.
     """
@@ -164,7 +169,9 @@ def _makes_average(module: Module, value: cst.BaseExpression | None) -> bool:
 
 
 def _made_items(module: Module, value: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
-    """What makes the items of a dict or list: ``{k: Meter() for k in names}``, ``defaultdict(Meter)``."""
+    """Return what makes the items of a dict or list: ``{k: Meter() for k in names}``,
+    ``defaultdict(Meter)``.
+    """
     match value:
         case cst.DictComp(value=item) | cst.ListComp(elt=item):
             return [item]
@@ -177,7 +184,7 @@ def _made_items(module: Module, value: cst.BaseExpression | None) -> list[cst.Ba
 
 
 def _assigned(binding: Binding | AttributeBinding) -> cst.BaseExpression | None:
-    """What a name or attribute is set to, by itself or as one of several that are written out."""
+    """Return what a name or attribute is set to, by itself or as one of several that are written out."""
     match binding.value, binding.path:
         case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), (int(index),)) if index < len(
             elements
@@ -190,7 +197,7 @@ def _assigned(binding: Binding | AttributeBinding) -> cst.BaseExpression | None:
 
 
 def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The expressions one of which is the value of an expression: the two of a ternary."""
+    """Yield the expressions one of which is the value of an expression: the two of a ternary."""
     if isinstance(value, cst.IfExp):
         yield from _branches(value.body)
         yield from _branches(value.orelse)
@@ -199,7 +206,9 @@ def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-    """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
+    """Return the terms of ``target + ...`` that are added to ``target``; None where the value is no such
+    sum.
+    """
     waiting: list[tuple[cst.BaseExpression, list[cst.BaseExpression]]] = [(value, [])]
     while waiting:
         operand, beside = waiting.pop()
@@ -216,7 +225,7 @@ def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.Ba
 
 
 def _is_read_of(target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
-    """Whether an expression is what stands in ``target`` so far, also ``totals.get(name, 0)``."""
+    """Return whether an expression is what stands in ``target`` so far, also ``totals.get(name, 0)``."""
     match target, value:
         case (
             cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]),
@@ -228,7 +237,7 @@ def _is_read_of(target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
 
 
 def _new_key(module: Module, target: cst.Subscript) -> bool:
-    """Whether the item of a dict or list is another one each time."""
+    """Return whether the item of a dict or list is another one each time."""
     if module.value(target.value).kind not in (Kind.DICT, Kind.LIST):
         return False
     return any(
@@ -238,7 +247,7 @@ def _new_key(module: Module, target: cst.Subscript) -> bool:
 
 
 def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None = None) -> bool:
-    """Whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch.
+    """Return whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch.
 
     ``step``: the loop whose iterations count, the innermost if None. What a loop inside of it runs over
     comes again each time: ``best[i]`` for each ``i`` of a batch.
@@ -261,7 +270,9 @@ def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None =
 
 
 def overwritten(module: Module, node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode) -> bool:
-    """Whether an item of ``place`` that an assignment sets is set again by the next iteration of a loop."""
+    """Return whether an item of ``place`` that an assignment sets is set again by the next iteration of a
+    loop.
+    """
     match node:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner) as target)]) if (
             owner is place
@@ -273,7 +284,7 @@ def overwritten(module: Module, node: cst.CSTNode, place: cst.BaseExpression, st
 
 
 def _items(module: Module, stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What is written out of the items of a list, tuple or dict, those of others in it included."""
+    """Yield what is written out of the items of a list, tuple or dict, those of others in it included."""
     waiting = [stored]
     while waiting:
         node = waiting.pop()
@@ -285,7 +296,7 @@ def _items(module: Module, stored: cst.BaseExpression) -> Iterator[cst.BaseExpre
 
 
 def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """The arguments that a method of a class in this file keeps in the instance as they are."""
+    """Yield the arguments that a method of a class in this file keeps in the instance as they are."""
     owner = module.classes.owner(method)
     if owner is None or module.classes.info(owner).kind is Kind.MODULE:
         return
@@ -304,7 +315,9 @@ def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> 
 
 
 def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:
-    """Whether a call runs a method as one of several, in the place of another or by its name: a hook."""
+    """Return whether a call runs a method as one of several, in the place of another or by its name: a
+    hook.
+    """
     meant = [one.definition for one in module.value(call.func).each]
     return method not in meant and any(isinstance(each, cst.FunctionDef) for each in meant)
 
@@ -316,14 +329,16 @@ def _of_instance(module: Module, place: cst.BaseExpression, method: cst.Function
 
 
 def holder(place: cst.BaseExpression) -> cst.BaseExpression:
-    """The name or attribute with the container that an item is of: ``self.losses`` of ``self.losses[0]``."""
+    """Return the name or attribute with the container that an item is of: ``self.losses`` of
+    ``self.losses[0]``.
+    """
     while isinstance(place, cst.Subscript):
         place = place.value
     return place
 
 
 def handed_in(module: Module, place: cst.BaseExpression) -> bool:
-    """Whether what is kept goes into a container that the caller of the function gave it."""
+    """Return whether what is kept goes into a container that the caller of the function gave it."""
     place = holder(place)
     return isinstance(place, cst.Name) and any(
         binding.kind is BindingKind.PARAMETER for binding in module.names.bindings_at(place.value, place)
@@ -331,7 +346,7 @@ def handed_in(module: Module, place: cst.BaseExpression) -> bool:
 
 
 def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
-    """The parameters of the function that an expression hands on, by arithmetic at most."""
+    """Yield the parameters of the function that an expression hands on, by arithmetic at most."""
     match stored:
         case cst.Name():
             bindings = module.bindings(stored)
@@ -347,13 +362,13 @@ def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
 
 
 def outlives(module: Module, place: cst.BaseExpression, loop: cst.CSTNode) -> bool:
-    """Whether what is kept in ``place`` is carried from one iteration of ``loop`` to the next."""
+    """Return whether what is kept in ``place`` is carried from one iteration of ``loop`` to the next."""
     return isinstance(loop, (cst.ListComp, cst.DictComp)) or some(_was_there(module, place, loop))
 
 
 @traced(Through.NOTHING)
 def _was_there(module: Module, node: cst.CSTNode, path: Path, loop: cst.CSTNode) -> bool | list[Source]:
-    """Whether something is what was there before an iteration: ``for callback in self.callbacks``."""
+    """Return whether something is what was there before an iteration: ``for callback in self.callbacks``."""
     tree = module.tree
     match node:
         case cst.Subscript(value=owner):

@@ -23,13 +23,13 @@ _AS_TEXT = re.compile(r"%[-+ #0-9.*]*[sra]")
 
 @remembered
 def texts_of_graphs(module: Module) -> list[cst.BaseExpression]:
-    """The expressions that are shown, and hold a tensor with its graph, in source order."""
+    """Return the expressions that are shown, and hold a tensor with its graph, in source order."""
     carries = Backpropagation.of(module).carries_graph
     return sorted(filter(carries, _as_texts(module)), key=module.tree.order.__getitem__)
 
 
 def _as_texts(module: Module) -> Iterator[cst.BaseExpression]:
-    """What is shown as it is: neither as a number, ``"%.3f" % loss``, nor with a format."""
+    """Yield what is shown as it is: neither as a number, ``"%.3f" % loss``, nor with a format."""
     for node in shown(module):
         if node is None or module.value(node).kind in (Kind.STRING, Kind.NUMBER):
             continue

@@ -52,11 +52,13 @@ class Untrained(Part):
     """The models of one file that no optimizer ever sees."""
 
     def runs(self, call: cst.Call) -> bool:
-        """Whether a call is a pass of such a model over what has no graph, so that autograd is of no use."""
+        """Return whether a call is a pass of such a model over what has no graph, so that autograd is of no
+        use.
+        """
         return self._is_pass(call) and all(every(self._has_no_graph(each.value)) for each in call.args)
 
     def _is_pass(self, call: cst.Call) -> bool:
-        """Whether a call is a pass of such a model."""
+        """Return whether a call is a pass of such a model."""
         module = self.module
         if not call.args or module.qualified(call.func) is not None:
             return False
@@ -72,7 +74,9 @@ class Untrained(Part):
         return any(Backpropagation.of(each).passes for each in self.module.companions(".backward("))
 
     def _is_of_program(self, model: cst.BaseExpression) -> bool:
-        """Whether a model is made somewhere in the program, has parameters, and no optimizer gets them."""
+        """Return whether a model is made somewhere in the program, has parameters, and no optimizer gets
+        them.
+        """
         made = _makers(self.module, model) if self.link is not None else frozenset()
         if not made or not all(one is not None and every(_has_parameters(self.module, one)) for one in made):
             return False
@@ -81,7 +85,7 @@ class Untrained(Part):
 
     @traced(Through.PARAMETERS)
     def _is(self, model: cst.CSTNode, path: Path) -> bool | None:
-        """Whether this is such a model, under its own name or that of a parameter."""
+        """Return whether this is such a model, under its own name or that of a parameter."""
         match model:
             case cst.Param(name=cst.Name(name)):
                 return False if name in self._trained else None
@@ -119,7 +123,9 @@ class Untrained(Part):
         return frozenset(found)
 
     def optimized(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What a call that makes an optimizer gets, of whatever library; the call itself if this is open."""
+        """Return what a call that makes an optimizer gets, of whatever library; the call itself if this is
+        open.
+        """
         dotted = self.module.qualified(call.func) or ""
         if dotted.startswith("torch.optim.lr_scheduler."):
             return None
@@ -139,7 +145,7 @@ class Untrained(Part):
     def owners(
         self, given: cst.CSTNode, path: Path
     ) -> cst.BaseExpression | list[Source] | Literal[False] | None:
-        """The models that parameters belong to; False if one of them cannot be told."""
+        """Return the models that parameters belong to; False if one of them cannot be told."""
         match given:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PARAMETERS:
                 return owner
@@ -169,12 +175,13 @@ class Untrained(Part):
         return onward(*parts) or False
 
     def _is_filled(self, binding: Binding) -> bool:
-        """Whether a list of parameters is filled after it is made."""
+        """Return whether a list of parameters is filled after it is made."""
         return any(isinstance(self.tree.parent(use), cst.Attribute) for use in self.module.uses(binding))
 
     @solved(frozenset())
     def _names_of(self, model: cst.BaseExpression) -> frozenset[str] | None:
-        """The names that a model goes by: also what callers pass for a parameter; None if it has no name.
+        """Return the names that a model goes by: also what callers pass for a parameter; None if it has no
+        name.
 
         A part (``net.head.parameters()``) says nothing of the rest, so that the whole counts as trained.
         """
@@ -207,7 +214,7 @@ class Untrained(Part):
 
     @remembered
     def _is_kept_apart(self, name: str, *, owned: bool) -> bool:
-        """Whether all that goes by a name is made here, has parameters, and is handed to nobody.
+        """Return whether all that goes by a name is made here, has parameters, and is handed to nobody.
 
         ``owned``: the name is that of an attribute.
         """
@@ -227,7 +234,7 @@ class Untrained(Part):
         return all(attr is not None or self._is_harmless(read, name) for read, attr in uses)
 
     def _made(self, name: str, owned: bool) -> Iterator[cst.BaseExpression | None]:
-        """All values that a name or attribute is given anywhere; None for one that is unpacked."""
+        """Yield all values that a name or attribute is given anywhere; None for one that is unpacked."""
         bindings: list[Binding | AttributeBinding] = []
         if owned:
             bindings += self.module.names.attributes.get(name, ())
@@ -241,7 +248,7 @@ class Untrained(Part):
                 yield value
 
     def _passes_on(self, value: cst.BaseExpression | None, name: str) -> bool:
-        """Whether a value is the same model again: wrapped, or moved."""
+        """Return whether a value is the same model again: wrapped, or moved."""
         match value:
             case cst.Call(args=[cst.Arg(value=inner), *_]) if self.module.qualified(value.func) in _WRAPPERS:
                 return last_name(inner) == name
@@ -251,7 +258,9 @@ class Untrained(Part):
                 return False
 
     def _is_another(self, maker: cst.BaseExpression | None) -> bool:
-        """``net.cuda()``: a model that goes by another name as well, under which it may be trained."""
+        """Return whether it is ``net.cuda()``: a model that goes by another name as well, under which it may
+        be trained.
+        """
         while isinstance(maker, cst.Call) and isinstance(maker.func, cst.Attribute):
             if maker.func.attr.value not in RETURNS_SELF:
                 return False
@@ -259,7 +268,9 @@ class Untrained(Part):
         return isinstance(maker, (cst.Name, cst.Attribute))
 
     def _shows_parameters(self, maker: cst.BaseExpression | None) -> bool:
-        """Whether what makes a model shows that it has parameters: it makes one that is trained as well."""
+        """Return whether what makes a model shows that it has parameters: it makes one that is trained as
+        well.
+        """
         while isinstance(maker, cst.Call):
             dotted = self.module.qualified(maker.func) or ""
             if dotted in _COPIES or dotted.startswith(_LIBRARIES) or dotted.endswith(".from_pretrained"):
@@ -285,7 +296,7 @@ class Untrained(Part):
         return frozenset(found)
 
     def _reads(self, name: str, owned: bool) -> Iterator[tuple[cst.CSTNode, str | None]]:
-        """Where a model of this name is read, and the member that it is asked for there."""
+        """Yield where a model of this name is read, and the member that it is asked for there."""
         reads: list[cst.CSTNode] = []
         if owned:
             attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
@@ -298,7 +309,9 @@ class Untrained(Part):
             yield read, parent.attr.value if isinstance(parent, cst.Attribute) and owned else None
 
     def _is_harmless(self, read: cst.CSTNode, name: str) -> bool:
-        """Whether a use of a model as a value trains nothing: it is called, wrapped, copied or shown."""
+        """Return whether a use of a model as a value trains nothing: it is called, wrapped, copied or
+        shown.
+        """
         parent = self.tree.parent(read)
         match parent:
             case cst.Call() if parent.func is read:
@@ -326,7 +339,7 @@ class Untrained(Part):
 
     @traced(Through.OPERANDS)
     def _has_no_graph(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Whether this certainly has no graph but that of other such models."""
+        """Return whether this certainly has no graph but that of other such models."""
         value = self.module.value(node)
         if _is_bare(value):
             return True
@@ -343,7 +356,9 @@ class Untrained(Part):
                 return None
 
     def _computed_from(self, call: cst.Call) -> list[Source] | bool:
-        """What a pass, a function of torch or a method of a tensor is given; True for nothing, else False."""
+        """Return what a pass, a function of torch or a method of a tensor is given; True for nothing, else
+        False.
+        """
         arguments = [argument.value for argument in call.args]
         if self._is_pass(call):
             return onward(*arguments)
@@ -354,7 +369,9 @@ class Untrained(Part):
         return onward(*arguments) or True
 
     def _is_setting(self, node: cst.Attribute) -> bool:
-        """``self.max_action``: what a constructor was given, and is no tensor of this file."""
+        """Return whether it is ``self.max_action``: what a constructor was given, and is no tensor of this
+        file.
+        """
         assigned = self.module.names.attributes.get(node.attr.value, ())
         return bool(assigned) and all(
             isinstance(a.value, cst.Name)
@@ -368,7 +385,7 @@ class Untrained(Part):
 
 @remembered
 def trained_makers(module: Module) -> frozenset[cst.CSTNode] | None:
-    """The calls that make the models which the optimizers of a program get, and the parts of these.
+    """Return the calls that make the models which the optimizers of a program get, and the parts of these.
 
     None if this cannot be told of an optimizer, or if gradients are asked for by others.
     """
@@ -401,7 +418,9 @@ def _asks_by_hand(module: Module) -> bool:
 
 
 def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The calls that make what a model may hold: what it is given, and what its class or its maker makes."""
+    """Yield the calls that make what a model may hold: what it is given, and what its class or its maker
+    makes.
+    """
     if not isinstance(maker, cst.Call):
         return
     yield from _given(module, maker)
@@ -418,7 +437,9 @@ def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.CSTNode]:
-    """The calls that make models, with those that make what these are given, and may be wrapped around."""
+    """Return the calls that make models, with those that make what these are given, and may be wrapped
+    around.
+    """
     found = dict.fromkeys(one for one in made if one is not None)
     waiting = list(found)
     for maker in waiting:
@@ -429,7 +450,7 @@ def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.C
 
 
 def _given(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The calls that make what a call is given, unless it copies that."""
+    """Yield the calls that make what a call is given, unless it copies that."""
     if isinstance(maker, cst.Call) and module.qualified(maker.func) not in _COPIES:
         for argument in maker.args:
             yield from (one for one in _makers(module, argument.value) if one is not None)
@@ -437,7 +458,9 @@ def _given(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
-    """The outermost calls that can have made a model, each of which makes another one whenever it runs."""
+    """Return the outermost calls that can have made a model, each of which makes another one whenever it
+    runs.
+    """
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
             return onward(owner, path=path)
@@ -451,7 +474,9 @@ def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list
 
 @solved(True)
 def _makes_anew(module: Module, value: cst.CSTNode) -> bool:
-    """Whether an expression gives something that nobody else has: what it makes, or a function for it."""
+    """Return whether an expression gives something that nobody else has: what it makes, or a function for
+    it.
+    """
     match value:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
             return _makes_anew(module, owner)
@@ -481,7 +506,7 @@ def _makes_anew(module: Module, value: cst.CSTNode) -> bool:
 
 
 def _chosen_in(module: Module, call: cst.Call) -> str | None:
-    """The library of which ``getattr(library, name)(…)`` calls something."""
+    """Return the library of which ``getattr(library, name)(…)`` calls something."""
     match call.func:
         case cst.Call(func=cst.Name("getattr"), args=[owner, *_]):
             return module.qualified(owner.value)
@@ -491,7 +516,7 @@ def _chosen_in(module: Module, call: cst.Call) -> str | None:
 
 @traced(Through.RETURNS)
 def _has_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether what a call makes certainly has parameters."""
+    """Return whether what a call makes certainly has parameters."""
     if not isinstance(node, cst.Call) or path:
         return None
     dotted = module.qualified(node.func) or ""
@@ -515,7 +540,7 @@ def _has_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | lis
 
 
 def _is_bare(value: Value) -> bool:
-    """Whether a value has no graph for certain."""
+    """Return whether a value has no graph for certain."""
     return value.kind in _OF_HOST or (value.tensorlike and value.graph is Graph.DETACHED)
 
 

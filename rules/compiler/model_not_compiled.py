@@ -120,7 +120,7 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
 
 
 def _replicated(module: Module) -> bool:
-    """Whether `nn.DataParallel` stands in the file, which compiled models do not go with."""
+    """Return whether `nn.DataParallel` stands in the file, which compiled models do not go with."""
     return "DataParallel(" in module.tree.code.replace("DistributedDataParallel(", "")
 
 

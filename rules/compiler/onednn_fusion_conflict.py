@@ -122,19 +122,19 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _switched_on(module: Module) -> cst.Call | None:
-    """The call that switches the fusion on, if the file never switches it off."""
+    """Return the call that switches the fusion on, if the file never switches it off."""
     switches = [call for call in module.tree.nodes(cst.Call) if module.qualified(call.func) == _ENABLE]
     values = [module.value(call.args[0].value).constant if call.args else None for call in switches]
     return switches[0] if switches and all(value is True for value in values) else None
 
 
 def _in_another_branch(module: Module, call: cst.Call, switch: cst.Call) -> bool:
-    """Whether a condition sends the program either to the switch or to ``call``."""
+    """Return whether a condition sends the program either to the switch or to ``call``."""
     return not module.flow.may_follow(switch, call) and not module.flow.may_follow(call, switch)
 
 
 def _measured_cold(module: Module, call: cst.Call) -> cst.Call | None:
-    """The clock that is read before a frozen model is called for the first time in its function."""
+    """Return the clock that is read before a frozen model is called for the first time in its function."""
     bound = _bound(module, call)
     if bound is None:
         return None
@@ -148,7 +148,7 @@ def _measured_cold(module: Module, call: cst.Call) -> cst.Call | None:
 
 
 def _bound(module: Module, call: cst.Call) -> Binding | None:
-    """The name that a frozen model is given."""
+    """Return the name that a frozen model is given."""
     statement = module.tree.parent(call)
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
         return None
@@ -157,7 +157,7 @@ def _bound(module: Module, call: cst.Call) -> Binding | None:
 
 
 def read_between(module: Module, first: cst.CSTNode, last: cst.CSTNode) -> cst.Call | None:
-    """The first reading of a clock between two places of one function."""
+    """Return the first reading of a clock between two places of one function."""
     order, function = module.tree.order, module.function(first)
     for call in module.tree.nodes(cst.Call):
         if order[first] < order[call] < order[last] and module.qualified(call.func) in CLOCKS:

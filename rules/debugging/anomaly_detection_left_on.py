@@ -102,7 +102,7 @@ _MESSAGE = "anomaly detection traces every operation and checks every gradient f
 
 
 def _switched_off(module: Module) -> bool:
-    """Whether another call of the file takes it back, decides about it, or checks derivatives."""
+    """Return whether another call of the file takes it back, decides about it, or checks derivatives."""
     return any(
         (module.qualified(other.func) in _SETTING and module.argument(other, "mode").constant is not True)
         or last_name(other.func) in ("gradcheck", "gradgradcheck")
@@ -117,7 +117,7 @@ def _fix(module: Module, call: cst.Call) -> Fix | None:
 
 
 def _errors_are_caught(module: Module) -> bool:
-    """Whether the error that a NaN raises may be what a file of the program waits for."""
+    """Return whether the error that a NaN raises may be what a file of the program waits for."""
     return any(
         any(_may_catch(each, handler) for handler in attempt.handlers)
         and Backpropagation.of(each).computes_gradients(attempt.body)
@@ -127,5 +127,5 @@ def _errors_are_caught(module: Module) -> bool:
 
 
 def _may_catch(module: Module, handler: cst.ExceptHandler) -> bool:
-    """Whether a handler is not just for a user who ends the run."""
+    """Return whether a handler is not just for a user who ends the run."""
     return handler.type is None or module.qualified(handler.type) not in _OF_USER

@@ -23,7 +23,7 @@ _DEBUGGING = (Role.DEBUGGING, Role.PROFILING, Role.MEASUREMENT, Role.ANOMALY)
 
 @solved(nothing=True)
 def optional(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node runs only if an option, the state of the program or a failure asks for it.
+    """Return whether a node runs only if an option, the state of the program or a failure asks for it.
 
     Conditions that are about the machine (``torch.cuda.is_available()``) or about being the program that was
     started are no options. A function that is named after debugging counts as asked for, and so does one that
@@ -42,7 +42,9 @@ def optional(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _always(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a condition says something about the machine or how the file was started, or is constant."""
+    """Return whether a condition says something about the machine or how the file was started, or is
+    constant.
+    """
     return all(guard.holds and _is_general(guard.test) for guard in implied(module, test, True))
 
 

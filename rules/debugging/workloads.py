@@ -25,7 +25,7 @@ _LEAVING = (cst.Break, cst.Return, cst.Raise)
 
 
 def training_in(module: Module, block: cst.CSTNode, *, whole: bool = False) -> cst.CSTNode | None:
-    """What trains a model in a block: the loop of its steps, or a call that asks something else to.
+    """Return what trains a model in a block: the loop of its steps, or a call that asks something else to.
 
     The block may be one of the steps; with ``whole`` it has to hold the training, and more than a few steps.
     """
@@ -39,7 +39,7 @@ def _training_in(
     around: cst.CSTNode | None,
     searched: set[tuple[cst.CSTNode, bool]],
 ) -> cst.CSTNode | None:
-    """As ``training_in``, for a block that calls lead to.
+    """Return what ``training_in`` does, for a block that calls lead to.
 
     ``around`` is a loop around those calls. ``searched`` are the blocks that have been looked at, each with
     whether there was such a loop.
@@ -69,12 +69,15 @@ def _training_in(
 
 
 def ends_soon(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a loop around a node ends after few rounds, or may: a small count, a condition to leave it."""
+    """Return whether a loop around a node ends after few rounds, or may: a small count, a condition to leave
+    it.
+    """
     return any(_is_short(module, loop) for loop in module.flow.loops(node))
 
 
 def _is_short(module: Module, loop: cst.CSTNode) -> bool:
-    """Whether a loop ends after few rounds, or may: by a count, or by a condition under which it is left.
+    """Return whether a loop ends after few rounds, or may: by a count, or by a condition under which it is
+    left.
 
     An epoch is long however few there are; data that are counted out, and not loaded, are made up.
     """
@@ -89,7 +92,7 @@ def _is_short(module: Module, loop: cst.CSTNode) -> bool:
 
 
 def _parts(iterable: cst.BaseExpression) -> Iterator[cst.Call]:
-    """The calls that an iterable is wrapped into: ``enumerate(islice(loader, 10))``."""
+    """Yield the calls that an iterable is wrapped into: ``enumerate(islice(loader, 10))``."""
     if isinstance(iterable, cst.Call):
         yield iterable
         for argument in iterable.args:
@@ -97,7 +100,7 @@ def _parts(iterable: cst.BaseExpression) -> Iterator[cst.Call]:
 
 
 def _counts(module: Module, call: cst.Call) -> bool:
-    """``range(100)``, ``islice(loader, 10)``: whether a call gives out so many items and no more."""
+    """Return whether a call gives out so many items and no more: ``range(100)``, ``islice(loader, 10)``."""
     if last_name(call.func) not in ("range", "trange", "islice", "take"):
         return False
     counts = [module.value(argument.value) for argument in call.args if argument.keyword is None]

@@ -120,7 +120,7 @@ class Collective:
 
 
 def collective(module: Module, call: cst.Call) -> Collective | None:
-    """What a call of a library exchanges between the ranks; None if it is no collective operation."""
+    """Return what a call of a library exchanges between the ranks; None if it is no collective operation."""
     name = last_name(call.func)
     if name is None or not isinstance(call.func, (cst.Name, cst.Attribute)):
         return None
@@ -152,7 +152,7 @@ _NAMES = frozenset(
 
 
 def _of_engine(module: Module, call: cst.Call, name: str) -> Collective | None:
-    """``accelerator.gather(x)``, ``fabric.all_reduce(x)``."""
+    """Return ``accelerator.gather(x)``, ``fabric.all_reduce(x)``."""
     if not isinstance(call.func, cst.Attribute) or name not in _ENGINE_METHODS | {"wait_for_everyone"}:
         return None
     owner = call.func.value
@@ -175,7 +175,7 @@ class Collectives(Part):
         self._rests = Table()
 
     def reduction(self, call: cst.Call) -> Collective | None:
-        """A collective operation, or a call of a helper that makes one of what it is given."""
+        """Return a collective operation, or a call of a helper that makes one of what it is given."""
         found = collective(self.module, call)
         name = last_name(call.func)
         if found is not None or name is None or not call.args or call.args[0].star:
@@ -242,7 +242,9 @@ class Collectives(Part):
         return None if given is None else Collective(call, inner.name, given, given, helper=function)
 
     def _computed_from(self, inner: Collective, function: cst.FunctionDef) -> set[str]:
-        """The variables of a helper that hold the outcome of its collective, or what is computed from it."""
+        """Return the variables of a helper that hold the outcome of its collective, or what is computed from
+        it.
+        """
         known = {inner.received.value} if isinstance(inner.received, cst.Name) else set()
         for node in self.tree.descendants(function.body):
             match node:
@@ -266,7 +268,7 @@ class Collectives(Part):
         )
 
     def communicates(self, function: cst.FunctionDef) -> Collective | None:
-        """The collective by which a short function exchanges what it is given; None if it does more.
+        """Return the collective by which a short function exchanges what it is given; None if it does more.
 
         What goes over parameters or gradients, or runs a model, is no such helper.
         """
@@ -277,7 +279,7 @@ class Collectives(Part):
             return self._communicating[function]
 
     def _helpers_of(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
-        """The functions that one may exchange something by."""
+        """Yield the functions that one may exchange something by."""
         for call in self.tree.within(function.body, self.tree.nodes(cst.Call)):
             callee = self.module.callee(call) if last_name(call.func) in self._names else None
             if isinstance(callee, cst.FunctionDef):
@@ -361,7 +363,7 @@ class Group:
     optional: bool
 
     def is_named_by(self, module: Module, group: cst.BaseExpression | None) -> bool:
-        """Whether a collective whose ``group`` is given like that goes over this group."""
+        """Return whether a collective whose ``group`` is given like that goes over this group."""
         if self.is_default:
             return group is None or last_name(group) in ("WORLD", "None")
         if group is None:
@@ -371,7 +373,7 @@ class Group:
 
 
 def groups(module: Module) -> Iterator[Group]:
-    """The process groups of a file."""
+    """Yield the process groups of a file."""
     for call in module.tree.nodes(cst.Call):
         if last_name(call.func) in ("init_process_group", "new_group", "init_distributed"):
             found = group_made(module, call)
@@ -380,7 +382,7 @@ def groups(module: Module) -> Iterator[Group]:
 
 
 def group_made(module: Module, call: cst.Call) -> Group | None:
-    """The process group that a call makes."""
+    """Return the process group that a call makes."""
     starting = _STARTING.get(module.qualified(call.func) or "")
     if starting is None:
         return None
@@ -398,7 +400,7 @@ def group_made(module: Module, call: cst.Call) -> Group | None:
 
 @solved((None, None, False))
 def _backend(module: Module, node: cst.BaseExpression) -> tuple[str | None, cst.BaseExpression | None, bool]:
-    """The name of a back end, the node that spells it, and whether an option may name another."""
+    """Return the name of a back end, the node that spells it, and whether an option may name another."""
     constant = module.value(node).constant
     if isinstance(constant, str):
         return constant.lower(), node, False
@@ -421,7 +423,9 @@ def _backend(module: Module, node: cst.BaseExpression) -> tuple[str | None, cst.
 
 
 def _of_binding(module: Module, name: cst.Name) -> tuple[str | None, cst.BaseExpression | None, bool]:
-    """The back end that a name stands for: assigned once, or a parameter that all callers leave alone."""
+    """Return the back end that a name stands for: assigned once, or a parameter that all callers leave
+    alone.
+    """
     binding = module.bindings(name)[0]
     if binding.kind is BindingKind.ASSIGN and not binding.path and binding.value is not None:
         return _backend(module, binding.value)
@@ -450,7 +454,7 @@ def _of_binding(module: Module, name: cst.Name) -> tuple[str | None, cst.BaseExp
 
 
 def goes_over_accelerator(module: Module, group: Group) -> cst.CSTNode | None:
-    """A place where tensors of an accelerator go over a group; None if the file shows none."""
+    """Return a place where tensors of an accelerator go over a group; None if the file shows none."""
     calls: list[cst.Call] = []
     for call in module.tree.nodes(cst.Call):
         found = collective(module, call)

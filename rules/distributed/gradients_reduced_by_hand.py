@@ -106,14 +106,14 @@ def gradients_reduced_by_hand(call: cst.Call, module: Module) -> Iterator[Findin
 
 
 def _selects(module: Module, call: cst.Call, loop: cst.CSTNode | None) -> bool:
-    """Whether a loop over parameters reduces only some of those that have a gradient."""
+    """Return whether a loop over parameters reduces only some of those that have a gradient."""
     decisions = module.flow.decisions(call, within=loop)
     return any("grad" not in module.source(decision.test) for decision in decisions)
 
 
 @traced(Through.ITEMS | Through.PARAMETERS | Through.RETURNS)
 def _of_gradients(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a tensor has the gradients of parameters in it, and nothing else is known of it."""
+    """Return whether a tensor has the gradients of parameters in it, and nothing else is known of it."""
     match node:
         case cst.Attribute(attr=cst.Name("grad"), value=owner):
             return is_parameter(module, owner)
@@ -127,5 +127,5 @@ def _of_gradients(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
 
 
 def _trains(iteration: Iteration) -> bool:
-    """Whether an iteration has a backward pass and a step."""
+    """Return whether an iteration has a backward pass and a step."""
     return bool(iteration.of(Act.BACKWARD) and iteration.of(Act.STEP))

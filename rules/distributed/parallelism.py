@@ -142,7 +142,7 @@ class Wraps:
     always: bool = False
 
     def by(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
-        """Those of some kinds."""
+        """Return those of some kinds."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
 
@@ -150,7 +150,7 @@ _NONE = Wraps()
 
 
 class Parallelism(Part):
-    """The wrapped models of one file and of its program; everything is worked out on demand."""
+    """The wrapped models of one file and of its program; everything is computed on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -184,11 +184,11 @@ class Parallelism(Part):
         return found
 
     def wrapped_by(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
-        """The wrappers of some kinds, those of the file first, by where they stand."""
+        """Return the wrappers of some kinds, those of the file first, by where they stand."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
     def wrapper(self, call: cst.Call) -> Wrapper | None:
-        """What a call wraps; None if it wraps no model, or several."""
+        """Return what a call wraps; None if it wraps no model, or several."""
         made = self._by_call.get(call, ())
         return made[0] if len(made) == 1 else None
 
@@ -213,7 +213,9 @@ class Parallelism(Part):
         return ()
 
     def _wrapping_name(self, call: cst.Call) -> str | None:
-        """The dotted name of the wrapper that a call runs, through local subclasses and ``partial``."""
+        """Return the dotted name of the wrapper that a call runs, through local subclasses and
+        ``partial``.
+        """
         dotted = self.module.qualified(call.func)
         if dotted is not None:
             return dotted if dotted in _WRAPPERS else None
@@ -228,7 +230,7 @@ class Parallelism(Part):
         return None
 
     def _may_be_another_name(self, func: cst.BaseExpression) -> bool:
-        """Whether a name that is called may be a class of the file or a variable: a cheap question."""
+        """Return whether a name that is called may be a class of the file or a variable: a cheap question."""
         kinds = (BindingKind.ASSIGN, BindingKind.CLASS)
         match func:
             case cst.Name():
@@ -239,17 +241,18 @@ class Parallelism(Part):
                 return False
 
     def inner(self, wrapper: Wrapper) -> Value:
-        """What the model is that a wrapper is given."""
+        """Return what the model is that a wrapper is given."""
         return self.module.value(wrapper.model) if wrapper.model is not None else UNKNOWN
 
     def argument(self, wrapper: Wrapper, name: str) -> Argument:
-        """What a wrapper is told for a parameter."""
+        """Return what a wrapper is told for a parameter."""
         return self.module.argument(wrapper.call, name)
 
     # ------------------------------------------------------------------ wrapped models
 
     def wraps(self, node: cst.BaseExpression) -> Wraps:
-        """The wrappers that the value of an expression can come out of; ``model.module`` comes out of none.
+        """Return the wrappers that the value of an expression can come out of; ``model.module`` comes out of
+        none.
 
         What ``fully_shard`` is given counts before the call, too.
         """
@@ -267,7 +270,7 @@ class Parallelism(Part):
         return Wraps(ordered, bool(ends) and None not in ends)
 
     def _inside(self, wrapper: Wrapper) -> Ends[tuple[Wrapper, ...]]:
-        """What made the model that a wrapper is given."""
+        """Return what made the model that a wrapper is given."""
         if wrapper.model is None:
             return frozenset()
         if wrapper.wrapping not in _IN_PLACE:
@@ -293,7 +296,7 @@ class Parallelism(Part):
                 return None
 
     def _part(self, call: cst.Call, path: Path) -> tuple[Wrapper, ...] | None:
-        """What makes a part of what a call of wrappers returns."""
+        """Return what makes a part of what a call of wrappers returns."""
         made = self._by_call[call]
         if not path:
             return made
@@ -307,7 +310,7 @@ class Parallelism(Part):
         return tuple(wrapper for wrapper in made if wrapper.model is given) or None
 
     def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression]:
-        """What the calls of the file pass for a parameter."""
+        """Yield what the calls of the file pass for a parameter."""
         for call in self.module.callers(binding.scope.node):
             argument = self.module.argument(call, binding.name)
             if argument.given and argument.node is not None:
@@ -316,12 +319,12 @@ class Parallelism(Part):
     # ------------------------------------------------------------------ sharded in place
 
     def _in_place(self, binding: Binding) -> Iterator[Wrapper]:
-        """What shards the model that a variable holds."""
+        """Yield what shards the model that a variable holds."""
         for each in self._wrapping:
             yield from each._sharded[0].get(binding, ())
 
     def _in_place_attributes(self, node: cst.Attribute) -> Iterator[Wrapper]:
-        """The same of ``self.model``."""
+        """Yield the same of ``self.model``."""
         key = self._attribute_key(node)
         for each in self._wrapping:
             yield from each._sharded[1].get(key, ())
@@ -380,7 +383,9 @@ class Parallelism(Part):
         return tuple(found)
 
     def forwards(self, wrapper: Wrapper | None = None) -> list[cst.Call]:
-        """The calls that run what a wrapper made, ``model(x)``, by default of any; the file's come first."""
+        """Return the calls that run what a wrapper made, ``model(x)``, by default of any; the file's come
+        first.
+        """
         return [call for call, wraps in self._forwards if wrapper is None or wrapper in wraps.wrappers]
 
     # ------------------------------------------------------------------ the file as a whole
@@ -396,7 +401,7 @@ class Parallelism(Part):
         return any(next(each._signs(), None) is not None for each in (self, *others))
 
     def _signs(self) -> Iterator[cst.CSTNode]:
-        """What shows that several processes run the file together."""
+        """Yield what shows that several processes run the file together."""
         single = (Wrapping.DATA_PARALLEL, Wrapping.PREPARED)
         yield from (wrapper.call for wrapper in self._own if wrapper.wrapping not in single)
         for call in self.tree.nodes(cst.Call):
@@ -411,7 +416,7 @@ class Parallelism(Part):
                 yield text
 
     def _is_read(self, text: cst.SimpleString) -> bool:
-        """``os.environ["RANK"]``, ``os.getenv("RANK")``, ``"RANK" in os.environ``."""
+        """Return whether it is ``os.environ["RANK"]``, ``os.getenv("RANK")``, ``"RANK" in os.environ``."""
         for ancestor in self.tree.ancestors(text):
             match ancestor:
                 case cst.Arg() | cst.Index() | cst.SubscriptElement():
@@ -441,5 +446,5 @@ class Parallelism(Part):
 
 
 def _sets_up_processes(name: str) -> bool:
-    """Whether a helper of this name has processes find each other: ``ddp_setup``."""
+    """Return whether a helper of this name has processes find each other: ``ddp_setup``."""
     return has(name, Role.DISTRIBUTED) and (begins(name, Role.BEGINNING) or ends(name, Role.BEGINNING))

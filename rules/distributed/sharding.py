@@ -39,7 +39,7 @@ _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID
 
 
 def single_unit(module: Module, wrapper: Wrapper) -> bool:
-    """Whether a call shards a whole model that is trained here, and nothing shards any part of it."""
+    """Return whether a call shards a whole model that is trained here, and nothing shards any part of it."""
     if wrapper.name not in (FSDP, FULLY_SHARD) or is_test(module):
         return False
     if wrapper.wrapping is Wrapping.FSDP and not _told_nothing(module, wrapper):
@@ -51,12 +51,12 @@ def single_unit(module: Module, wrapper: Wrapper) -> bool:
 
 
 def has_second_generation(module: Module) -> bool:
-    """Whether every release that may run the program has FSDP2 under its public name."""
+    """Return whether every release that may run the program has FSDP2 under its public name."""
     return module.target.at_least(_PUBLIC)
 
 
 def superseded(module: Module, wrapper: Wrapper) -> bool:
-    """Whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
+    """Return whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
     parallelism = Parallelism.of(module)
     if wrapper.name != FSDP or is_test(module) or parallelism.wrapped_by(Wrapping.FULLY_SHARD):
         return False
@@ -69,7 +69,7 @@ def superseded(module: Module, wrapper: Wrapper) -> bool:
 
 
 def _told_nothing(module: Module, wrapper: Wrapper) -> bool:
-    """Whether a wrapper has no policy for the parts of its model, and is to shard it at all."""
+    """Return whether a wrapper has no policy for the parts of its model, and is to shard it at all."""
     policy = Parallelism.of(module).argument(wrapper, "auto_wrap_policy")
     if not policy.absent and not (policy.given and policy.constant is None):
         return False
@@ -82,7 +82,7 @@ def _told_nothing(module: Module, wrapper: Wrapper) -> bool:
 
 
 def _is_whole(module: Module, wrapper: Wrapper) -> bool:
-    """Whether what is wrapped is a variable of its own, and no part of a model or one of several."""
+    """Return whether what is wrapped is a variable of its own, and no part of a model or one of several."""
     owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
     if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
         return False
@@ -91,7 +91,7 @@ def _is_whole(module: Module, wrapper: Wrapper) -> bool:
 
 @solved(True)
 def _is_variable(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a model by itself, also where a helper is given it."""
+    """Return whether an expression is a model by itself, also where a helper is given it."""
     match node:
         case cst.Name():
             return _has_plain_bindings(module, node)
@@ -123,7 +123,7 @@ def _no_part(value: cst.BaseExpression | None) -> bool:
 
 
 def _is_used(module: Module, wrapper: Wrapper) -> bool:
-    """Whether the program runs what is wrapped, and computes gradients."""
+    """Return whether the program runs what is wrapped, and computes gradients."""
     computing = (module, *module.companions("backward"))
     if not any(Backpropagation.of(each).happens for each in computing):
         return False
@@ -132,7 +132,7 @@ def _is_used(module: Module, wrapper: Wrapper) -> bool:
 
 
 def _is_one_layer(module: Module, wrapper: Wrapper) -> bool:
-    """``FSDP(nn.Linear(10, 10))`` has no parts."""
+    """Return whether it is ``FSDP(nn.Linear(10, 10))`` has no parts."""
     inner = Parallelism.of(module).inner(wrapper)
     name = inner.cls or ""
     if inner.definition is not None or name in ("torch.nn.Module", "torch.nn.Sequential"):
@@ -141,7 +141,9 @@ def _is_one_layer(module: Module, wrapper: Wrapper) -> bool:
 
 
 def _wraps_parts(module: Module) -> bool:
-    """Whether anything else may shard parts of a model: a function out of sight, or ``wrap`` of torch."""
+    """Return whether anything else may shard parts of a model: a function out of sight, or ``wrap`` of
+    torch.
+    """
     return any(_wraps_parts_here(each) for each in (module, *module.companions(*_WRAPPING_WORDS)))
 
 
@@ -162,7 +164,7 @@ def _wraps_parts_here(module: Module) -> bool:
 
 
 def sharded_later(module: Module, call: cst.Call) -> Wrapper | None:
-    """What shards the parameters that an optimizer is made with, after they were taken."""
+    """Return what shards the parameters that an optimizer is made with, after they were taken."""
     wrappers = [
         wrapper for wrapper in Parallelism.of(module).wrapped_by(*_SHARDING) if _replaces(module, wrapper)
     ]
@@ -182,7 +184,7 @@ def sharded_later(module: Module, call: cst.Call) -> Wrapper | None:
 
 
 def _replaces(module: Module, wrapper: Wrapper) -> bool:
-    """Whether a wrapper puts other parameters in the place of those that the model has."""
+    """Return whether a wrapper puts other parameters in the place of those that the model has."""
     if wrapper.wrapping is Wrapping.FULLY_SHARD:
         return True
     if wrapper.name != FSDP:
@@ -195,7 +197,7 @@ def _replaces(module: Module, wrapper: Wrapper) -> bool:
 def _takings(
     module: Module, optimizer: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.Call, cst.BaseExpression]]:
-    """Where the parameters of an optimizer are taken, the call that makes it there, and the model.
+    """Yield where the parameters of an optimizer are taken, the call that makes it there, and the model.
 
     That is also where a helper is given the model that makes the optimizer.
     """
@@ -205,7 +207,7 @@ def _takings(
 
 
 def _taken(module: Module, optimizer: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
-    """Where the parameters of an optimizer are taken, and of which model."""
+    """Yield where the parameters of an optimizer are taken, and of which model."""
     for argument in optimizer.args:
         for node in module.tree.descendants(argument.value):
             if isinstance(node, cst.Call):
@@ -227,7 +229,7 @@ def _is_list(module: Module, value: cst.BaseExpression | None) -> bool:
 
 
 def _asked(module: Module, value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """The models whose parameters an expression takes."""
+    """Yield the models whose parameters an expression takes."""
     match value:
         case cst.Call(func=cst.Attribute(value=model, attr=cst.Name(word))) if word in _KEEPS_PARAMETERS:
             yield model
@@ -237,7 +239,7 @@ def _asked(module: Module, value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def _sites(module: Module, wrapper: Wrapper) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
-    """Where a wrapper is given a model: the call itself, and those of a helper that hands it on."""
+    """Yield where a wrapper is given a model: the call itself, and those of a helper that hands it on."""
     if wrapper.model is None:
         return
     yield wrapper.call, wrapper.model
@@ -245,7 +247,7 @@ def _sites(module: Module, wrapper: Wrapper) -> Iterator[tuple[cst.Call, cst.Bas
 
 
 def _handed(module: Module, model: cst.BaseExpression) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
-    """The calls that hand a helper its model, which may move it first, and what they hand it."""
+    """Yield the calls that hand a helper its model, which may move it first, and what they hand it."""
     waiting, seen = [model], set[Binding]()
     while waiting:
         node = waiting.pop()
@@ -266,7 +268,9 @@ def _handed(module: Module, model: cst.BaseExpression) -> Iterator[tuple[cst.Cal
 
 
 def _same(module: Module, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:
-    """Whether two expressions are one variable, set at the same place, or one attribute of ``self``."""
+    """Return whether two expressions are one variable, set at the same place, or one attribute of
+    ``self``.
+    """
     if isinstance(first, cst.Name) and isinstance(second, cst.Name):
         return bool(set(module.bindings(first)) & set(module.bindings(second)))
     if isinstance(first, cst.Attribute) and isinstance(second, cst.Attribute):
@@ -278,7 +282,7 @@ def _same(module: Module, first: cst.BaseExpression, second: cst.BaseExpression)
 
 
 def _made_again(module: Module, optimizer: cst.Call, site: cst.CSTNode) -> bool:
-    """Whether the program may make its optimizer anew after a site, or change what it holds."""
+    """Return whether the program may make its optimizer anew after a site, or change what it holds."""
     tree, function = module.tree, module.function(site)
     holder = tree.parent(optimizer)
     names = {module.source(t.target) for t in holder.targets} if isinstance(holder, cst.Assign) else set()

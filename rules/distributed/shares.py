@@ -70,7 +70,7 @@ _RANDOM = "torch.utils.data.RandomSampler"
 
 
 def _all_with(module: Module, *words: str) -> tuple[Module, ...]:
-    """The module itself, and those of its programs that have one of some words in their text."""
+    """Return the module itself, and those of its programs that have one of some words in their text."""
     return (module, *module.companions(*words))
 
 
@@ -79,7 +79,7 @@ def _speaks_of(module: Module, words: frozenset[str]) -> bool:
 
 
 def _shared_elsewhere(module: Module) -> bool:
-    """Whether a framework hands each process its share of the data, or may do so."""
+    """Return whether a framework hands each process its share of the data, or may do so."""
     asking = _all_with(module, *_ASKED)
     return any(
         framework not in _ON_REQUEST or any(_speaks_of(each, _ON_REQUEST[framework]) for each in asking)
@@ -99,7 +99,7 @@ class SameOrder:
 
 
 def same_order(module: Module, call: cst.Call) -> SameOrder | None:
-    """The epochs for which the sampler that a call makes draws the same order every time."""
+    """Return the epochs for which the sampler that a call makes draws the same order every time."""
     loaders = Loaders.of(module)
     if module.class_of(call) != SAMPLER or not _may_shuffle(module, call):
         return None
@@ -123,7 +123,7 @@ def same_order(module: Module, call: cst.Call) -> SameOrder | None:
 
 
 def _may_shuffle(module: Module, call: cst.Call) -> bool:
-    """Whether a loader or sampler shuffles, at least for one of those who call a factory."""
+    """Return whether a loader or sampler shuffles, at least for one of those who call a factory."""
     node = module.argument(call, "shuffle").node
     if node is None:
         return Loaders.of(module).constant(call, "shuffle") is True
@@ -132,7 +132,7 @@ def _may_shuffle(module: Module, call: cst.Call) -> bool:
 
 @traced(Through.PARAMETERS)
 def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool | None:
-    """Whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
+    """Return whether a value is a constant, or the answer to a question for one: ``split == "train"``."""
     match node:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]
@@ -146,7 +146,7 @@ def _is(module: Module, node: cst.CSTNode, path: Path, wanted: object) -> bool |
 
 
 def samplers(module: Module, loader: cst.Call) -> tuple[cst.Call, ...]:
-    """The calls that can have made the sampler of a loader, that of its batch sampler included."""
+    """Return the calls that can have made the sampler of a loader, that of its batch sampler included."""
     found: list[cst.Call] = []
     for name in ("sampler", "batch_sampler"):
         node = module.argument(loader, name).node
@@ -158,7 +158,7 @@ def samplers(module: Module, loader: cst.Call) -> tuple[cst.Call, ...]:
 
 
 def _made(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
-    """The calls that can have made what an expression is."""
+    """Return the calls that can have made what an expression is."""
     found = [made for made in _makers(module, node) if made is not None]
     return sorted(found, key=module.tree.order.__getitem__)
 
@@ -172,7 +172,9 @@ def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | None:
 
 
 def _tells_epoch(module: Module) -> bool:
-    """Whether anything in the program is told an epoch: ``set_epoch``, even as text, or ``sampler.epoch``."""
+    """Return whether anything in the program is told an epoch: ``set_epoch``, even as text, or
+    ``sampler.epoch``.
+    """
     return any(map(_speaks_of_epoch, _all_with(module, "epoch", "Epoch", "EPOCH")))
 
 
@@ -187,7 +189,9 @@ def _speaks_of_epoch(module: Module) -> bool:
 
 
 def _handed_out(module: Module, sampler: cst.Call, loader: cst.Call) -> bool:
-    """Whether code that is out of sight gets hold of a loader or its sampler, and may tell it the epoch."""
+    """Return whether code that is out of sight gets hold of a loader or its sampler, and may tell it the
+    epoch.
+    """
     return any(_hands_out(each, sampler, loader) for each in _all_with(module, *_LOADING))
 
 
@@ -228,7 +232,9 @@ class WholeData:
 
 
 def whole_data(module: Module, call: cst.Call) -> WholeData | None:
-    """The wrapped model that is trained, in every process, on all that the loader made by a call yields."""
+    """Return the wrapped model that is trained, in every process, on all that the loader made by a call
+    yields.
+    """
     loaders = Loaders.of(module)
     if not loaders.makes_loader(call) or not Parallelism.of(module).wrapped_by(*_SEVERAL):
         return None
@@ -252,7 +258,7 @@ def whole_data(module: Module, call: cst.Call) -> WholeData | None:
 
 
 def _trained_on(module: Module, call: cst.Call) -> Iterator[Wrapper]:
-    """What wraps the models that a file trains on what the loader made by a call yields."""
+    """Yield what wraps the models that a file trains on what the loader made by a call yields."""
     for loop in module.tree.nodes(cst.For):
         sources = Loaders.of(module).sources(loop.iter)
         if call not in sources.calls or not sources.complete or evaluated_only(module, loop):
@@ -266,7 +272,7 @@ def _trained_on(module: Module, call: cst.Call) -> Iterator[Wrapper]:
 
 
 def _seeded_apart(module: Module) -> bool:
-    """Whether a statement seeds by the rank, so that each process draws in an order of its own."""
+    """Return whether a statement seeds by the rank, so that each process draws in an order of its own."""
     return any(map(_seeds_by_rank, _all_with(module, "seed")))
 
 
@@ -280,7 +286,7 @@ def _seeds_by_rank(module: Module) -> bool:
 
 
 def _draws_data(module: Module, call: cst.Call) -> bool:
-    """Whether the data of a loader are random numbers, which each process draws for itself."""
+    """Return whether the data of a loader are random numbers, which each process draws for itself."""
     dataset = module.argument(call, "dataset").node
     if dataset is None:
         return False
@@ -296,7 +302,7 @@ def _draws_data(module: Module, call: cst.Call) -> bool:
 
 
 def _construction(module: Module, node: cst.BaseExpression) -> cst.Call | None:
-    """The one call that makes what a name or expression is."""
+    """Return the one call that makes what a name or expression is."""
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
         value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
@@ -321,7 +327,9 @@ def _left_out(module: Module, call: cst.Call, name: str) -> bool:
 
 
 def _draws_at_random(module: Module, call: cst.Call) -> bool:
-    """``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other processes."""
+    """Return whether it is ``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other
+    processes.
+    """
     node = module.argument(call, "sampler").node
     made = Loaders.of(module).made(node) if node is not None else None
     if not isinstance(made, cst.Call) or _depends(module, made):
@@ -330,7 +338,7 @@ def _draws_at_random(module: Module, call: cst.Call) -> bool:
 
 
 def _trained(module: Module, loop: cst.For) -> Iterator[Wrapper]:
-    """What wraps, for several processes, models that a loop runs and computes gradients of."""
+    """Yield what wraps, for several processes, models that a loop runs and computes gradients of."""
     if not Backpropagation.of(module).computes_gradients(loop):
         return
     functions = Iterations.of(module).iteration(loop).functions
@@ -342,7 +350,9 @@ def _trained(module: Module, loop: cst.For) -> Iterator[Wrapper]:
 
 
 def _counted(module: Module, call: cst.Call) -> bool:
-    """Whether the items of a dataset certainly have numbers, and each process goes through those in order."""
+    """Return whether the items of a dataset certainly have numbers, and each process goes through those in
+    order.
+    """
     shuffle = module.argument(call, "shuffle")
     node = Loaders.of(module).dataset(call)
     if node is None or not (shuffle.absent or Loaders.of(module).constant(call, "shuffle") is False):
@@ -356,7 +366,7 @@ def _counted(module: Module, call: cst.Call) -> bool:
 
 
 def _depends(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node may only run in one process, or only if there is one.
+    """Return whether a node may only run in one process, or only if there is one.
 
     A condition around it says so, or one that leaves its function before; in a program, also one around the
     calls of its function.
@@ -394,14 +404,14 @@ def _depends_by_itself(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _asks_for_processes(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a condition asks whether there are several processes, or which of them this is."""
+    """Return whether a condition asks whether there are several processes, or which of them this is."""
     return any(
         has(name, Role.DISTRIBUTED, Role.DEVICE) or "sampler" in words(name) for name in named(module, test)
     )
 
 
 def _decides(module: Module, branch: cst.If) -> bool:
-    """Whether a branch makes loaders or samplers of its own, or returns."""
+    """Return whether a branch makes loaders or samplers of its own, or returns."""
     return any(
         isinstance(inner, cst.Return)
         or (isinstance(inner, cst.Call) and module.value(inner).kind in (Kind.LOADER, Kind.SAMPLER))
@@ -410,7 +420,7 @@ def _decides(module: Module, branch: cst.If) -> bool:
 
 
 def _comes_in_shares(module: Module, call: cst.Call) -> bool:
-    """Whether the dataset of a loader may hold the share of this process only."""
+    """Return whether the dataset of a loader may hold the share of this process only."""
     node = Loaders.of(module).dataset(call)
     if node is None:
         return True
@@ -419,7 +429,9 @@ def _comes_in_shares(module: Module, call: cst.Call) -> bool:
 
 
 def _told_of(module: Module, node: cst.BaseExpression) -> tuple[list[cst.CSTNode], list[cst.BaseExpression]]:
-    """What the file says of how a value is made: the code that makes it, and the values that this uses."""
+    """Return what the file says of how a value is made: the code that makes it, and the values that this
+    uses.
+    """
     said: list[cst.CSTNode | None] = [node, module.value(node).definition]
     used: list[cst.BaseExpression] = []
     for part in module.tree.descendants(node):

@@ -35,7 +35,8 @@ _CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY, Kind.SHAPE})
 
 
 def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The data of which a call makes a tensor with ``device=`` of an accelerator, if there are several items.
+    """Return the data of which a call makes a tensor with ``device=`` of an accelerator, if there are several
+    items.
 
     A single number is told apart (``single_number``), and so are tensors of the device that are read one by
     one, and what was read from the device just before.
@@ -93,7 +94,7 @@ def _holds_device_tensors(value: Value) -> bool:
 
 @traced(Through.ITEMS)
 def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether data comes from a tensor on the device: that wait is told of already."""
+    """Return whether data comes from a tensor on the device: that wait is told of already."""
     if isinstance(node, cst.Call) and conversion(module, node) is not None:
         return True
     if isinstance(node, (cst.List, cst.Tuple)):
@@ -102,7 +103,7 @@ def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]
 
 
 def is_drawn(module: Module, data: cst.BaseExpression) -> bool:
-    """Whether data is random numbers of NumPy, which the device could draw itself."""
+    """Return whether data is random numbers of NumPy, which the device could draw itself."""
     return isinstance(data, cst.Call) and (module.qualified(data.func) or "").startswith("numpy.random.")
 
 
@@ -110,7 +111,7 @@ def is_drawn(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> Fix | None:
-    """The fix that makes the tensor in host memory and copies it with ``non_blocking=True``."""
+    """Return the fix that makes the tensor in host memory and copies it with ``non_blocking=True``."""
     device = next((a for a in call.args if a.keyword is not None and a.keyword.value == "device"), None)
     if device is None or given_as(call, "requires_grad", None) is not None:
         return None
@@ -126,13 +127,15 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
 
 
 def copied_like(module: Module, copy: cst.Call) -> str | None:
-    """The code of ``other`` in ``x.type_as(other)`` or ``x.type(other.type())``, which always block."""
+    """Return the code of ``other`` in ``x.type_as(other)`` or ``x.type(other.type())``, which always
+    block.
+    """
     move = move_to_accelerator(module, copy) if last_name(copy.func) in ("type", "type_as") else None
     return None if move is None or move.other is None else module.source(move.other)
 
 
 def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fix | None:
-    """The fix that gives ``non_blocking=True`` to a copy of a tensor in host memory.
+    """Return the fix that gives ``non_blocking=True`` to a copy of a tensor in host memory.
 
     From pageable memory the driver takes the data over before the call returns, whether or not it waits for
     the device, so that the tensor may be written to afterwards; from pinned memory it may not.
@@ -152,7 +155,9 @@ def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fi
 
 
 def _grade(module: Module, *, certain: bool) -> Callable[..., Fix | None]:
-    """What makes the fix: a safe one, if that much is certain and the accelerator orders its copies."""
+    """Return what makes the fix: a safe one, if that much is certain and the accelerator orders its
+    copies.
+    """
     return safe if certain and Loaders.of(module).pinning_helps else unsafe
 
 

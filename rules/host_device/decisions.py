@@ -49,7 +49,7 @@ class Outcome(IdentityEnum):
 
 
 def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
-    """What the decision is for that asks ``tensor``; None if its truth is a value of the program."""
+    """Return what the decision is for that asks ``tensor``; None if its truth is a value of the program."""
     match module.flow.condition(tensor):
         case cst.Assert():
             return Outcome.CHECK
@@ -73,7 +73,9 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
 
 
 def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
-    """The most that is at stake: little where the host needs the decision, or no simple edit spares it."""
+    """Return the most that is at stake: little where the host needs the decision, or no simple edit spares
+    it.
+    """
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
     checks = what is Outcome.CHECK or (asks_if_finite(module, tensor) and not _skips_round(module, tensor))
@@ -84,7 +86,7 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
 
 
 def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
-    """What to do with a decision, by what depends on it; None where nothing is decided."""
+    """Return what to do with a decision, by what depends on it; None where nothing is decided."""
     counted = _is_counted(module, tensor, hot)
     decision = module.flow.condition(tensor)
     match outcome(module, tensor):
@@ -110,18 +112,21 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
 
 
 def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at once."""
+    """Return whether it is ``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at
+    once.
+    """
     choice = module.flow.condition(tensor)
     return isinstance(choice, cst.IfExp) and needed_on_host(module, choice) is Need.SIZE
 
 
 def _has_alternative(decision: cst.CSTNode | None) -> bool:
-    """``if token == wanted: … else: …``: whether each round goes one of two ways."""
+    """Return whether each round goes one of two ways: ``if token == wanted: … else: …``."""
     return isinstance(decision, cst.If) and decision.orelse is not None
 
 
 def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``if torch.isnan(loss): continue``: whether the rest of the round is left out, which cannot wait.
+    """Return whether the rest of the round is left out, which cannot wait:
+    ``if torch.isnan(loss): continue``.
 
     Nor can the choice of what the round goes on with: ``if t > limit: model = first``.
     """
@@ -131,7 +136,7 @@ def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
 
 @remembered
 def _steers_round(module: Module, branch: cst.If) -> bool:
-    """Whether a branch leaves out the rest of a round, or binds a name that is read behind it."""
+    """Return whether a branch leaves out the rest of a round, or binds a name that is read behind it."""
     order, parts = module.tree.order, list(module.tree.descendants(branch))
     if any(isinstance(part, cst.Continue) for part in parts):
         return True
@@ -142,7 +147,7 @@ def _steers_round(module: Module, branch: cst.If) -> bool:
 
 
 def _reads(module: Module, names: set[str], function: Function | None) -> Iterator[cst.Name]:
-    """Where variables of these names are read in a function, or in none."""
+    """Return where variables of these names are read in a function, or in none."""
     return (
         name
         for name in module.tree.nodes(cst.Name)
@@ -151,19 +156,21 @@ def _reads(module: Module, names: set[str], function: Function | None) -> Iterat
 
 
 def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``if torch.isnan(loss)``: whether a decision is about a number that something has gone wrong with."""
+    """Return whether a decision is about a number that something has gone wrong with:
+    ``if torch.isnan(loss)``.
+    """
     decision = module.flow.condition(tensor)
     return _has_infinite(module, getattr(decision, "test", tensor))
 
 
 @remembered
 def _has_infinite(module: Module, test: cst.CSTNode) -> bool:
-    """Whether a part of a condition is infinite, or asks what is."""
+    """Return whether a part of a condition is infinite, or asks what is."""
     return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
 
 
 def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``if mask.any(): loss = f(x[mask])``: whether the branch begins with a wait of its own.
+    """Return whether the branch begins with a wait of its own: ``if mask.any(): loss = f(x[mask])``.
 
     ``if mask.any(): x[mask] = -x[mask]`` does so for the decision alone, which `torch.where` makes as well.
     """
@@ -174,7 +181,7 @@ def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _assigns_by_mask(module: Module, branch: cst.If) -> bool:
-    """Whether all that a branch does is to assign where the mask holds that it asks about."""
+    """Return whether all that a branch does is to assign where the mask holds that it asks about."""
     asked = {module.source(part) for part in module.tree.descendants(branch.test)}
     for line in branch.body.body:
         match line:
@@ -198,7 +205,9 @@ def _only_raises(block: cst.BaseSuite) -> bool:
 
 @remembered
 def _only_computes(module: Module, node: cst.If | cst.Else) -> bool:
-    """Whether a branch, and what is done otherwise, only computes tensors or numbers, without a model."""
+    """Return whether a branch, and what is done otherwise, only computes tensors or numbers, without a
+    model.
+    """
     otherwise = node.orelse if isinstance(node, cst.If) else None
     if otherwise is not None and not _only_computes(module, otherwise):
         return False
@@ -230,7 +239,7 @@ def _computes(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _is_called(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether a function or model is assigned to a variable, as its calls show."""
+    """Return whether a function or model is assigned to a variable, as its calls show."""
     return isinstance(target, cst.Name) and any(
         isinstance(call := module.tree.parent(read), cst.Call) and call.func is read
         for read in _reads(module, {target.value}, module.function(target))
@@ -238,7 +247,9 @@ def _is_called(module: Module, target: cst.BaseExpression) -> bool:
 
 
 def _is_state(target: cst.BaseExpression) -> bool:
-    """Whether something is assigned to an attribute of ``self``, which is there in the next step too."""
+    """Return whether something is assigned to an attribute of ``self``, which is there in the next step
+    too.
+    """
     return (
         isinstance(target, cst.Attribute)
         and isinstance(target.value, cst.Name)
@@ -247,7 +258,9 @@ def _is_state(target: cst.BaseExpression) -> bool:
 
 
 def _is_value(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a tensor or a number that may be computed in any case, of unchanged shape."""
+    """Return whether an expression is a tensor or a number that may be computed in any case, of unchanged
+    shape.
+    """
     if isinstance(node, cst.Tuple):
         return all(_is_value(module, element.value) for element in node.elements)
     if isinstance(node, cst.Subscript) and any(isinstance(each.slice, cst.Slice) for each in node.slice):
@@ -259,7 +272,8 @@ def _is_value(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]) -> bool:
-    """Whether a test keeps what is infinite from the gradients: a quotient by what is tested, an overflow.
+    """Return whether a test keeps what is infinite from the gradients: a quotient by what is tested, an
+    overflow.
 
     ``torch.where`` computes both arms, and the gradient of the one that is not chosen is 0 times infinity.
     """
@@ -274,7 +288,7 @@ def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, .
 
 
 def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """``n`` in ``x / n`` and ``x /= n``."""
+    """Return ``n`` in ``x / n`` and ``x /= n``."""
     match node:
         case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
             return divisor
@@ -284,7 +298,7 @@ def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _is_infinite(module: Module, node: cst.CSTNode) -> bool:
-    """``float("inf")``, ``math.inf``, ``torch.isnan(x)``."""
+    """Return whether it is ``float("inf")``, ``math.inf``, ``torch.isnan(x)``."""
     match node:
         case cst.Call(func=func) if last_name(func) in _INFINITE:
             return True
@@ -296,10 +310,12 @@ def _is_infinite(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
+    """Return whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
     return next(iter(module.flow.loops(node)), None) is hot.loop
 
 
 def _ends_generation(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether a decision leaves a loop that generates tokens, which would go on behind the last one."""
+    """Return whether a decision leaves a loop that generates tokens, which would go on behind the last
+    one.
+    """
     return frequency(module, tensor) is Frequency.TOKEN and leaves_loop(module, tensor)

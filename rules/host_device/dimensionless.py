@@ -24,12 +24,14 @@ _RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "fla
 
 
 def is_single_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor provably holds one number, so that it adds up like one."""
+    """Return whether a tensor provably holds one number, so that it adds up like one."""
     return every(_single(module, node, True))
 
 
 def formats_as_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor provably has no dimension; of one with a single element, `format` takes no format."""
+    """Return whether a tensor provably has no dimension; of one with a single element, `format` takes no
+    format.
+    """
     return every(_single(module, node, False))
 
 
@@ -37,7 +39,7 @@ def formats_as_number(module: Module, node: cst.BaseExpression) -> bool:
 def _single(
     module: Module, node: cst.CSTNode, path: Path, with_dimensions: bool
 ) -> bool | list[Source] | None:
-    """Whether what an expression is computed of is one number, of Python or of a tensor.
+    """Return whether what an expression is computed of is one number, of Python or of a tensor.
 
     With ``with_dimensions`` it may also be a tensor of one element, such as what ``backward()`` takes.
     """
@@ -62,7 +64,7 @@ def _single(
 
 @traced(Through.OPERANDS | Through.RETURNS)
 def _shaped(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a tensor, single as it may be, is seen to be given a dimension."""
+    """Return whether a tensor, single as it may be, is seen to be given a dimension."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if (
             not path and module.qualified(node.func) is None and module.callee(node) is None
@@ -75,7 +77,7 @@ def _shaped(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source
 
 
 def _backpropagated(module: Module, name: cst.Name) -> bool:
-    """Whether ``name.backward()`` is called without a gradient: only a single number can be."""
+    """Return whether ``name.backward()`` is called without a gradient: only a single number can be."""
     for binding in module.bindings(name):
         for use in module.uses(binding):
             parent = module.tree.parent(use)
@@ -91,7 +93,9 @@ def _backpropagated(module: Module, name: cst.Name) -> bool:
 
 
 def _is_backward(call: cst.CSTNode | None) -> bool:
-    """``scaler.scale(loss)``, ``accelerator.backward(loss)``, ``self.manual_backward(loss)``."""
+    """Return whether it is ``scaler.scale(loss)``, ``accelerator.backward(loss)``,
+    ``self.manual_backward(loss)``.
+    """
     return (
         isinstance(call, cst.Call)
         and isinstance(call.func, cst.Attribute)

@@ -100,7 +100,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
 
 def _awaits_event_of_copy(module: Module, call: cst.Call) -> bool:
-    """Whether an event is awaited that a function beside this one records behind copies to the host.
+    """Return whether an event is awaited that a function beside this one records behind copies to the host.
 
     One method starts the copy and records the event, and another one reads what was copied.
     """
@@ -121,7 +121,7 @@ def _scope(module: Module, node: cst.CSTNode) -> cst.CSTNode:
 
 
 def _is_asked_for(module: Module, call: cst.Call) -> bool:
-    """``def sample(logits, sync=False)``, ``if sync: …``: whether callers have to ask for the wait."""
+    """Return whether callers have to ask for the wait: ``def sample(logits, sync=False)``, ``if sync: …``."""
     for branch in module.flow.branches(call):
         if not branch.holds or not isinstance(branch.test, cst.Name):
             continue
@@ -137,20 +137,20 @@ def _is_asked_for(module: Module, call: cst.Call) -> bool:
 
 
 def _reads_events(module: Module, call: cst.Call) -> bool:
-    """Whether the loop around a wait reads the times of events already."""
+    """Return whether the loop around a wait reads the times of events already."""
     around = module.flow.loops(call)
     readings = module.tree.calls_by_name.get("elapsed_time", ())
     return bool(around) and module.tree.holds(around[0], list(readings))
 
 
 def _is_timed(module: Module, call: cst.Call) -> bool:
-    """Whether the loop around a wait reads a clock."""
+    """Return whether the loop around a wait reads a clock."""
     around = module.flow.loops(call)
     return bool(around) and module.tree.holds(around[0], _readings(module))
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
-    """Whether the wait serves a measurement of something that is no training."""
+    """Return whether the wait serves a measurement of something that is no training."""
     around = [module.function(place) for place in (call, *hot.path)]
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
     if any(has(name, Role.MEASUREMENT) for name in names) or _measures_next(module, call):
@@ -162,7 +162,8 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
 
 
 def _is_timed_from(module: Module, place: cst.CSTNode, hot: Hot) -> bool:
-    """Whether a clock is read in the loop, or once it is over: a reading far above times something else.
+    """Return whether a clock is read in the loop, or once it is over: a reading far above times something
+    else.
 
     ``place`` waits, or calls what does.
     """
@@ -173,7 +174,7 @@ def _is_timed_from(module: Module, place: cst.CSTNode, hot: Hot) -> bool:
 
 
 def _measures_next(module: Module, call: cst.Call) -> bool:
-    """Whether the memory is read right behind the wait, or the host sleeps to play a slow program."""
+    """Return whether the memory is read right behind the wait, or the host sleeps to play a slow program."""
     loop = next(iter(module.flow.statement_loops(call)), None)
     # ``if device.type == "cuda": torch.cuda.synchronize()``
     branches = (branch.construct for branch in module.flow.branches(call, within=loop))
@@ -189,7 +190,7 @@ def _measures_next(module: Module, call: cst.Call) -> bool:
 
 
 def _next_beside(module: Module, statement: cst.CSTNode) -> cst.CSTNode | None:
-    """The statement behind another one in its block."""
+    """Return the statement behind another one in its block."""
     block, order = module.tree.parent(statement), module.tree.order
     if not isinstance(block, (cst.IndentedBlock, cst.Module)):
         return None
@@ -198,7 +199,7 @@ def _next_beside(module: Module, statement: cst.CSTNode) -> cst.CSTNode | None:
 
 @remembered
 def _awaits_copy(module: Module, function: cst.FunctionDef | cst.Lambda | None) -> bool:
-    """Whether a function starts copies to the host that have to be complete before they are read."""
+    """Return whether a function starts copies to the host that have to be complete before they are read."""
     if function is None:
         return False
     tree = module.tree
@@ -224,7 +225,7 @@ def _awaits_copy(module: Module, function: cst.FunctionDef | cst.Lambda | None) 
 
 @remembered
 def _copies(module: Module) -> list[cst.Call]:
-    """The copies for which the host does not wait, in source order."""
+    """Return the copies for which the host does not wait, in source order."""
     return [
         call
         for call in module.tree.nodes(cst.Call)
@@ -243,7 +244,7 @@ def _copies_unawaited(module: Module, call: cst.Call, name: str) -> bool:
 
 @remembered
 def _readings(module: Module) -> list[cst.Call]:
-    """The calls that read a clock or how much memory is taken, in source order."""
+    """Return the calls that read a clock or how much memory is taken, in source order."""
     return [call for call in module.tree.nodes(cst.Call) if _reads_clock(module, call)]
 
 

@@ -64,7 +64,7 @@ class Factory:
 
     Attributes:
         call: the call that makes it.
-        name: its dotted name; ``torch.FloatTensor`` and its like are ``legacy``.
+        name: its dotted name; ``torch.FloatTensor`` and the like are ``legacy``.
         random: whether its numbers, or those filled in afterwards, come from a random stream.
         leaf: whether autograd was asked to track it before it moves.
         cast: whether its dtype is changed before it moves.
@@ -97,7 +97,9 @@ class Factory:
 
 
 def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
-    """The call that makes the tensor ``node`` in host memory; None if it is made elsewhere or unknown."""
+    """Return the call that makes the tensor ``node`` in host memory; None if it is made elsewhere or
+    unknown.
+    """
     if not isinstance(node, cst.Call):
         return None
     qualified = module.qualified(node.func)
@@ -127,7 +129,7 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
 
 
 def _casts(module: Module, call: cst.Call) -> bool:
-    """Whether ``.type(…)`` or ``.to(…)`` is given a dtype, and nothing else."""
+    """Return whether ``.type(…)`` or ``.to(…)`` is given a dtype, and nothing else."""
     return (
         len(call.args) == 1
         and not call.args[0].star
@@ -176,7 +178,9 @@ def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
 
 
 def takes_no_data(module: Module, made: Factory) -> bool:
-    """Whether a kernel can make the tensor on its device: nothing that lies in host memory goes into it."""
+    """Return whether a kernel can make the tensor on its device: nothing that lies in host memory goes into
+    it.
+    """
     return not made.from_data and (not made.legacy or given_sizes(module, made.call) is True)
 
 
@@ -193,7 +197,8 @@ def _cpu(module: Module, node: cst.BaseExpression) -> bool:
 
 @solved(False)
 def moved_later(module: Module, made: cst.BaseExpression) -> bool:
-    """Whether the tensor that ``made`` makes is moved to an accelerator at once, or before any other use.
+    """Return whether the tensor that ``made`` makes is moved to an accelerator at once, or before any other
+    use.
 
     ``factory`` seen from the other end.
     """
@@ -223,7 +228,7 @@ def moved_later(module: Module, made: cst.BaseExpression) -> bool:
 
 
 def created_on(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
-    """The edits that make a factory create its tensor on ``device`` and, if given, in ``dtype``.
+    """Return the edits that make a factory create its tensor on ``device`` and, if given, in ``dtype``.
 
     None where that cannot be written with certainty.
     """
@@ -253,7 +258,7 @@ def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 
 def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
-    """A legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
+    """Return a legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
     by_size = given_sizes(module, made.call)
     if by_size is None or default_dtype_changes(module):
         return None
@@ -271,7 +276,9 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 
 def given_sizes(module: Module, call: cst.Call) -> bool | None:
-    """Whether a legacy constructor gets sizes (True) or data (False); None if the file does not show it."""
+    """Return whether a legacy constructor gets sizes (True) or data (False); None if the file does not show
+    it.
+    """
     given = without_device(call)
     if len(given) > 1:
         return True
@@ -293,7 +300,7 @@ def given_sizes(module: Module, call: cst.Call) -> bool | None:
 
 
 def without_device(call: cst.Call) -> list[cst.Arg]:
-    """The sizes or the data that a legacy constructor is given."""
+    """Return the sizes or the data that a legacy constructor is given."""
     return [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "device"]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The list of numbers that a tensor on the device is indexed by, if there is one."""
+    """Return the list of numbers that a tensor on the device is indexed by, if there is one."""
     for index in _indices(node):
         if _is_list_of_numbers(module, index):
             return index if _takes_indices(module, node.value) else None
@@ -33,7 +33,7 @@ def listed_indices(module: Module, node: cst.Subscript) -> cst.BaseExpression | 
 
 
 def slice_of(module: Module, indices: cst.BaseExpression) -> str | None:
-    """The slice that picks what a written-out list of indices picks; None if there is none.
+    """Return the slice that picks what a written-out list of indices picks; None if there is none.
 
     ``-1:`` for ``[-1]``, ``0:3`` for ``[0, 1, 2]``, ``5:12:6`` for ``[5, 11]``.
     """
@@ -54,7 +54,9 @@ def slice_of(module: Module, indices: cst.BaseExpression) -> str | None:
 
 
 def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The tensor or array in host memory that a tensor on the device is indexed by, if there is one."""
+    """Return the tensor or array in host memory that a tensor on the device is indexed by, if there is
+    one.
+    """
     for index in _indices(node):
         value = module.value(index)
         # A tensor without dimensions is read, on the host, and nothing is copied.
@@ -65,7 +67,7 @@ def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None
 
 
 def _takes_indices(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether what has a list or an array for an index is a tensor on the device.
+    """Return whether what has a list or an array for an index is a tensor on the device.
 
     What has been moved to an accelerator is no container that has other indices.
     """
@@ -76,7 +78,9 @@ def _takes_indices(module: Module, owner: cst.BaseExpression) -> bool:
 
 
 def sent_before(module: Module, index: cst.BaseExpression) -> bool:
-    """Whether a variable has been an index before in the same function: what helps there helps here too."""
+    """Return whether a variable has been an index before in the same function: what helps there helps here
+    too.
+    """
     bindings = module.bindings(index) if isinstance(index, cst.Name) else ()
     if len(bindings) != 1:
         return False
@@ -94,7 +98,7 @@ def sent_before(module: Module, index: cst.BaseExpression) -> bool:
 
 
 def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The tensor in host memory that is assigned to a slice, or an item, of a tensor on the device."""
+    """Return the tensor in host memory that is assigned to a slice, or an item, of a tensor on the device."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     if not isinstance(statement, cst.Assign) or not in_host_memory(module, statement.value):
@@ -105,7 +109,7 @@ def stored_tensor(module: Module, node: cst.Subscript) -> cst.BaseExpression | N
 
 
 def is_mask(module: Module, index: cst.BaseExpression) -> bool:
-    """Whether an index in host memory is a mask, or, kept as an attribute, may be one."""
+    """Return whether an index in host memory is a mask, or, kept as an attribute, may be one."""
     value = module.value(index)
     if value.dtype is None:
         return isinstance(index, cst.Attribute)
@@ -114,7 +118,7 @@ def is_mask(module: Module, index: cst.BaseExpression) -> bool:
 
 @traced(Through.OPERANDS)
 def of_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a tensor of at most one element is computed by functions from literal numbers alone."""
+    """Return whether a tensor of at most one element is computed by functions from literal numbers alone."""
     match node:
         case cst.Integer() | cst.Float():
             return not path
@@ -130,7 +134,9 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
-    """Whether an index is a list of numbers that the program has written out, or an attribute holds."""
+    """Return whether an index is a list of numbers that the program has written out, or an attribute
+    holds.
+    """
     if isinstance(index, cst.Name):
         lists = [binding.value for binding in module.bindings(index)]
         if any(isinstance(value, cst.List) and not value.elements for value in lists):

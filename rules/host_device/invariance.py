@@ -64,7 +64,9 @@ class Repeated:
 
 
 def needless_move(module: Module, call: cst.Call) -> Repeated | None:
-    """What ``call`` moves to the device in every round of a hot place, though it never changes there."""
+    """Return what ``call`` moves to the device in every round of a hot place, though it never changes
+    there.
+    """
     moved = transferred(module, call)
     if moved is None:
         return None
@@ -89,7 +91,7 @@ def needless_move(module: Module, call: cst.Call) -> Repeated | None:
 def _stays_the_same(
     module: Module, node: cst.CSTNode, path: Path, call: cst.Call, hot: Hot
 ) -> bool | list[Source]:
-    """Whether an expression gives the same in every round of a hot place."""
+    """Return whether an expression gives the same in every round of a hot place."""
     match node:
         case cst.Name():
             bindings = [b for b in module.bindings(node) if b.value is not call]
@@ -108,7 +110,9 @@ def _stays_the_same(
 
 
 def _computed_of(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
-    """What a call computes its result of, and of nothing else; none for what may give something new."""
+    """Return what a call computes its result of, and of nothing else; none for what may give something
+    new.
+    """
     if any(arg.star for arg in call.args):
         return []
     qualified = module.qualified(call.func)
@@ -124,7 +128,7 @@ def _is_dtype(module: Module, arg: cst.Arg) -> bool:
 
 
 def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool:
-    """Whether a variable is given its value outside of the hot place, and the value left as it is."""
+    """Return whether a variable is given its value outside of the hot place, and the value left as it is."""
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.AUGMENT):
         return False
     if hot.path or isinstance(hot.loop, FUNCTIONS):
@@ -136,7 +140,9 @@ def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool
 
 
 def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool:
-    """Whether an alias, a view, an array of the same memory or an attribute is changed between the moves."""
+    """Return whether an alias, a view, an array of the same memory or an attribute is changed between the
+    moves.
+    """
     variables, attributes = other_names(module, binding)
     for other in variables:
         for use in module.uses(other):
@@ -151,7 +157,7 @@ def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool
 
 
 def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether code may run after the first round of a hot place and before the last one.
+    """Return whether code may run after the first round of a hot place and before the last one.
 
     What stands beside its outermost loop, in the same function, runs before or after all of it.
     """
@@ -163,7 +169,9 @@ def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 
 def set_up_once(module: Module, attribute: cst.Attribute) -> bool:
-    """Whether ``self.x`` is only ever set where an instance is made, and nowhere else changed in place."""
+    """Return whether ``self.x`` is only ever set where an instance is made, and nowhere else changed in
+    place.
+    """
     if module.classes.instance_class(attribute.value) is None:
         return False
     bindings = module.names.attributes.get(attribute.attr.value, ())
@@ -179,7 +187,7 @@ def set_up_once(module: Module, attribute: cst.Attribute) -> bool:
 
 
 def _in_setup(module: Module, node: cst.CSTNode) -> bool:
-    """Whether an instance is made where ``node`` stands."""
+    """Return whether an instance is made where ``node`` stands."""
     function = module.function(node)
     return isinstance(function, cst.FunctionDef) and function.name.value in _SETUP
 
@@ -189,7 +197,7 @@ def _same(one: cst.Attribute, other: cst.Attribute) -> bool:
 
 
 def _moved_back(module: Module, moved: cst.BaseExpression) -> bool:
-    """Whether the file also moves a module to the host, or between devices, to make room."""
+    """Return whether the file also moves a module to the host, or between devices, to make room."""
     text = module.source(moved)
     for call in module.tree.nodes(cst.Call):
         if isinstance(call.func, cst.Attribute) and module.source(call.func.value) == text:
@@ -199,7 +207,7 @@ def _moved_back(module: Module, moved: cst.BaseExpression) -> bool:
 
 
 def _taken_apart(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether the hot place goes through the parts of a module, which may be to change them."""
+    """Return whether the hot place goes through the parts of a module, which may be to change them."""
     text = module.source(hot.loop)
     return any(f"{module.source(moved)}.{name}(" in text for name in ("modules", "named_modules", "children"))
 
@@ -208,7 +216,7 @@ def _taken_apart(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
 
 
 def hoisted(module: Module, repeated: Repeated) -> Fix | None:
-    """The fix that moves once, in front of the outermost loop in which nothing of it changes."""
+    """Return the fix that moves once, in front of the outermost loop in which nothing of it changes."""
     call, moved = repeated.call, repeated.moved
     root = _root(moved)
     if (
@@ -260,7 +268,7 @@ def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The variable in ``torch.from_numpy(x).float()``; the node itself where it is no such chain."""
+    """Return the variable in ``torch.from_numpy(x).float()``; the node itself where it is no such chain."""
     while True:
         match node:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name))) if (
@@ -274,7 +282,7 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _outermost(module: Module, call: cst.Call, binding: Binding) -> cst.For | cst.While | None:
-    """The outermost loop that always runs ``call``, and changes nothing that it names."""
+    """Return the outermost loop that always runs ``call``, and changes nothing that it names."""
     found: StatementLoop | None = None
     for loop in module.flow.loops(call):
         if not isinstance(loop, (cst.For, cst.While)) or not _always_runs(module, loop, call):
@@ -286,7 +294,7 @@ def _outermost(module: Module, call: cst.Call, binding: Binding) -> cst.For | cs
 
 
 def _always_runs(module: Module, loop: StatementLoop, call: cst.Call) -> bool:
-    """Whether each iteration of a loop comes to a call, and leaves no context behind it."""
+    """Return whether each iteration of a loop comes to a call, and leaves no context behind it."""
     flow = module.flow
     around = (*flow.tries(call), *flow.alternatives(call), *flow.contexts(call))
     return not flow.is_conditional(call, within=loop) and not any(
@@ -295,7 +303,7 @@ def _always_runs(module: Module, loop: StatementLoop, call: cst.Call) -> bool:
 
 
 def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.For | cst.While) -> bool:
-    """Whether all that ``call`` names has its value in front of ``loop``, and keeps it."""
+    """Return whether all that ``call`` names has its value in front of ``loop``, and keeps it."""
     order, tree = module.tree.order, module.tree
     if tree.contains(loop, binding.node) or order[binding.node] > order[loop]:
         return False
@@ -314,7 +322,9 @@ def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.Fo
 
 
 def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNode, code: str) -> bool:
-    """Whether a read of the variable is over when the loop begins, or in a move of the same spelling."""
+    """Return whether a read of the variable is over when the loop begins, or in a move of the same
+    spelling.
+    """
     if (
         not module.tree.contains(loop, use)
         and module.tree.order[use] < module.tree.order[loop]
@@ -329,7 +339,9 @@ def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNod
 
 
 def _refilled(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
-    """``self.conv.weight.data = kernel``: whether the hot place gives a module new parameters or buffers."""
+    """Return whether the hot place gives a module new parameters or buffers:
+    ``self.conv.weight.data = kernel``.
+    """
     code = module.source(moved)
     return any(
         isinstance(part.target, cst.Attribute) and module.source(part.target).startswith(f"{code}.")

@@ -66,7 +66,8 @@ _OF_HOST: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY)
 
 
 def needed_on_host(module: Module, node: cst.BaseExpression) -> Need | None:
-    """What the host needs ``node``, a number, list or array read from the device, for in the same iteration.
+    """Return what the host needs ``node``, a number, list or array read from the device, for in the same
+    iteration.
 
     None where all uses that are seen could wait until the loop is over, or take a tensor as well.
     """
@@ -75,7 +76,7 @@ def needed_on_host(module: Module, node: cst.BaseExpression) -> Need | None:
 
 
 def _need(module: Module, use: Use) -> Verdict[Need]:
-    """What a use needs a number or an array for, or where it goes on in the same iteration."""
+    """Return what a use needs a number or an array for, or where it goes on in the same iteration."""
     match use.kind:
         case UseKind.ARGUMENT:
             return _of_argument(module, use)
@@ -136,7 +137,9 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _meets_host_data(module: Module, use: Use) -> bool:
-    """``torch.min(limits, x.cpu())``: whether an operation joins a copy with what is on the host for good."""
+    """Return whether an operation joins a copy with what is on the host for good:
+    ``torch.min(limits, x.cpu())``.
+    """
     if not (module.qualified(use.call.func) or "").startswith("torch.") or not isinstance(
         use.node, cst.BaseExpression
     ):
@@ -149,14 +152,17 @@ def _meets_host_data(module: Module, use: Use) -> bool:
 
 
 def _is_size(module: Module, use: Use) -> bool:
-    """Whether an argument of what takes sizes is one: not the tensor that is padded, nor what fills it."""
+    """Return whether an argument of what takes sizes is one: not the tensor that is padded, nor what fills
+    it.
+    """
     if last_name(use.call.func) in ("full", "new_full") and use.argument is not use.call.args[0]:
         return False
     return module.value(use.node).kind not in (Kind.TENSOR, Kind.NDARRAY)
 
 
 def _is_list_for_others(module: Module, use: Use) -> bool:
-    """Whether a list made by ``tolist`` is given to what the file does not show, which expects no tensor.
+    """Return whether a list made by ``tolist`` is given to what the file does not show, which expects no
+    tensor.
 
     What only takes the list in, and gives nothing that is used, could be given it later.
     """
@@ -170,7 +176,7 @@ def _is_list_for_others(module: Module, use: Use) -> bool:
 
 
 def _read_back(module: Module, owner: cst.BaseExpression) -> Verdict[Need]:
-    """The items of a list that are read in the iteration that appends to it."""
+    """Return the items of a list that are read in the iteration that appends to it."""
     if not isinstance(owner, cst.Name):
         return ()
     loop = next(iter(module.flow.loops(owner)), None)
@@ -188,7 +194,7 @@ def _of_index(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _read_behind(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
-    """Where a function reads the attribute or item that it has stored to before."""
+    """Return where a function reads the attribute or item that it has stored to before."""
     function = module.function(target)
     code, order = module.source(target), module.tree.order
     if function is None or not isinstance(target, (cst.Attribute, cst.Subscript)):
@@ -201,7 +207,7 @@ def _read_behind(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
 
 
 def _of_test(module: Module, use: Use) -> Verdict[Need]:
-    """A condition decides at once if a loop, a step or a function ends by it.
+    """Return the need of a condition, which decides at once if a loop, a step or a function ends by it.
 
     Other branches may do what can wait, and so can the check that raises.
     """
@@ -220,7 +226,9 @@ def _of_test(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _ends_loop_by_what_it_sets(module: Module, branch: cst.If) -> bool:
-    """``if loss < best: n = 0``, ``else: n += 1``, and ``if n > 9: break`` or ``while n < 9``."""
+    """Return whether it is ``if loss < best: n = 0``, ``else: n += 1``, and ``if n > 9: break`` or
+    ``while n < 9``.
+    """
     loop = next(iter(module.flow.loops(branch)), None)
     if not isinstance(loop, (cst.For, cst.While)):
         return False
@@ -234,7 +242,7 @@ def _ends_loop_by_what_it_sets(module: Module, branch: cst.If) -> bool:
 
 @remembered
 def _asked_to_end(module: Module, loop: cst.For | cst.While) -> frozenset[str]:
-    """The names in the conditions by which a loop ends."""
+    """Return the names in the conditions by which a loop ends."""
     asked = {*module.tree.names_in(loop.test)} if isinstance(loop, cst.While) else set[str]()
     for kind in (cst.Break, cst.Return):
         for leaving in module.tree.within(loop, module.tree.nodes(kind)):
@@ -246,12 +254,12 @@ def _asked_to_end(module: Module, loop: cst.For | cst.While) -> frozenset[str]:
 
 
 def _is_answer(node: cst.CSTNode) -> bool:
-    """``if finite:``, ``if not finite:``: whether a condition is a variable that was read before."""
+    """Return whether a condition is a variable that was read before: ``if finite:``, ``if not finite:``."""
     return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Name)
 
 
 def _of_return(module: Module, use: Use) -> Verdict[Need]:
-    """What the annotation promises to be a whole number or an answer is no loss that could be kept."""
+    """Return what the annotation promises to be a whole number or an answer is no loss that could be kept."""
     function = module.function(use.node)
     if not isinstance(function, cst.FunctionDef):
         return ()
@@ -266,7 +274,7 @@ def _of_return(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _unread(module: Module, function: cst.FunctionDef, use: Use) -> bool:
-    """Whether all calls of a function drop the part of the result that a value is."""
+    """Return whether all calls of a function drop the part of the result that a value is."""
     calls = module.callers(function)
     return bool(calls) and not any(any(sinks(module, Standing(c, use.path), _any_use)) for c in calls)
 
@@ -276,12 +284,12 @@ def _any_use(module: Module, use: Use) -> Verdict[bool]:
 
 
 def only_recorded(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a number is only logged, stored or returned with others, as far as is seen."""
+    """Return whether a number is only logged, stored or returned with others, as far as is seen."""
     return verdicts(module, node, _records) == {True}
 
 
 def _records(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use keeps a number for people to look at, or computes with it."""
+    """Return whether a use keeps a number for people to look at, or computes with it."""
     match use.kind:
         case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ELEMENT | UseKind.CHOICE | UseKind.FORMATTED:
             return ONWARD
@@ -302,7 +310,8 @@ _CONVERTING: Final = frozenset({"builtins.dict", "builtins.float", "builtins.int
 
 
 def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a total, list or meter that ``node`` goes into is written out in the same iteration of a loop.
+    """Return whether a total, list or meter that ``node`` goes into is written out in the same iteration of a
+    loop.
 
     Then the device would be waited for there.
     """
@@ -314,7 +323,7 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
 
 @remembered
 def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code: str) -> int:
-    """Where a loop last reads a total, list or meter that is written out there; -1 if it does not."""
+    """Return where a loop last reads a total, list or meter that is written out there; -1 if it does not."""
     order = module.tree.order
     shown = (
         order[read]
@@ -331,7 +340,7 @@ def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code
 def _spelt_in(
     module: Module, loop: Loop, kind: type[cst.BaseExpression]
 ) -> dict[str, list[cst.BaseExpression]]:
-    """The names or attributes of a loop by their source."""
+    """Return the names or attributes of a loop by their source."""
     found: dict[str, list[cst.BaseExpression]] = {}
     for each in module.tree.within(loop, module.tree.nodes(kind)):
         found.setdefault(module.source(each), []).append(each)
@@ -339,7 +348,9 @@ def _spelt_in(
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the statement of a value gives it to: ``total += x``, ``losses.append(x)``, ``loss = x``."""
+    """Return what the statement of a value gives it to: ``total += x``, ``losses.append(x)``,
+    ``loss = x``.
+    """
     match module.flow.statement(node):
         case cst.AugAssign(target=target):
             return target
@@ -351,7 +362,7 @@ def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | No
 
 
 def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """Where a value becomes text, or is given to a progress bar, log or chart."""
+    """Return where a value becomes text, or is given to a progress bar, log or chart."""
     match use.kind:
         case UseKind.FORMATTED:
             return use.by

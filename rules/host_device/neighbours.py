@@ -37,7 +37,9 @@ _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "uniqu
 
 
 def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether each round of a hot place waits for what the program cannot do without, near ``node``."""
+    """Return whether each round of a hot place waits for what the program cannot do without, near
+    ``node``.
+    """
     return (
         waits_anyway(module, node, hot)
         or after_staying_wait(module, node)
@@ -46,7 +48,7 @@ def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
 
 
 def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the host waits in the same iteration of a loop for a value by which it ends the loop.
+    """Return whether the host waits in the same iteration of a loop for a value by which it ends the loop.
 
     Any loop will do that runs at each step, in the functions that the hot place comes by as well.
     """
@@ -62,7 +64,7 @@ def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 @remembered
 def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpression]:
-    """The reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
+    """Return the reads in a loop, or in the condition of a ``while``, by which it goes on or not."""
     asked = list(asks_device(module, loop.test)) if isinstance(loop, cst.While) else []
     return asked + [
         call
@@ -74,7 +76,7 @@ def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpress
 
 
 def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the host has waited shortly before ``node`` for what the program cannot do without.
+    """Return whether the host has waited shortly before ``node`` for what the program cannot do without.
 
     Where it has waited for what could be read later as well, such as a loss that is added up, both reads are
     to be changed: a step gains nothing before the last of them is gone.
@@ -83,7 +85,9 @@ def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _could_be_later(module: Module, call: cst.Call) -> bool:
-    """Whether a call reads a number or a tensor that nothing in the same iteration needs on the host."""
+    """Return whether a call reads a number or a tensor that nothing in the same iteration needs on the
+    host.
+    """
     copies = host_copy(module, call) is not None
     if not copies and conversion(module, call) is None:
         return False
@@ -94,12 +98,12 @@ def _could_be_later(module: Module, call: cst.Call) -> bool:
 
 
 def _is_needed(module: Module, call: cst.Call) -> bool:
-    """Whether something in the same iteration needs what a call reads on the host."""
+    """Return whether something in the same iteration needs what a call reads on the host."""
     return needed_on_host(module, call) is not None or handed_to(module, call, _takes_from_host)
 
 
 def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
-    """Whether a call works with what is on the host: a simulation, a writer of files, a library."""
+    """Return whether a call works with what is on the host: a simulation, a writer of files, a library."""
     return (
         steps_environment(module, receiver)
         or packs_sequences(module, receiver)
@@ -109,7 +113,8 @@ def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
 
 
 def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether the host waits behind ``node`` for what the program cannot do without, before it runs a model.
+    """Return whether the host waits behind ``node`` for what the program cannot do without, before it runs a
+    model.
 
     That is a number or an array that the host needs, a selection that is the result, or a decision by which a
     loop or function is left, on every way that the same iteration can take, in the functions that the hot
@@ -123,7 +128,9 @@ def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
 
 @remembered
 def _waits_behind(module: Module, root: Root, at_end: bool) -> Facts:
-    """Of each point of a function, and of its start, whether such a wait comes behind it, or ``at_end``."""
+    """Return for each point of a function, and its start, whether such a wait comes behind it, or
+    ``at_end``.
+    """
 
     def waits(point: cst.CSTNode) -> bool | None:
         part = point.iter if isinstance(point, cst.For) else point
@@ -136,12 +143,12 @@ def _waits_behind(module: Module, root: Root, at_end: bool) -> Facts:
 
 @solved(nothing=False)
 def _begins_with_wait(module: Module, function: Function) -> bool:
-    """Whether each call of a function waits for what the program needs, before it runs a model."""
+    """Return whether each call of a function waits for what the program needs, before it runs a model."""
     return not isinstance(function, cst.Lambda) and _waits_behind(module, function, False).far
 
 
 def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
-    """Whether something waits for a value or a size that the program needs."""
+    """Return whether something waits for a value or a size that the program needs."""
     if isinstance(part, cst.BaseCompoundStatement):
         return False
     if module.flow.condition(part) is not None and _stays(module, part):
@@ -165,7 +172,9 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
 
 
 def _stays(module: Module, test: cst.CSTNode) -> bool:
-    """Whether a decision asks the device, and a loop or function is left by it, if only with an error."""
+    """Return whether a decision asks the device, and a loop or function is left by it, if only with an
+    error.
+    """
     if not isinstance(test, cst.BaseExpression) or not any(asks_device(module, test)):
         return False
     decision = module.flow.condition(test)

@@ -97,7 +97,7 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
 
 
 def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:
-    """What fills in a number without sending it, by what the place is named by."""
+    """Return what fills in a number without sending it, by what the place is named by."""
     target, filled = inline(module, node.value), inline(module, store.number)
     if store.element:
         return f"Fill in place: `{inline(module, node)}.fill_({filled})`"

@@ -22,7 +22,7 @@ _SIZED = frozenset(
 
 
 def takes_number(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use needs a number of Python: the bound of a slice, a size, how often a loop runs."""
+    """Return whether a use needs a number of Python: the bound of a slice, a size, how often a loop runs."""
     match use.kind:
         case UseKind.INDEX:
             return isinstance(use.part, cst.Slice)
@@ -35,7 +35,8 @@ def takes_number(module: Module, use: Use) -> Verdict[bool]:
 
 
 def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The tensor at whose elements a ``for`` loop that runs no model looks one by one, if ``tensor`` is one.
+    """Return the tensor at whose elements a ``for`` loop that runs no model looks one by one, if ``tensor``
+    is one.
 
     Such a loop takes its time for these waits alone.
     """
@@ -49,7 +50,8 @@ def _loop_around(module: Module, node: cst.CSTNode) -> cst.For | None:
 
 
 def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The tensor of which a ``for`` loop takes another element in each round, if ``tensor`` is one of them.
+    """Return the tensor of which a ``for`` loop takes another element in each round, if ``tensor`` is one of
+    them.
 
     ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``, and the tensor
     from which an element picks: ``found[token]``. None if the loop writes to the tensor: a copy made once
@@ -79,7 +81,7 @@ def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressio
 
 
 def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
-    """An expression, with what it was assigned if it is a variable."""
+    """Return an expression, with what it was assigned if it is a variable."""
     bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else []
     made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     return (tensor,) if made is None else (tensor, made)
@@ -90,7 +92,7 @@ def _names(module: Module, node: cst.CSTNode) -> set[str]:
 
 
 def _written_in(module: Module, tensor: cst.BaseExpression, loop: cst.For) -> bool:
-    """Whether a loop assigns to a tensor, or to items of it."""
+    """Return whether a loop assigns to a tensor, or to items of it."""
     name = module.source(tensor)
     for node in module.tree.descendants(loop.body):
         if isinstance(node, (cst.AssignTarget, cst.AugAssign)):

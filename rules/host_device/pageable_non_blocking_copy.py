@@ -116,7 +116,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
 
 def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
-    """Whether a tensor is in pageable memory, as arrays are that are not seen to be views of pinned ones."""
+    """Return whether a tensor is in pageable memory, as arrays are that are not seen to be views of pinned
+    ones.
+    """
     value = module.value(source)
     if value.memory is not Memory.UNKNOWN:
         return value.memory is Memory.PAGEABLE
@@ -132,7 +134,9 @@ _WHOLE = "Copy whole rows of the pinned tensor, or pin a separate tensor for the
 
 
 def _may_stay_on_host(module: Module, call: cst.Call) -> bool:
-    """Whether the device that a call names is the CPU where there is no accelerator: pinning raises there."""
+    """Return whether the device that a call names is the CPU where there is no accelerator: pinning raises
+    there.
+    """
     return any(some(_host(module, arg.value)) for arg in call.args)
 
 
@@ -153,7 +157,7 @@ def _host(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] 
 
 
 def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
-    """The fix that pins the memory of a tensor: where it is made, or before it is copied."""
+    """Return the fix that pins the memory of a tensor: where it is made, or before it is copied."""
     if not Loaders.of(module).pinning_helps:
         return None
     message = "Copy from pinned memory"
@@ -168,6 +172,8 @@ def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
 
 
 def _of_python(module: Module, made: cst.Call) -> bool:
-    """Whether the data of a tensor is Python's own: torch refuses to pin where it makes one of an array."""
+    """Return whether the data of a tensor is Python's own: torch refuses to pin where it makes one of an
+    array.
+    """
     data = module.argument(made, "data").node
     return data is not None and module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER)

@@ -107,7 +107,7 @@ _BY_NUMBER = "Name it by a number that the host has already, such as the step or
 def _writing(
     module: Module, node: cst.Call | cst.FormattedString | cst.BinaryOperation, tensor: cst.BaseExpression
 ) -> str:
-    """What happens, as a clause: "`print` synchronizes with the device to output `loss`"."""
+    """Return what happens, as a clause: "`print` synchronizes with the device to output `loss`"."""
     code = inline(module, tensor)
     value = f"`{code}`" if code != "…" and len(code) <= _SHORT else "a tensor"
     match node:
@@ -123,7 +123,7 @@ def _writing(
 
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
-    """Where to write instead, by what makes the place hot."""
+    """Return where to write instead, by what makes the place hot."""
     if not runs_as_function(hot):
         return f"Log it only every 100 steps, {now_and_then(module, hot)}"
     kept = without_graph(module, tensor)
@@ -131,7 +131,7 @@ def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
 
 
 def _first_of_statement(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether no other place of the same statement, around it or before it, is reported already."""
+    """Return whether no other place of the same statement, around it or before it, is reported already."""
     tree = module.tree
     statement = tree.statement(node)
     if isinstance(statement, cst.BaseCompoundStatement):

@@ -35,20 +35,26 @@ if TYPE_CHECKING:
 
 
 def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
-    """The most that is at stake in a wait: less for a ``slight`` one, which its author could hardly spare."""
+    """Return the most that is at stake in a wait: less for a ``slight`` one, which its author could hardly
+    spare.
+    """
     slight = slight or _only_without(module, node)
     return stakes.slight(module, node) if slight else Impact.HIGH
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:
-    """``if self.momentum is None:``: whether ``node`` runs only for None, where a number is the default."""
+    """Return whether ``node`` runs only for None, where a number is the default:
+    ``if self.momentum is None:``.
+    """
     return any(
         branch.holds and _is_set_by_default(module, branch.test) for branch in module.flow.branches(node)
     )
 
 
 def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a condition is that an attribute is None which the constructor sets to a number by default."""
+    """Return whether a condition is that an attribute is None which the constructor sets to a number by
+    default.
+    """
     match test:
         case cst.Comparison(
             left=cst.Attribute(attr=cst.Name(value=name)) as attribute,
@@ -60,7 +66,7 @@ def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a variable is a parameter that is a number by default."""
+    """Return whether a variable is a parameter that is a number by default."""
     bindings = module.bindings(node) if isinstance(node, cst.Name) else []
     defaults = [each.node.default for each in bindings if isinstance(each.node, cst.Param)]
     return 0 < len(defaults) == len(bindings) and all(
@@ -69,7 +75,7 @@ def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
-    """Whether a program that does not train copies what a model gave it, at most once a round.
+    """Return whether a program that does not train copies what a model gave it, at most once a round.
 
     Results are wanted in host memory in the end, and collected on the device they take its memory. A copy of
     each item of a batch waits far more often than that, and a number, such as a loss or how many were right,
@@ -88,7 +94,7 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
 
 
 def _is_banked(module: Module, copy: cst.Call) -> bool:
-    """``self.bank.append(basis.cpu())``: whether a list of the object takes the copy in."""
+    """Return whether a list of the object takes the copy in: ``self.bank.append(basis.cpu())``."""
     argument = module.tree.parent(copy)
     match module.tree.parent(argument) if isinstance(argument, cst.Arg) else None:
         case cst.Call(func=cst.Attribute(value=cst.Attribute(), attr=cst.Name("append"))):
@@ -97,7 +103,7 @@ def _is_banked(module: Module, copy: cst.Call) -> bool:
 
 
 def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:
-    """Whether a loop computes no gradients, and the copy is of what a model gave without a graph.
+    """Return whether a loop computes no gradients, and the copy is of what a model gave without a graph.
 
     It collects the features of a whole data set, whatever that is called.
     """
@@ -108,7 +114,7 @@ def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:
 
 
 def reduced_by(module: Module, copy: cst.Call) -> str | None:
-    """``sum`` in ``correct.cpu().sum()``: how the host makes one number of what it has copied."""
+    """Return ``sum`` in ``correct.cpu().sum()``: how the host makes one number of what it has copied."""
     attribute = module.tree.parent(copy)
     call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
     if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call) or call.args:
@@ -117,7 +123,7 @@ def reduced_by(module: Module, copy: cst.Call) -> str | None:
 
 
 def _becomes_number(module: Module, copy: cst.Call) -> bool:
-    """``loss.cpu()``, ``correct.cpu().sum()``: whether the program goes on with a single number."""
+    """Return whether the program goes on with a single number: ``loss.cpu()``, ``correct.cpu().sum()``."""
     tensor = host_copy(module, copy)
     single = tensor is not None and has_no_dimension(module, tensor) is True
     return single or reduced_by(module, copy) is not None
@@ -127,7 +133,7 @@ def _becomes_number(module: Module, copy: cst.Call) -> bool:
 
 
 def offloads(module: Module, copy: cst.Call) -> bool:
-    """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
+    """Return whether a copy to the host saves device memory: the code says so, or clears caches beside."""
     if (
         says(module, copy, Topic.MEMORY)
         or _documents(module, copy, Topic.SPARING)
@@ -138,7 +144,7 @@ def offloads(module: Module, copy: cst.Call) -> bool:
 
 
 def _documents(module: Module, copy: cst.Call, topic: Topic) -> bool:
-    """Whether the docstring of the function around speaks of something."""
+    """Return whether the docstring of the function around speaks of something."""
     function = module.function(copy)
     if not isinstance(function, cst.FunctionDef):
         return False
@@ -147,7 +153,9 @@ def _documents(module: Module, copy: cst.Call, topic: Topic) -> bool:
 
 
 def _deletes(module: Module, copy: cst.Call) -> bool:
-    """Whether the next statements beside an evaluation's copy delete what was copied: ``del logits``."""
+    """Return whether the next statements beside an evaluation's copy delete what was copied:
+    ``del logits``.
+    """
     root: cst.CSTNode = copy
     while isinstance(root, (cst.Call, cst.Attribute, cst.Subscript)):
         root = root.func if isinstance(root, cst.Call) else root.value
@@ -168,12 +176,14 @@ def _deletes(module: Module, copy: cst.Call) -> bool:
 
 
 def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a comment beside a statement says that the host waits there, and not that it is to change."""
+    """Return whether a comment beside a statement says that the host waits there, and not that it is to
+    change.
+    """
     return says(module, node, Topic.WAITING) and not says(module, node, Topic.CHANGE)
 
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
+    """Return whether a branch taken to save memory, or a function called after that, holds ``node``."""
     tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
     if any(has(word, Role.SPARING) for test in tests for word in module.tree.names_in(test)):
         return True
@@ -182,7 +192,7 @@ def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _clears(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the loop or function around collects garbage or empties caches each time, too."""
+    """Return whether the loop or function around collects garbage or empties caches each time, too."""
     if phase(module, node) is Phase.TRAINING:
         return False
     loops = module.flow.loops(node)
@@ -194,7 +204,7 @@ def _clears(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _clearing(module: Module) -> list[cst.Call]:
-    """The calls that collect garbage or empty caches each time, in source order."""
+    """Return the calls that collect garbage or empty caches each time, in source order."""
     return [
         call
         for call in module.tree.nodes(cst.Call)
@@ -209,7 +219,7 @@ _SAVING = (Role.SAVING, Role.DRAWING)
 
 
 def writes_results(module: Module, hot: Hot) -> bool:
-    """Whether a loop that does not train writes what it computes: files, pictures, videos.
+    """Return whether a loop that does not train writes what it computes: files, pictures, videos.
 
     Written in each round, or, by a loop that goes over something else than a loader, where a switch asks
     for it. An evaluation that can save its predictions as well is there for its numbers.
@@ -232,7 +242,9 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
 
 
 def _to_the_terminal(module: Module, call: cst.Call) -> bool:
-    """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
+    """Return whether it is ``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a
+    chart of losses.
+    """
     owner = call.func.value if isinstance(call.func, cst.Attribute) else None
     if owner is None:
         return False
@@ -241,19 +253,23 @@ def _to_the_terminal(module: Module, call: cst.Call) -> bool:
 
 
 def in_writer(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a function that is called after writing holds ``node``."""
+    """Return whether a function that is called after writing holds ``node``."""
     function = module.function(node)
     return isinstance(function, cst.FunctionDef) and begins(function.name.value, *WRITING)
 
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
+    """Return whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at
+    ``node``.
+    """
     tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
     return any(_asks_for_saving(module, test) for test in tests)
 
 
 def _asks_for_saving(module: Module, test: cst.BaseExpression) -> bool:
-    """``save_images``, ``training and capture_video``, ``test and results_save_path``."""
+    """Return whether it is ``save_images``, ``training and capture_video``,
+    ``test and results_save_path``.
+    """
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         return _asks_for_saving(module, test.left) or _asks_for_saving(module, test.right)
     word = last_name(test)
@@ -263,14 +279,14 @@ def _asks_for_saving(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def not_a_list_yet(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` runs only for an argument that is not a list or tuple, as it usually is."""
+    """Return whether ``node`` runs only for an argument that is not a list or tuple, as it usually is."""
     return any(
         _is_check_for_list(module, branch.test, holds=branch.holds) for branch in module.flow.branches(node)
     )
 
 
 def _is_check_for_list(module: Module, test: cst.BaseExpression, *, holds: bool) -> bool:
-    """Whether a condition that holds or not says that something is no list or tuple."""
+    """Return whether a condition that holds or not says that something is no list or tuple."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
     if holds:
@@ -281,7 +297,7 @@ def _is_check_for_list(module: Module, test: cst.BaseExpression, *, holds: bool)
 
 
 def leaves_process(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a method of an actor of Ray returns what is computed at ``node``, to another process."""
+    """Return whether a method of an actor of Ray returns what is computed at ``node``, to another process."""
     function = module.function(node)
     owner = module.classes.owner(function) if function is not None else None
     if owner is None or not isinstance(module.flow.statement(node), cst.Return):
@@ -295,7 +311,7 @@ def leaves_process(module: Module, node: cst.CSTNode) -> bool:
 
 
 def computes_on_host(module: Module, copy: cst.Call) -> bool:
-    """Whether code that does not train says that it goes on with the copy on the host.
+    """Return whether code that does not train says that it goes on with the copy on the host.
 
     It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
     the units; or it is an optimizer that steps there. A docstring, or a comment at the copy, may say so of
@@ -328,9 +344,9 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
 
 
 def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
-    """Whether an evaluation hands the copy to an object of which the file shows nothing but its name.
+    """Return whether an evaluation hands the copy to an object of which the file shows nothing but its name.
 
-    Scores of texts, boxes and the like are worked out on the host. So are those that a library works out
+    Scores of texts, boxes and the like are computed on the host. So are those that a library computes
     from arrays.
     """
     current = phase(module, copy)
@@ -359,7 +375,7 @@ _COLLECTING = frozenset(
 
 
 def _hands_array(module: Module, call: cst.Call) -> bool:
-    """Whether an object that the file does not show gets an argument, not in order to collect it."""
+    """Return whether an object that the file does not show gets an argument, not in order to collect it."""
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value in _COLLECTING:
         return False
@@ -375,7 +391,7 @@ _KNOWN_PACKAGES = frozenset(
 
 
 def _of_arrays(module: Module, call: cst.Call) -> bool:
-    """Whether a function comes from a library that scores arrays, as ``asteroid.metrics`` does."""
+    """Return whether a function comes from a library that scores arrays, as ``asteroid.metrics`` does."""
     package, _, rest = (module.qualified(call.func) or "").partition(".")
     return bool(rest) and package not in _KNOWN_PACKAGES and package != "sklearn"
 
@@ -386,7 +402,7 @@ def _becomes_array(module: Module, copy: cst.Call) -> bool:
 
 
 def reads_items(module: Module, copy: cst.Call) -> bool:
-    """Whether what does not train copies results in order to go through them, or to yield one by one.
+    """Return whether what does not train copies results in order to go through them, or to yield one by one.
 
     One copy for all of them is how that is done well: each item read from the device would wait.
     """
@@ -397,7 +413,8 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
-    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained.
+    """Return whether it is ``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is
+    trained.
 
     Nor is ``x.cpu().numpy()``, which raises for what has a gradient.
     """
@@ -420,7 +437,9 @@ _HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter"
 
 
 def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) -> bool:
-    """Whether a loop inside of ``loops`` reads another part of ``use`` in each round: ``scores[t]``."""
+    """Return whether a loop inside of ``loops`` reads another part of ``use`` in each round:
+    ``scores[t]``.
+    """
     part = module.tree.parent(use)
     if not isinstance(part, cst.Subscript) or part.value is not use:
         return False
@@ -438,14 +457,16 @@ def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) ->
 
 
 def _filled_in(module: Module, pairs: cst.Call) -> bool:
-    """``list(zip(words, scores))``, ``dict(zip(names, values))``: gone through there and then."""
+    """Return whether it is ``list(zip(words, scores))``, ``dict(zip(names, values))``: gone through there and
+    then.
+    """
     argument = module.tree.parent(pairs)
     call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
 def _gone_through(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use goes through what was copied, item by item, or yields it."""
+    """Return whether a use goes through what was copied, item by item, or yields it."""
     match use.kind:
         case UseKind.ITERATED | UseKind.YIELDED:
             return True
@@ -472,7 +493,7 @@ def _gone_through(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
-    """The reads of a variable in the same round of the loops around its assignment."""
+    """Return the reads of a variable in the same round of the loops around its assignment."""
     bound = module.binding_of(use.by)
     loops = module.flow.loops(use.by)
     reads = module.uses(bound) if bound is not None else ()
@@ -481,7 +502,8 @@ def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
 
 
 def sends_observation(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the host reads an action back some lines further on, for an environment that waits for it.
+    """Return whether the host reads an action back some lines further on, for an environment that waits for
+    it.
 
     What is sent for that is waited for in any case.
     """

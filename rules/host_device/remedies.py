@@ -27,32 +27,36 @@ _TORCH = re.compile(r"(?<![\w.])torch\.(?=\w)")
 
 
 def inline(module: Module, node: cst.CSTNode) -> str:
-    """The source of ``node`` on one line; "…" if it is long, or has a comment or a backtick in it."""
+    """Return the source of ``node`` on one line; "…" if it is long, or has a comment or a backtick in it."""
     code = " ".join(module.source(node).split())
     return "…" if len(code) > _LONG or "#" in code or "`" in code else code
 
 
 def tight(module: Module, node: cst.BaseExpression) -> str:
-    """As ``inline``, in parentheses where something binds looser than the dot that is to follow."""
+    """Return what ``inline`` does, in parentheses where something binds looser than the dot that follows."""
     code = inline(module, node)
     binds = module.tree.takes_dot(node)
     return code if binds or code == "…" else f"({code})"
 
 
 def called(module: Module, call: cst.Call) -> str:
-    """A call as the subject of a message: ``loss.item()``; ``.item()`` if that is long."""
+    """Return a call as the subject of a message: ``loss.item()``; ``.item()`` if that is long."""
     code = inline(module, call)
     return step_of(module, call) if code == "…" or len(code) > _SHORT else code
 
 
 def callee(module: Module, call: cst.Call) -> str:
-    """The function of a call as the subject of a message: ``torch.equal``; its last name if that is long."""
+    """Return the function of a call as the subject of a message: ``torch.equal``; its last name if that is
+    long.
+    """
     code = inline(module, call.func)
     return last_name(call.func) or code if code == "…" or len(code) > _SHORT else code
 
 
 def step_of(module: Module, call: cst.Call) -> str:
-    """A call without what it is a method of: ``.cpu()``, ``.to("cpu")``; ``np.asarray(…)`` for a function."""
+    """Return a call without what it is a method of: ``.cpu()``, ``.to("cpu")``; ``np.asarray(…)`` for a
+    function.
+    """
     if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
         return f"{inline(module, call.func)}(…)"
     words = [f"{arg.keyword.value}=" if arg.keyword is not None else arg.star for arg in call.args]
@@ -61,7 +65,8 @@ def step_of(module: Module, call: cst.Call) -> str:
 
 
 def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> str:
-    """The steps that bring ``tensor`` to the host by way of ``call``: ``.cpu().item()``, ``.cpu().numpy()``.
+    """Return the steps that bring ``tensor`` to the host by way of ``call``: ``.cpu().item()``,
+    ``.cpu().numpy()``.
 
     That is what goes with the step if the tensor stays on the device: without a copy no array can be made.
     """
@@ -78,14 +83,14 @@ def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) ->
 
 
 def _next_step(module: Module, call: cst.Call) -> cst.Call | None:
-    """``x.cpu().detach()`` for ``x.cpu()``."""
+    """Return ``x.cpu().detach()`` for ``x.cpu()``."""
     attribute = module.tree.parent(call)
     outer = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
     return outer if isinstance(outer, cst.Call) and outer.func is attribute else None
 
 
 def packs_sequences(module: Module, receiver: cst.Call) -> bool:
-    """Whether a call packs padded sequences, which takes their lengths from host memory alone."""
+    """Return whether a call packs padded sequences, which takes their lengths from host memory alone."""
     return module.qualified(receiver.func) == "torch.nn.utils.rnn.pack_padded_sequence"
 
 
@@ -102,7 +107,7 @@ WITH_OTHERS = "Read it together with other values, in a single copy"
 
 
 def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
-    """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
+    """Return ``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
     spelling = module.names.spelling("torch.where", at)
     if spelling is None or not spelling.endswith(".where"):
         return advice
@@ -110,12 +115,14 @@ def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
 
 
 def now_and_then(module: Module, hot: Hot) -> str:
-    """When to do what waits: "if `i % 100 == 0`", by the loop's own counter."""
+    """Return when to do what waits: "if `i % 100 == 0`", by the loop's own counter."""
     return f"if `{counter_of(module, hot)} % 100 == 0`"
 
 
 def counter_of(module: Module, hot: Hot) -> str:
-    """The variable that counts the rounds of a hot loop; ``step`` where none does, if the name is free."""
+    """Return the variable that counts the rounds of a hot loop; ``step`` where none does, if the name is
+    free.
+    """
     match hot.loop:
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), *_]),
@@ -130,7 +137,9 @@ def counter_of(module: Module, hot: Hot) -> str:
 
 
 def has_no_graph(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether a tensor can be kept as it is: it is spelt as detached, or made while autograd is off."""
+    """Return whether a tensor can be kept as it is: it is spelt as detached, or made while autograd is
+    off.
+    """
     match tensor:
         case (
             cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
@@ -141,7 +150,9 @@ def has_no_graph(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
-    """What keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to later."""
+    """Return what keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to
+    later.
+    """
     code = tight(module, tensor)
     bare = has_no_graph(module, tensor)
     if code == "…":
@@ -154,17 +165,19 @@ def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = 
 
 
 def runs_as_function(hot: Hot) -> bool:
-    """Whether a place is hot because its function is called at every step, by code that is not seen."""
+    """Return whether a place is hot because its function is called at every step, by code that is not
+    seen.
+    """
     return isinstance(hot.loop, FUNCTIONS)
 
 
 def in_forward(hot: Hot) -> bool:
-    """Whether a place is hot because it belongs to a forward pass."""
+    """Return whether a place is hot because it belongs to a forward pass."""
     return isinstance(hot.loop, cst.FunctionDef) and hot.loop.name.value == "forward"
 
 
 def shown(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value is made in the text or chart that its own statement writes out for people."""
+    """Return whether a value is made in the text or chart that its own statement writes out for people."""
     for outer in module.tree.ancestors(node):
         match outer:
             case cst.FormattedString():
@@ -180,7 +193,7 @@ def shown(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def decides(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value is part of the condition of a statement or of a ternary."""
+    """Return whether a value is part of the condition of a statement or of a ternary."""
     return isinstance(module.flow.condition(node), (cst.If, cst.While, cst.IfExp, cst.Assert))
 
 

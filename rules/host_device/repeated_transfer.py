@@ -106,13 +106,13 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _stay(module: Module, copy: cst.CSTNode) -> str:
-    """What keeps on the device what goes to the host and comes back."""
+    """Return what keeps on the device what goes to the host and comes back."""
     way = step_of(module, copy) if isinstance(copy, cst.Call) else inline(module, copy)
     return f"Remove `{way}` and the copy back, and use torch functions in between"
 
 
 def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
-    """Where to move instead, by what is moved and what becomes of it."""
+    """Return where to move instead, by what is moved and what becomes of it."""
     moved, name = repeated.moved, inline(module, repeated.moved)
     if isinstance(moved, cst.Attribute) and not _is_part(module, moved):
         return f"Move `{name}` once, where it is assigned, and remove this call"
@@ -140,5 +140,5 @@ def _message(module: Module, repeated: Repeated) -> str:
 
 
 def _is_part(module: Module, moved: cst.BaseExpression) -> bool:
-    """Whether it is an attribute of a module, along with which it can move."""
+    """Return whether it is an attribute of a module, along with which it can move."""
     return isinstance(moved, cst.Attribute) and module.value(moved.value).kind is Kind.MODULE

@@ -31,7 +31,8 @@ MOVES = last_words(_MAKERS) | TRANSFERS
 
 
 def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
-    """The copy to the host whose result, as it is or changed there, ``move`` brings back to the device.
+    """Return the copy to the host whose result, as it is or changed there, ``move`` brings back to the
+    device.
 
     Followed are tensors, arrays, and the functions of torch and NumPy; what another library computes, or a
     loop of Python, may have no counterpart on the device.
@@ -52,7 +53,7 @@ def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
 
 
 def _loop_between(module: Module, copy: cst.Call, move: cst.Call) -> bool:
-    """Whether an algorithm that goes step by step runs on the host between a copy and the way back."""
+    """Return whether an algorithm that goes step by step runs on the host between a copy and the way back."""
     order, tree, function = module.tree.order, module.tree, module.function(copy)
     if order[copy] > order[move]:
         return False
@@ -63,7 +64,7 @@ def _loop_between(module: Module, copy: cst.Call, move: cst.Call) -> bool:
 
 
 def _on_device(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes its tensor with ``device=`` on an accelerator."""
+    """Return whether a call makes its tensor with ``device=`` on an accelerator."""
     return (
         any(a.keyword is not None and a.keyword.value == "device" for a in call.args)
         and call.args[0].keyword is None
@@ -73,7 +74,7 @@ def _on_device(module: Module, call: cst.Call) -> bool:
 
 @traced(Through.OPERANDS)
 def _copies(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
-    """The copies to the host that an expression on the host is made of."""
+    """Return the copies to the host that an expression on the host is made of."""
     match node:
         case cst.Call():
             return node if host_copy(module, node) is not None else onward(*_given(module, node), path=path)
@@ -86,7 +87,7 @@ def _copies(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[So
 
 
 def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
-    """The data that a function of torch or NumPy, or a method, computes its result of."""
+    """Return the data that a function of torch or NumPy, or a method, computes its result of."""
     qualified = module.qualified(call.func)
     if qualified is None:
         owner = call.func.value if isinstance(call.func, cst.Attribute) else None
@@ -96,7 +97,7 @@ def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _assigned_once(module: Module, name: cst.Name) -> bool:
-    """Whether one statement of the same function gives a variable its value."""
+    """Return whether one statement of the same function gives a variable its value."""
     match module.bindings(name):
         case (Binding(kind=BindingKind.ASSIGN, path=()) as binding,):
             return module.function(binding.node) is module.function(name)
@@ -109,14 +110,14 @@ def _is_data(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def returns_to_device(module: Module, copy: cst.Call) -> bool:
-    """Whether what a copy to the host gives comes back to the device in the same hot place."""
+    """Return whether what a copy to the host gives comes back to the device in the same hot place."""
     move = _ways_back(module, module.function(copy)).get(copy)
     return move is not None and waiting_place(module, move) is not None
 
 
 @remembered
 def _ways_back(module: Module, function: Function | None) -> dict[cst.Call, cst.Call]:
-    """By its copy to the host: the first call of the same function that brings a tensor back."""
+    """Return by its copy to the host: the first call of the same function that brings a tensor back."""
     found: dict[cst.Call, cst.Call] = {}
     for call in module.calls_in(function):
         copy = copied_back_from(module, call)
@@ -132,7 +133,9 @@ _ALIKE: Final = frozenset(
 
 
 def still_on_host(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether a tensor that is read is what the same function has sent from the host, as it was sent."""
+    """Return whether a tensor that is read is what the same function has sent from the host, as it was
+    sent.
+    """
     return not changed_later(module, tensor) and every(_sent(module, tensor, module.function(tensor)))
 
 
@@ -140,7 +143,7 @@ def still_on_host(module: Module, tensor: cst.BaseExpression) -> bool:
 def _sent(
     module: Module, node: cst.CSTNode, path: Path, function: Function | None
 ) -> bool | list[Source] | None:
-    """Whether an expression is what this function sends to the device from host memory.
+    """Return whether an expression is what this function sends to the device from host memory.
 
     Where that is done in a branch, ``if cuda: y = y.cuda()``, the other way leads to what is there anyway.
     """
@@ -162,7 +165,9 @@ def _sent(
 
 
 def _on_host(module: Module, moved: cst.BaseExpression) -> bool:
-    """Whether what is moved to the device is in host memory: as all is that a loop goes over, by its move."""
+    """Return whether what is moved to the device is in host memory: as all is that a loop goes over, by its
+    move.
+    """
     sent = module.value(moved)
     if sent.device is Device.CPU:
         return sent.kind in (Kind.BATCH, Kind.TENSOR)

@@ -88,7 +88,7 @@ class SentScalar:
 
 
 def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
-    """The Python number that ``call`` makes a tensor of in host memory, for an accelerator."""
+    """Return the Python number that ``call`` makes a tensor of in host memory, for an accelerator."""
     qualified = module.qualified(call.func)
     receiver = _asked_for_new(call) if qualified is None else None
     if (qualified not in _MAKERS and receiver is None) or not call.args or any(a.star for a in call.args):
@@ -114,14 +114,17 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
 
 
 def _takes_whatever(module: Module, data: cst.BaseExpression) -> bool:
-    """``as_tensor(x)`` of a bare parameter: whether a function makes a tensor of whatever it is given."""
+    """Return whether it is ``as_tensor(x)`` of a bare parameter: whether a function makes a tensor of
+    whatever it is given.
+    """
     bindings = module.bindings(data) if isinstance(data, cst.Name) else ()
     params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
     return any(param.annotation is None and param.default is None for param in params)
 
 
 def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
-    """The hot place each of whose rounds sends the number; None if there is none, or it need not be sent.
+    """Return the hot place each of whose rounds sends the number; None if there is none, or it need not be
+    sent.
 
     A compiler fills constants in on the device by itself. A number that was read from the device should
     not have been read. What takes the place of a result where there is nothing to compute is seldom made.
@@ -131,7 +134,9 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
 
 
 def chosen_number(module: Module, call: cst.Call) -> bool:
-    """Whether a number becomes a tensor of the host for ``torch.where(mask, x, torch.tensor(0.0))``."""
+    """Return whether a number becomes a tensor of the host for
+    ``torch.where(mask, x, torch.tensor(0.0))``.
+    """
     argument = module.tree.parent(call)
     chooses = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
     if not isinstance(chooses, cst.Call) or len(chooses.args) != 3 or argument is chooses.args[0]:
@@ -144,7 +149,7 @@ def chosen_number(module: Module, call: cst.Call) -> bool:
 
 
 def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
-    """``x`` in ``x.new_tensor(1.0)``."""
+    """Return ``x`` in ``x.new_tensor(1.0)``."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "new_tensor":
         return call.func.value
     return None
@@ -152,7 +157,7 @@ def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
 
 @traced(Through.NOTHING)
 def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a number comes from a tensor on the device."""
+    """Return whether a number comes from a tensor on the device."""
     parts = (node, *module.tree.descendants(node))
     read = any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts)
     return True if read else None
@@ -162,7 +167,7 @@ def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def is_python_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is certainly an ``int``, ``float``, ``bool`` or ``complex``.
+    """Return whether an expression is certainly an ``int``, ``float``, ``bool`` or ``complex``.
 
     The numbers of NumPy carry a dtype of their own into the tensor that is made of them.
     """
@@ -171,7 +176,7 @@ def is_python_number(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.OPERANDS | Through.ITEMS)
 def _python_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether what an expression comes from is such a number."""
+    """Return whether what an expression comes from is such a number."""
     if path:
         counter = module.qualified(node.func) if isinstance(node, cst.Call) else None
         return True if (counter, path) in _COUNTING else None
@@ -201,7 +206,7 @@ _COUNTING = frozenset({("builtins.range", (Item.EACH,)), ("builtins.enumerate", 
 
 
 def _owner(shape: cst.BaseExpression) -> cst.BaseExpression:
-    """``x`` of ``x.shape`` and ``x.size()``."""
+    """Return ``x`` of ``x.shape`` and ``x.size()``."""
     node = shape.func if isinstance(shape, cst.Call) else shape
     return node.value if isinstance(node, cst.Attribute) else node
 
@@ -227,7 +232,7 @@ def _names_python_number(module: Module, node: cst.Attribute) -> bool:
 
 @traced(Through.OPERANDS | Through.ITEMS)
 def _only_promised(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a number is one by the annotation of a function only, whose body may return an array."""
+    """Return whether a number is one by the annotation of a function only, whose body may return an array."""
     if not isinstance(node, cst.Call) or path or module.qualified(node.func) is not None:
         return None
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _NUMBER_METHODS:
@@ -245,7 +250,7 @@ def _only_promised(module: Module, node: cst.CSTNode, path: Path) -> bool | None
 
 @traced(Through.OPERANDS)
 def _chosen_by_callers(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether what calls elsewhere may give a parameter is a number by its annotation."""
+    """Return whether what calls elsewhere may give a parameter is a number by its annotation."""
     bindings = module.bindings(node) if isinstance(node, cst.Name) and not path else ()
     for param in (binding.node for binding in bindings if binding.kind is BindingKind.PARAMETER):
         function = module.tree.parents[module.tree.parents[param]]
@@ -258,7 +263,7 @@ def _chosen_by_callers(module: Module, node: cst.CSTNode, path: Path) -> bool | 
 
 
 def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
-    """The fix that lets the device fill in the number, by ``torch.full`` or ``new_full``."""
+    """Return the fix that lets the device fill in the number, by ``torch.full`` or ``new_full``."""
     code = _filling(module, sent)
     placed = _placed(module, sent)
     if code is None or placed is None:
@@ -276,7 +281,7 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
 
 
 def _filling(module: Module, sent: SentScalar) -> Edits | None:
-    """The edits that rename the call and give it the size in front of the number."""
+    """Return the edits that rename the call and give it the size in front of the number."""
     func, data = sent.call.func, sent.call.args[0]
     if any(a.keyword is None for a in sent.call.args[1:]):
         return None
@@ -298,7 +303,7 @@ def _filling(module: Module, sent: SentScalar) -> Edits | None:
 
 
 def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
-    """The edits that move ``.to(…)`` into the call, and whether the tensor stays the same."""
+    """Return the edits that move ``.to(…)`` into the call, and whether the tensor stays the same."""
     given = next(
         (a.value for a in sent.call.args if a.keyword is not None and a.keyword.value == "dtype"), None
     )
@@ -332,7 +337,7 @@ def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
 def _same_when_filled(
     module: Module, number: cst.BaseExpression, dtype: str | None, *, inferred: bool
 ) -> bool:
-    """Whether filling gives the tensor that copying the number gave; ``dtype`` None is not known."""
+    """Return whether filling gives the tensor that copying the number gave; ``dtype`` None is not known."""
     constant = module.value(number).constant
     if not isinstance(constant, (int, float)):
         if inferred and is_python_number(module, number):
@@ -349,14 +354,14 @@ def _same_when_filled(
 
 
 def _fits(module: Module, number: cst.BaseExpression, dtype: str | None) -> bool:
-    """Whether filling does not certainly refuse a number, which a cast would cut off."""
+    """Return whether filling does not certainly refuse a number, which a cast would cut off."""
     constant = module.value(number).constant
     lowest, highest = _RANGES.get(dtype or "", (-math.inf, math.inf))
     return not isinstance(constant, (int, float)) or lowest <= constant <= highest
 
 
 def _same_when_cast(module: Module, number: cst.BaseExpression, dtype: str | None) -> bool:
-    """Whether filling in ``dtype`` gives what casting the tensor of the inferred dtype gave."""
+    """Return whether filling in ``dtype`` gives what casting the tensor of the inferred dtype gave."""
     constant = module.value(number).constant
     if not isinstance(constant, (int, float)):
         return dtype in _SINGLE and is_python_number(module, number)

@@ -38,7 +38,9 @@ class Fate(IdentityEnum):
 
 
 def fates(module: Module, selection: cst.BaseExpression) -> frozenset[Fate]:
-    """What uses make of a selection, up to the first that is `KEPT`; a target of stores is written back."""
+    """Return what uses make of a selection, up to the first that is `KEPT`; a target of stores is written
+    back.
+    """
     if is_target(module, selection):
         return frozenset({Fate.WRITTEN_BACK})
     found = set()
@@ -59,7 +61,7 @@ _GOING_ON = ELEMENTWISE | {
 
 
 def _fate_of_values(module: Module, use: Use) -> Verdict[Fate]:
-    """As ``_fate`` for what a mask selects: what picks from another tensor are not the places of the mask."""
+    """Return the ``_fate`` of what a mask selects: what picks from another tensor is no place of the mask."""
     return Fate.KEPT if use.kind is UseKind.INDEX else _fate(module, use)
 
 
@@ -111,7 +113,9 @@ _KEEPING = frozenset(
 
 
 def is_pattern(module: Module, mask: cst.BaseExpression) -> bool:
-    """Whether a mask depends on sizes alone, such as ``~torch.eye(n)``: it selects the same in every step."""
+    """Return whether a mask depends on sizes alone, such as ``~torch.eye(n)``: it selects the same in every
+    step.
+    """
     return every(_is_pattern(module, mask))
 
 
@@ -139,7 +143,7 @@ def _is_pattern(module: Module, node: cst.CSTNode, path: Path) -> bool | list[So
 
 
 def _is_fixed(part: cst.SubscriptElement) -> bool:
-    """``[:, None]``: whether an index is none that is computed."""
+    """Return whether an index is none that is computed: ``[:, None]``."""
     if isinstance(part.slice, cst.Slice):
         return part.slice.lower is part.slice.upper is part.slice.step is None
     index = part.slice.value if isinstance(part.slice, cst.Index) else part.slice
@@ -149,14 +153,15 @@ def _is_fixed(part: cst.SubscriptElement) -> bool:
 
 
 def looped_over(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use goes through the values one by one, on the host."""
+    """Return whether a use goes through the values one by one, on the host."""
     if use.kind is UseKind.ITERATED:
         return True
     return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED) else False
 
 
 def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
-    """``y[mask] = encode(x[mask])``: whether what is assigned is computed from as many elements as it has.
+    """Return whether what is assigned is computed from as many elements as it has:
+    ``y[mask] = encode(x[mask])``.
 
     What is not element by element could not be computed on all of the tensor, for ``torch.where`` to choose.
     Nor does that choose from what a function makes of tensors that were selected before.
@@ -182,7 +187,9 @@ def _is_selection(module: Module, node: cst.BaseExpression | None) -> bool:
 
 
 def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
-    """``kept = x[mask]``, ``y[other] = kept``: whether what one mask selects goes where another one holds."""
+    """Return whether what one mask selects goes where another one holds: ``kept = x[mask]``,
+    ``y[other] = kept``.
+    """
     if isinstance(assigned, cst.Name):
         bindings = module.bindings(assigned)
         given = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
@@ -196,7 +203,8 @@ def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.Bas
 
 
 def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
-    """Whether an assignment by a mask divides by what the mask selects, or takes its logarithm or root.
+    """Return whether an assignment by a mask divides by what the mask selects, or takes its logarithm or
+    root.
 
     ``torch.where`` would do so everywhere, and the gradient of what is infinite there is not a number.
     """

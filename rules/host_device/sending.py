@@ -41,7 +41,9 @@ _PICTURES = ("PIL", "torchvision.transforms")
 
 
 def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
-    """The hot place each of whose rounds sends what ``node`` copies to the device, unless that is rare."""
+    """Return the hot place each of whose rounds sends what ``node`` copies to the device, unless that is
+    rare.
+    """
     hot = waiting_place(module, node)
     if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
         return None
@@ -53,7 +55,9 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
 
 
 def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a copy is in the arguments or the body of a function that copies without blocking the host."""
+    """Return whether a copy is in the arguments or the body of a function that copies without blocking the
+    host.
+    """
     helpers = module.settings.known_async_helpers
     if not helpers:
         return False
@@ -71,13 +75,13 @@ def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def async_helper(module: Module) -> str | None:
-    """The call, in words, of the function of the project that copies without blocking the host."""
+    """Return the call, in words, of the function of the project that copies without blocking the host."""
     named = (name for name in module.settings.known_async_helpers if "*" not in name)
     return next((f"`{name}(…)`" for name in named), None)
 
 
 def goes_on(module: Module, copy: cst.Call) -> bool:
-    """Whether a call of ``to``, ``cuda`` or ``copy_`` is, or may be, given ``non_blocking=True``."""
+    """Return whether a call of ``to``, ``cuda`` or ``copy_`` is, or may be, given ``non_blocking=True``."""
     named = {arg.keyword.value: arg.value for arg in copy.args if arg.keyword is not None}
     given = named.get("non_blocking")
     if given is not None:
@@ -87,7 +91,7 @@ def goes_on(module: Module, copy: cst.Call) -> bool:
 
 
 def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """The tensor in host memory that a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator.
+    """Return the tensor in host memory that a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator.
 
     What a loader yields is none: whether that is pinned, and moved without a wait, is told of the loader.
     Neither is what a kernel could make on the device, or what was there just before or stays the same.
@@ -101,7 +105,9 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 
 def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """What a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if anything."""
+    """Return what a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if
+    anything.
+    """
     if last_name(copy.func) == "copy_":
         source = copied_in(module, copy) or _into_device(module, copy)
         return source if source is not None and in_host_memory(module, source) else None
@@ -109,7 +115,8 @@ def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | Non
 
 
 def _into_device(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """``source`` in ``target.copy_(source)``, where the target is made or computed where a model computes.
+    """Return ``source`` in ``target.copy_(source)``, where the target is made or computed where a model
+    computes.
 
     In a file that shows no accelerator itself, a model is where the caller has it, and so is its input.
     """
@@ -122,7 +129,7 @@ def _into_device(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 @traced(Through.OPERANDS)
 def _of_input(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a tensor is what the function around is given, or made of that."""
+    """Return whether a tensor is what the function around is given, or made of that."""
     match node:
         case cst.Name() if any(b.kind is BindingKind.PARAMETER for b in module.bindings(node)):
             return True
@@ -148,7 +155,7 @@ def _moved(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 
 def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a tensor that the program keeps in host memory, and not of a loader."""
+    """Return whether an expression is a tensor that the program keeps in host memory, and not of a loader."""
     value = module.value(node)
     if value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.part:
         return False
@@ -162,10 +169,10 @@ def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def is_input(module: Module, node: cst.CSTNode, source: cst.BaseExpression) -> bool:
-    """Whether data of the host is copied to the device for a model that is not trained there.
+    """Return whether data of the host is copied to the device for a model that is not trained there.
 
     It has to get there at some time: what a program predicts from, or what an array holds that a forward pass
-    has worked out on the host. Constants could have been there all along, and so could what a program makes
+    has computed on the host. Constants could have been there all along, and so could what a program makes
     up of nothing but numbers.
     """
     current = phase(module, node)
@@ -176,7 +183,7 @@ def is_input(module: Module, node: cst.CSTNode, source: cst.BaseExpression) -> b
 
 @traced(Through.OPERANDS)
 def _is_constant(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether data is written out as numbers, or made of such by functions of torch."""
+    """Return whether data is written out as numbers, or made of such by functions of torch."""
     match node:
         case cst.Integer() | cst.Float():
             return True
@@ -189,7 +196,7 @@ def _is_constant(module: Module, node: cst.CSTNode, path: Path) -> bool | list[S
 
 @traced(Through.NOTHING)
 def _is_array(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether data is, or a tensor is made of, an array of NumPy."""
+    """Return whether data is, or a tensor is made of, an array of NumPy."""
     if isinstance(node, cst.BaseExpression) and module.value(node).kind is Kind.NDARRAY:
         return True
     match node:
@@ -201,7 +208,7 @@ def _is_array(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 
 def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor is used for nothing but the move, and a kernel could make it on the device."""
+    """Return whether a tensor is used for nothing but the move, and a kernel could make it on the device."""
     made: cst.BaseExpression | None = node
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
@@ -215,7 +222,9 @@ def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def computed_from_kernels(module: Module, source: cst.BaseExpression) -> bool:
-    """Whether a tensor is computed from nothing but numbers and what kernels can make, without data."""
+    """Return whether a tensor is computed from nothing but numbers and what kernels can make, without
+    data.
+    """
     return every(_from_kernels(module, source))
 
 
@@ -251,7 +260,9 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
 
 
 def _gathers(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a list of tensors, written out or made by a function of torch: a mesh grid."""
+    """Return whether an expression is a list of tensors, written out or made by a function of torch: a mesh
+    grid.
+    """
     if isinstance(node, cst.Call):
         return (module.qualified(node.func) or "").startswith("torch.")
     return isinstance(node, (cst.List, cst.Tuple)) and any(
@@ -264,7 +275,7 @@ COMPUTED = "Compute it on the device: give `device=` to the functions that make 
 
 
 def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
-    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
+    """Return the number in the data of a tensor of nothing else, and the code of the tensor's size."""
     match node:
         case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
             return (number, "(1,)") if _is_number(module, number) else None
@@ -281,7 +292,7 @@ def _is_number(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a tensor that, as far as the file shows, is on an accelerator.
+    """Return whether an expression is a tensor that, as far as the file shows, is on an accelerator.
 
     Data is indexed in host memory and moved then: outside of modules the file has to show where a tensor is,
     and so it does beside transforms of pictures, which are modules as well.
@@ -298,13 +309,13 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _is_told_where(module: Module, value: Value) -> bool:
-    """Whether a tensor is made with ``device=`` of what is not known to be the CPU."""
+    """Return whether a tensor is made with ``device=`` of what is not known to be the CPU."""
     given = given_as(value.origin, "device", None) if isinstance(value.origin, cst.Call) else None
     return given is not None and module.value(given).constant is not None and not on_host(module, given)
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
-    """``data[rows].to(device)``: what is moved afterwards, was in host memory."""
+    """Return whether it is ``data[rows].to(device)``: what is moved afterwards, was in host memory."""
     taken = module.tree.parent(node)
     while isinstance(taken, cst.Subscript):
         attribute = module.tree.parent(taken)
@@ -316,7 +327,9 @@ def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _stands_in(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
+    """Return whether ``node`` is in the branch for the case that there is nothing:
+    ``x.mean() if len(x) else …``.
+    """
     loop = next(iter(module.flow.statement_loops(node)), None)
     for branch in module.flow.branches(node, within=loop):
         if _true_for_nothing(module, branch.test) is branch.holds:
@@ -327,12 +340,16 @@ def _stands_in(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _asks_type(module: Module, test: cst.BaseExpression) -> bool:
-    """``x if isinstance(x, torch.Tensor) else …``: a guard for the type checker, or for what is not given."""
+    """Return whether it is ``x if isinstance(x, torch.Tensor) else …``: a guard for the type checker, or for
+    what is not given.
+    """
     return isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance"
 
 
 def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
-    """The truth of a test if something counted is zero, or a container empty; None if it asks neither."""
+    """Return the truth of a test if something counted is zero, or a container empty; None if it asks
+    neither.
+    """
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=expression):
             truth = _true_for_nothing(module, expression)
@@ -360,7 +377,8 @@ _AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
 
 
 def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
-    """Whether all that is done with a variable before any other use is to move it, if some condition holds.
+    """Return whether all that is done with a variable before any other use is to move it, if some condition
+    holds.
 
     That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
     is moved there, and reads ``binding``.
@@ -381,7 +399,7 @@ def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool
 
 
 def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
-    """Whether a statement assigns to the variable of this name, and does nothing else."""
+    """Return whether a statement assigns to the variable of this name, and does nothing else."""
     match statement:
         case cst.SimpleStatementLine(
             body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]

@@ -48,7 +48,7 @@ _UNKNOWN = -1
 
 
 def exceeds_staging(module: Module, source: cst.BaseExpression) -> bool | None:
-    """Whether a tensor in host memory is larger than what the driver takes over without a wait.
+    """Return whether a tensor in host memory is larger than what the driver takes over without a wait.
 
     None where the program does not show the size.
     """
@@ -58,7 +58,7 @@ def exceeds_staging(module: Module, source: cst.BaseExpression) -> bool | None:
 
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _bytes(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] | None:
-    """At most how many bytes a tensor or array takes up."""
+    """Return at most how many bytes a tensor or array takes up."""
     if path:
         return None
     match node:
@@ -105,7 +105,7 @@ def _known(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def _sizes(module: Module, call: cst.Call) -> list[int] | None:
-    """The sizes of what a factory makes, where they are constants."""
+    """Return the sizes of what a factory makes, where they are constants."""
     word = (module.qualified(call.func) or "").rpartition(".")[2]
     sizes = [module.value(arg.value) for arg in call.args if arg.keyword is None]
     if word in ("tensor", "as_tensor", "asarray", "array"):
@@ -124,7 +124,7 @@ def _sizes(module: Module, call: cst.Call) -> list[int] | None:
 
 
 def _item(module: Module, node: cst.BaseExpression) -> int:
-    """At most how many bytes one of the numbers takes up."""
+    """Return at most how many bytes one of the numbers takes up."""
     value = module.value(node)
     if value.dtype is not None:
         return _ITEM_SIZES.get(value.dtype.removeprefix("torch."), _LARGEST_ITEM)

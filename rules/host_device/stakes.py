@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def slight(module: Module, node: cst.CSTNode) -> Impact:
-    """The impact of such a wait: low, but for decoding and serving, where waits are taken out at any cost.
+    """Return the impact of such a wait: low, but for decoding and serving, where waits are taken out at any
+    cost.
 
     The one by which a decoding loop ends is left in by all but servers.
     """
@@ -29,12 +30,14 @@ def slight(module: Module, node: cst.CSTNode) -> Impact:
 
 
 def inherent(module: Module, node: cst.CSTNode) -> Impact:
-    """The impact of a wait for the size of what is wanted itself: low, but in servers, which pad instead."""
+    """Return the impact of a wait for the size of what is wanted itself: low, but in servers, which pad
+    instead.
+    """
     return Impact.HIGH if in_server(module, node) else Impact.LOW
 
 
 def in_server(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a place runs at every step of a server.
+    """Return whether a place runs at every step of a server.
 
     What is given tensors of a pass of a model, and nothing else of an engine, is part of a training as well.
     """
@@ -47,7 +50,7 @@ def in_server(module: Module, node: cst.CSTNode) -> bool:
 
 
 def in_row(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the host waits just before or behind a wait, so that it gains little without this one.
+    """Return whether the host waits just before or behind a wait, so that it gains little without this one.
 
     Servers are rid of all waits in a row, one after the other.
     """
@@ -55,7 +58,7 @@ def in_row(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a loop or function is left by a decision on ``node``."""
+    """Return whether a loop or function is left by a decision on ``node``."""
     decision = module.flow.condition(node)
     if isinstance(decision, cst.While):
         return True
@@ -69,7 +72,7 @@ _LEAVING = (cst.Break, cst.Return)
 
 
 def _stays_else_leaves(module: Module, decision: cst.If) -> bool:
-    """``if not done: continue``, and ``break`` at the end of the block."""
+    """Return whether it is ``if not done: continue``, and ``break`` at the end of the block."""
     block = module.tree.parent(decision)
     if not isinstance(block, cst.IndentedBlock):
         return False

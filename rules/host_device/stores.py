@@ -47,7 +47,9 @@ class Store:
 
 
 def stored_number(module: Module, node: cst.Subscript) -> Store | None:
-    """The store of a number in a tensor of the device that makes the host wait; None if there is none."""
+    """Return the store of a number in a tensor of the device that makes the host wait; None if there is
+    none.
+    """
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     if not isinstance(statement, cst.Assign) or module.value(statement.value).kind not in _NUMBERS:
@@ -72,7 +74,7 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
 
 
 def written_indices(node: cst.Subscript) -> list[cst.BaseExpression | None]:
-    """What is written between the brackets, in a tuple or not; None for a slice."""
+    """Return what is written between the brackets, in a tuple or not; None for a slice."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.Tuple(elements=elements)))]:
             return [element.value for element in elements]
@@ -80,7 +82,7 @@ def written_indices(node: cst.Subscript) -> list[cst.BaseExpression | None]:
 
 
 def _is_number(index: cst.BaseExpression, value: Value) -> bool:
-    """Whether an index is a number, going by its name where nothing else is known of it."""
+    """Return whether an index is a number, going by its name where nothing else is known of it."""
     if value.kind is not Kind.UNKNOWN or value.device is not Device.UNKNOWN:
         return value.kind is Kind.NUMBER
     name = last_name(index)
@@ -92,7 +94,7 @@ def _is_whole(part: cst.BaseSlice) -> bool:
 
 
 def _selects(module: Module, index: cst.BaseExpression, value: Value) -> bool:
-    """Whether an index certainly is a list, or a tensor of whole numbers of one dimension at least."""
+    """Return whether an index certainly is a list, or a tensor of whole numbers of one dimension at least."""
     if value.kind is Kind.LIST:
         # What a list holds that is filled elsewhere, may be open; tensors and slices in it are no numbers.
         items = value.elements if value.elements is not None else (value.item,)
@@ -100,13 +102,13 @@ def _selects(module: Module, index: cst.BaseExpression, value: Value) -> bool:
     if value.kind is not Kind.TENSOR:
         return False
     if value.device is Device.CPU:
-        # Of a mask in host memory the indices are worked out there and copied as well.
+        # Of a mask in host memory the indices are computed there and copied as well.
         return has_dimensions(module, index)
     return has_no_dimension(module, index) is False and _counts(module, index, value)
 
 
 def _counts(module: Module, index: cst.BaseExpression, value: Value) -> bool:
-    """Whether a tensor holds whole numbers, by its dtype, by what makes it, or by its name last."""
+    """Return whether a tensor holds whole numbers, by its dtype, by what makes it, or by its name last."""
     if value.dtype is not None:
         return value.dtype in _WHOLE
     made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
@@ -117,7 +119,7 @@ def _counts(module: Module, index: cst.BaseExpression, value: Value) -> bool:
 
 
 def filled_in_place(module: Module, node: cst.Subscript, store: Store) -> Fix | None:
-    """The fix that writes ``x[i].fill_(number)``, where one element is stored to."""
+    """Return the fix that writes ``x[i].fill_(number)``, where one element is stored to."""
     statement = store.statement
     if not store.element or len(statement.targets) != 1:
         return None

@@ -112,7 +112,7 @@ _COPY_BEFORE = "Create the tensor before the capture, and copy new data to it be
 
 
 def _broken(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, str, str]]:
-    """What of evaluating ``node`` itself cannot be captured: the place, a clause, and what to do."""
+    """Yield what of evaluating ``node`` itself cannot be captured: the place, a clause, and what to do."""
     if isinstance(node, cst.Call) and (found := _broken_call(module, node)) is not None:
         yield node, *found
     elif isinstance(node, (cst.Call, cst.Subscript)) and _depends_on_data(module, node):
@@ -130,7 +130,7 @@ def _broken(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, st
 
 
 def _depends_on_data(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Whether a shape depends on data; what is filled through a mask, `x[mask] = 0`, has none."""
+    """Return whether a shape depends on data; what is filled through a mask, `x[mask] = 0`, has none."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     if isinstance(statement, cst.Assign) and module.value(statement.value).kind is not Kind.TENSOR:
@@ -169,7 +169,7 @@ def _broken_call(module: Module, call: cst.Call) -> tuple[str, str] | None:
 
 
 def _called(module: Module, call: cst.Call) -> str:
-    """The call in short: `.item()` of whatever, `torch.tensor()`."""
+    """Return the call in short: `.item()` of whatever, `torch.tensor()`."""
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return f".{call.func.attr.value}()"
     return f"{module.source(call.func)}()"

@@ -121,7 +121,9 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _is_thrown_away(module: Module, call: cst.Call) -> bool:
-    """Whether nothing is done with what is moved: ``_ = torch.zeros(1).to(device)`` tries a device out."""
+    """Return whether nothing is done with what is moved: ``_ = torch.zeros(1).to(device)`` tries a device
+    out.
+    """
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="_"))]):
             return True
@@ -134,13 +136,13 @@ def _message(module: Module, made: Factory) -> str:
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
-    """What a variable is given by the one definition that it has."""
+    """Return what a variable is given by the one definition that it has."""
     bindings = module.bindings(name)
     return bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
 
 
 def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> Iterator[Finding]:
-    """``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
+    """Yield ``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
     (binding,) = module.bindings(name)
     if binding.value is None:
         return
@@ -172,7 +174,7 @@ _FOR_EACH_CONDITION = (
 
 
 def _remedy(module: Module, made: Factory, move: Move) -> str:
-    """What to write where the fix cannot tell how or where."""
+    """Return what to write where the fix cannot tell how or where."""
     device = f"device={' '.join(move.code.split())}"
     if made.legacy:
         options = f"dtype={LEGACY_CONSTRUCTORS.get(made.name, 'torch.float32')}, {device}"
@@ -181,7 +183,9 @@ def _remedy(module: Module, made: Factory, move: Move) -> str:
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a statement gives its value one name, and no attribute of a class: ``a = b = …`` does not."""
+    """Return whether a statement gives its value one name, and no attribute of a class: ``a = b = …`` does
+    not.
+    """
     assigned = [
         part
         for part in getattr(statement, "body", ())
@@ -192,7 +196,7 @@ def _only_name(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
-    """The edits that drop the move: the whole statement if it does nothing else."""
+    """Return the edits that drop the move: the whole statement if it does nothing else."""
     match module.tree.parent(move.call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))]) as statement:
             if target == name.value:
@@ -231,7 +235,9 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
 
 
 def _cuts_steps(module: Module, made: Factory, move: Move) -> bool:
-    """Whether steps in fractions, which the device rounds in another way, are made whole numbers at once."""
+    """Return whether steps in fractions, which the device rounds in another way, are made whole numbers at
+    once.
+    """
     if made.name == "torch.arange":
         given = [module.argument(made.call, name).constant for name in ("start", "end", "step")]
         if not any(isinstance(number, float) and not number.is_integer() for number in given):
@@ -247,7 +253,7 @@ def _is_whole(module: Module, node: cst.Call) -> bool:
 
 
 def _chain(module: Module, call: cst.Call) -> Iterator[cst.Call]:
-    """A call, and those of methods on its result, one behind the other."""
+    """Yield a call, and those of methods on its result, one behind the other."""
     node: cst.CSTNode | None = call
     while isinstance(node, cst.Call):
         yield node
@@ -256,7 +262,7 @@ def _chain(module: Module, call: cst.Call) -> Iterator[cst.Call]:
 
 
 def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
-    """Whether making the tensor in ``dtype`` gives what casting it to ``dtype`` gave."""
+    """Return whether making the tensor in ``dtype`` gives what casting it to ``dtype`` gave."""
     if made.cast:
         return False
     if made.constant:
@@ -279,7 +285,7 @@ def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
 
 
 def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
-    """Whether what a move names is known at a statement in front of it, and the same there."""
+    """Return whether what a move names is known at a statement in front of it, and the same there."""
     order = module.tree.order
     start = order[statement]
     for part in (move.device, move.dtype, move.other):
@@ -295,7 +301,7 @@ def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
 
 
 def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
-    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
+    """Return whether an attribute is given a value behind the place ``start`` and before it is read."""
     order = module.tree.order
     end = order[attribute]
     return any(

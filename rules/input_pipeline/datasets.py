@@ -152,11 +152,13 @@ class Datasets(Part):
         self.loaders = Loaders.of(module)
 
     def in_memory(self, node: cst.BaseExpression) -> bool:
-        """Whether the data is there already, so that fetching an item is only picking a row."""
+        """Return whether the data is there already, so that fetching an item is only picking a row."""
         return some(self._rows_only(node))
 
     def has_tokens(self, node: cst.BaseExpression) -> bool:
-        """Whether an item is the tokens of a text that is there already, before it is fetched or then."""
+        """Return whether an item is the tokens of a text that is there already, before it is fetched or
+        then.
+        """
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
             return self._class_rows_only(definition, tokenizing=True)
@@ -164,7 +166,8 @@ class Datasets(Part):
 
     @traced(Through.RETURNS)
     def _tokenized(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """``texts.map(tokenize)``: whether a dataset of Datasets comes from texts that a function tokenizes.
+        """Return whether a dataset of Datasets comes from texts that a function tokenizes:
+        ``texts.map(tokenize)``.
 
         The methods that choose and order items give such a dataset again, and its splits are its items.
         """
@@ -183,7 +186,7 @@ class Datasets(Part):
         return None
 
     def _tokenizes(self, function: cst.BaseExpression) -> bool:
-        """Whether a function of the file hands a text to a tokenizer."""
+        """Return whether a function of the file hands a text to a tokenizer."""
         definition = self.module.value(function).definition
         return isinstance(definition, cst.FunctionDef | cst.Lambda) and any(
             isinstance(call, cst.Call) and names_tokenizer(last_name(call.func))
@@ -191,7 +194,7 @@ class Datasets(Part):
         )
 
     def has_few_items(self, node: cst.BaseExpression) -> bool:
-        """Whether a dataset is made of texts or numbers that are written out in the file, one by one.
+        """Return whether a dataset is made of texts or numbers that are written out in the file, one by one.
 
         They are its first argument: further ones, such as a size and the names of classes, are options.
         """
@@ -221,7 +224,7 @@ class Datasets(Part):
         return None
 
     def _class_rows_only(self, definition: cst.ClassDef, *, tokenizing: bool = False) -> bool:
-        """Whether ``__getitem__`` of a dataset does nothing but index what the object holds.
+        """Return whether ``__getitem__`` of a dataset does nothing but index what the object holds.
 
         With ``tokenizing`` it may call a tokenizer, too.
         """
@@ -232,7 +235,9 @@ class Datasets(Part):
         return self._picks(method, {definition}, tokenizing)
 
     def _picks(self, function: cst.FunctionDef, seen: set[cst.CSTNode], tokenizing: bool) -> bool:
-        """Whether a method only picks rows, itself and by what it calls; each definition is gone to once."""
+        """Return whether a method only picks rows, itself and by what it calls; each definition is gone to
+        once.
+        """
         seen.add(function)
         return all(
             self._is_cheap(node, seen, tokenizing)
@@ -243,7 +248,9 @@ class Datasets(Part):
         )
 
     def _asks_dataset(self, node: cst.Subscript) -> bool:
-        """``self.dataset[i]``: an item of another dataset, which makes it in its own way."""
+        """Return whether it is ``self.dataset[i]``: an item of another dataset, which makes it in its own
+        way.
+        """
         owner = node.value
         if isinstance(owner, cst.Subscript):
             named = has(last_name(owner.value), Role.DATASET)  # One of several: ``self.datasets[k][i]``.
@@ -263,7 +270,7 @@ class Datasets(Part):
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHEAP_METHODS
 
     def on_accelerator(self, node: cst.BaseExpression) -> bool:
-        """Whether the items of a dataset are tensors that are on an accelerator already."""
+        """Return whether the items of a dataset are tensors that are on an accelerator already."""
         return self._default_is_accelerator or some(self._data_on_accelerator(node))
 
     @traced(Through.NOTHING)
@@ -279,7 +286,9 @@ class Datasets(Part):
         return any(self._generates_with_model(each) or self._holds_moved(each) for each in given) or None
 
     def loads_ahead(self, node: cst.BaseExpression) -> bool:
-        """Whether a dataset is told how many workers it has, as one that fills a queue of its own is."""
+        """Return whether a dataset is told how many workers it has, as one that fills a queue of its own
+        is.
+        """
         return some(self._has_workers(node))
 
     @traced(Through.RETURNS)
@@ -290,7 +299,7 @@ class Datasets(Part):
         return any(self.module.value(number).constant != 0 for number in told) or None
 
     def plays(self, node: cst.BaseExpression) -> bool:
-        """Whether a dataset is given a simulation, which no worker process can share."""
+        """Return whether a dataset is given a simulation, which no worker process can share."""
         return some(self._given_environment(node))
 
     @traced(Through.NOTHING)
@@ -303,7 +312,7 @@ class Datasets(Part):
         return onward(node.func.value) if isinstance(node.func, cst.Attribute) else None
 
     def _holds_moved(self, given: cst.BaseExpression) -> bool:
-        """Whether an argument has something in it that has been moved to an accelerator."""
+        """Return whether an argument has something in it that has been moved to an accelerator."""
         return any(
             self.module.value(inner).device is Device.ACCELERATOR or some(self._is_sent(inner))
             for inner in self.tree.descendants(given)
@@ -315,7 +324,8 @@ class Datasets(Part):
         return self._is_transfer(node) or None
 
     def _generates_with_model(self, given: cst.BaseExpression) -> bool:
-        """Whether a dataset is given a function of the file that gets its items from a model on a device.
+        """Return whether a dataset is given a function of the file that gets its items from a model on a
+        device.
 
         No worker process could run it, and what it hands out may be in the memory of the device.
         """
@@ -331,7 +341,7 @@ class Datasets(Part):
         )
 
     def moves(self, definition: cst.CSTNode) -> bool:
-        """Whether a function or class of the file puts something on an accelerator."""
+        """Return whether a function or class of the file puts something on an accelerator."""
         return any(
             self._is_transfer(node) or self._on_device_keyword(node)
             for node in self.tree.descendants(definition)
@@ -362,7 +372,7 @@ class Datasets(Part):
         return False
 
     def ignores_workers(self, definition: cst.ClassDef) -> bool:
-        """Whether a class is an ``IterableDataset`` whose code never speaks of workers."""
+        """Return whether a class is an ``IterableDataset`` whose code never speaks of workers."""
         info = self.module.classes.info(definition)
         return info.inherits(_ITERABLE) and not any(
             isinstance(node, cst.Name) and "worker" in node.value.lower()
@@ -371,7 +381,7 @@ class Datasets(Part):
         )
 
     def unsharded(self, definition: cst.ClassDef) -> cst.FunctionDef | None:
-        """The ``__iter__`` of an ``IterableDataset`` of this file that ignores which worker runs it.
+        """Return the ``__iter__`` of an ``IterableDataset`` of this file that ignores which worker runs it.
 
         Only where the whole way of the data is in this file: it asks neither for its worker nor for random
         numbers, and it reads nothing that may do so on its behalf.
@@ -387,7 +397,7 @@ class Datasets(Part):
         return method if self._yields_the_same(method, {method}) else None
 
     def _yields_the_same(self, function: cst.FunctionDef, seen: set[cst.CSTNode]) -> bool:
-        """Whether what a generator yields is read from the object, the disk or a counter only."""
+        """Return whether what a generator yields is read from the object, the disk or a counter only."""
         for node in self.tree.descendants(function.body):
             if isinstance(node, cst.Call):
                 name = self.module.qualified(node.func)
@@ -414,11 +424,11 @@ class Datasets(Part):
         return True
 
     def _is_plain_method(self, call: cst.Call) -> bool:
-        """A method that strings, files, arrays and lists have."""
+        """Return a method that strings, files, arrays and lists have."""
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PLAIN_METHODS
 
     def _maps_item(self, call: cst.Call) -> bool:
-        """Whether a call makes something of what it is given: ``self.transform(line)``.
+        """Return whether a call makes something of what it is given: ``self.transform(line)``.
 
         It may be random, but it does not choose which items there are, as what a condition asks may.
         """
@@ -430,7 +440,9 @@ class Datasets(Part):
 
     @traced(Through.ITEMS)
     def _is_plain(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Whether what is iterated is a file, a range, a list: nothing that could know about workers."""
+        """Return whether what is iterated is a file, a range, a list: nothing that could know about
+        workers.
+        """
         match node:
             case cst.Call():
                 return self._is_plain_call(node, path)
@@ -450,7 +462,7 @@ class Datasets(Part):
                 return self.module.value(node).kind in _SEQUENCES or None
 
     def _is_plain_call(self, call: cst.Call, path: Path) -> bool | list[Source]:
-        """What a call that yields items reads."""
+        """Return what a call that yields items reads."""
         name = self.module.qualified(call.func)
         if name in _HANDING_ON:
             given = [argument.value for argument in call.args if argument.keyword is None]
@@ -461,7 +473,9 @@ class Datasets(Part):
         return path[:1] != (Item.ENTERED,) and isinstance(self.module.callee(call), cst.FunctionDef)
 
     def _opens_items(self, loop: cst.For) -> bool:
-        """Whether a loop opens one file after the other: ``for path in self.files: with open(path) …``."""
+        """Return whether a loop opens one file after the other:
+        ``for path in self.files: with open(path) …``.
+        """
         if not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Attribute):
             return False
         return any(
@@ -474,7 +488,7 @@ class Datasets(Part):
         )
 
     def _is_indexed(self, node: cst.BaseExpression) -> bool:
-        """Whether the class counts or indexes what it holds here, so that it is no stream."""
+        """Return whether the class counts or indexes what it holds here, so that it is no stream."""
         if self.module.value(node).kind in (*_SEQUENCES, Kind.STRING):
             return True
         attributes = SelfAttributes.of(self.module)

@@ -19,7 +19,7 @@ class Items(Part):
         self.datasets = Datasets.of(module)
 
     def in_memory(self, call: cst.Call) -> bool:
-        """Whether the data is there already, so that fetching a batch is only picking rows."""
+        """Return whether the data is there already, so that fetching a batch is only picking rows."""
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.in_memory(node)
 
@@ -28,7 +28,7 @@ class Items(Part):
         return node is not None and self.datasets.has_few_items(node)
 
     def on_accelerator(self, call: cst.Call) -> bool:
-        """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
+        """Return whether the dataset or the collate function hands out tensors that are on an accelerator."""
         collate = self.module.argument(call, "collate_fn").node
         definition = self.module.value(collate).definition if collate is not None else None
         if definition is not None and self.datasets.moves(definition):
@@ -37,7 +37,9 @@ class Items(Part):
         return node is not None and self.datasets.on_accelerator(node)
 
     def _ignores_workers(self, call: cst.Call) -> bool:
-        """Whether what the loader reads is, on some path, an iterable dataset that knows of no workers."""
+        """Return whether what the loader reads is, on some path, an iterable dataset that knows of no
+        workers.
+        """
         node = self.loaders.dataset(call)
         made: list[cst.BaseExpression | None] = [node]
         if isinstance(node, cst.Name):
@@ -46,7 +48,9 @@ class Items(Part):
         return any(isinstance(d, cst.ClassDef) and self.datasets.ignores_workers(d) for d in definitions)
 
     def yields_raw_items(self, call: cst.Call) -> bool:
-        """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
+        """Return whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at
+        all.
+        """
         dataset = self.loaders.dataset(call)
         if isinstance(dataset, cst.List) and not dataset.elements:
             return True
@@ -56,12 +60,14 @@ class Items(Part):
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
 
     def yields_tokens(self, call: cst.Call) -> bool:
-        """Whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few bytes."""
+        """Return whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few
+        bytes.
+        """
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.has_tokens(node)
 
     def idle_workers(self, call: cst.Call) -> bool:
-        """Whether worker processes would have nothing to do, or could not do it."""
+        """Return whether worker processes would have nothing to do, or could not do it."""
         return (
             self.in_memory(call)
             or self._of_few_items(call)
@@ -75,7 +81,7 @@ class Items(Part):
         )
 
     def _loads_ahead(self, call: cst.Call) -> bool:
-        """Whether the dataset has workers of its own, whose processes a worker must not have."""
+        """Return whether the dataset has workers of its own, whose processes a worker must not have."""
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.loads_ahead(node)
 
@@ -84,7 +90,7 @@ class Items(Part):
         return node is not None and self.datasets.plays(node)
 
     def _one_batch(self, call: cst.Call) -> bool:
-        """``batch_size=len(dataset)``, also by way of a variable."""
+        """Return whether it is ``batch_size=len(dataset)``, also by way of a variable."""
         size = self.module.argument(call, "batch_size").node
         held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
         size = size if held is None else held.value

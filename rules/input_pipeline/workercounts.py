@@ -33,7 +33,8 @@ class Workers:
 
 
 def usual_workers(module: Module, call: cst.Call) -> Workers | None:
-    """How many workers a loader has, where that is certain or where somebody has to ask for another number.
+    """Return how many workers a loader has, where that is certain or where somebody has to ask for another
+    number.
 
     The latter are options of the command line and parameters: their default is what a run has.
     """
@@ -54,7 +55,8 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
 
 @solved(True)
 def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
-    """Whether a number of workers is 0 unless somebody asks for another: that of an option with this default.
+    """Return whether a number of workers is 0 unless somebody asks for another: that of an option with this
+    default.
 
     Or of a parameter that all calls, which have to be in sight, fill with one, or leave alone.
     """
@@ -75,7 +77,7 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
 
 
 def _shows_calls(module: Module, parameter: Binding) -> bool:
-    """Whether the program shows all calls of the function that has a parameter."""
+    """Return whether the program shows all calls of the function that has a parameter."""
     function = parameter.scope.node
     if not isinstance(function, cst.FunctionDef):
         return False
@@ -92,7 +94,7 @@ def _is_zero(module: Module, node: cst.BaseExpression) -> bool:
 
 @solved(None)
 def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
-    """The number that an expression gives on a usual machine, unless somebody asks for another.
+    """Return the number that an expression gives on a usual machine, unless somebody asks for another.
 
     An option of the command line or a parameter has its default, and ``min(8, os.cpu_count())`` is 8.
     """
@@ -129,7 +131,9 @@ def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def _called_count(module: Module, call: cst.Call) -> int | None:
-    """``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``: what a call makes of counts."""
+    """Return ``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``: what a call makes of
+    counts.
+    """
     name = module.qualified(call.func)
     if name in PROCESSOR_COUNTS:
         return _USUAL_PROCESSORS
@@ -146,7 +150,9 @@ def _called_count(module: Module, call: cst.Call) -> int | None:
 
 
 def _passed_count(module: Module, parameter: Binding) -> int | None:
-    """The least number that the calls in a program pass for a parameter; None if that of one is open."""
+    """Return the least number that the calls in a program pass for a parameter; None if that of one is
+    open.
+    """
     found: list[int] = []
     for caller in module.callers(parameter.scope.node):
         assert isinstance(parameter.node, cst.Param)
@@ -162,7 +168,7 @@ def _passed_count(module: Module, parameter: Binding) -> int | None:
 
 
 def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
-    """``options = {"num_workers": 4} if cuda else {}``, and the loader is given ``**options``."""
+    """Return ``options = {"num_workers": 4} if cuda else {}``, and the loader is given ``**options``."""
     for argument in call.args:
         if argument.star != "**":
             continue
@@ -175,7 +181,7 @@ def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
 
 @solved(())
 def _elements(module: Module, node: cst.BaseExpression) -> tuple[cst.DictElement, ...]:
-    """What is in a dictionary that is written out, in one branch or in another."""
+    """Return what is in a dictionary that is written out, in one branch or in another."""
     found: list[cst.DictElement] = []
     match node:
         case cst.Dict():

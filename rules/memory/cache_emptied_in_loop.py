@@ -99,7 +99,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
-    """How much there is to gain: little where a program evaluates single inputs, which differ in size.
+    """Return how much there is to gain: little where a program evaluates single inputs, which differ in size.
 
     Nor is there much where an optimizer or a model keeps tensors on the host, since memory is short.
     """
@@ -111,7 +111,7 @@ def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
 
 
 def _keeps_on_host(module: Module, function: Function) -> bool:
-    """``self.state[key] = average.to("cpu")``: whether a method puts tensors away on the host."""
+    """Return whether a method puts tensors away on the host: ``self.state[key] = average.to("cpu")``."""
     return any(
         SelfAttributes.is_self(_root(target.target))
         and isinstance(assign.value, cst.Call)
@@ -129,7 +129,7 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _makes_batch(module: Module, node: cst.CSTNode) -> bool:
-    """``image.unsqueeze(0)``: whether code makes a batch of one input."""
+    """Return whether code makes a batch of one input: ``image.unsqueeze(0)``."""
     home = module.home(node)
     return any(
         home.value(home.argument(call, "dim").node or call.args[0].value).constant == 0
@@ -149,7 +149,7 @@ def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:
 
 
 def _idle_without(module: Module, call: cst.Call) -> cst.CSTNode:
-    """The call, or the ``if torch.cuda.is_available():`` that holds nothing else."""
+    """Return the call, or the ``if torch.cuda.is_available():`` that holds nothing else."""
     statement = module.tree.statement(call)
     block = statement if isinstance(statement, cst.If) else module.tree.parent(statement)
     outer = block if isinstance(block, cst.If) else module.tree.parent(block) if block is not None else None
@@ -165,7 +165,9 @@ def _idle_without(module: Module, call: cst.Call) -> cst.CSTNode:
 
 
 def _only_asks(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a condition changes nothing: names and attributes, compared or not, and ``is_available()``."""
+    """Return whether a condition changes nothing: names and attributes, compared or not, and
+    ``is_available()``.
+    """
     return all(
         (module.qualified(node.func) or "").endswith(".is_available")
         if isinstance(node, cst.Call)

@@ -85,7 +85,7 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
 
 
 def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
-    """The ``load_state_dict`` that copies what a call loads into a model or an optimizer.
+    """Return the ``load_state_dict`` that copies what a call loads into a model or an optimizer.
 
     None if there is none, or only such as keep the loaded tensors, fill what holds none, or what is certainly
     on the CPU. Nor is there one for what was written to memory: it copies an object.
@@ -113,13 +113,13 @@ _NAMES_WITHOUT_TENSORS = (Role.SCHEDULER, Role.SCALER, Role.LOADER, Role.DATASET
 
 
 def _assigns(module: Module, argument: cst.Arg) -> bool:
-    """``assign=True``: the tensors that are loaded become those of the model."""
+    """Return whether it is ``assign=True``: the tensors that are loaded become those of the model."""
     named = argument.keyword is not None and argument.keyword.value == "assign"
     return named and module.value(argument.value).constant is not False
 
 
 def _in_memory(module: Module, load: cst.Call) -> bool:
-    """Whether what is loaded was written to a buffer, and not to a file."""
+    """Return whether what is loaded was written to a buffer, and not to a file."""
     source = module.argument(load, "f").node
     made = (
         [binding.value for binding in module.bindings(source)] if isinstance(source, cst.Name) else [source]

@@ -65,7 +65,7 @@ _DRIVERS = ("pynvml", "py3nvml", "nvidia_smi", "GPUtil", "nvitop")
 
 
 def measures_memory(module: Module) -> bool:
-    """Whether the file measures how much memory is used."""
+    """Return whether the file measures how much memory is used."""
     if imports(module, _DRIVERS) or any(name.endswith(_MEASURES) for name in identifiers(module)):
         return True
     texts = (string.raw_value for string in module.tree.nodes(cst.SimpleString))
@@ -73,14 +73,14 @@ def measures_memory(module: Module) -> bool:
 
 
 def _measures_or_tries(name: str | None) -> bool:
-    """Whether a function of this name measures something, or tries how much fits."""
+    """Return whether a function of this name measures something, or tries how much fits."""
     return has(name, Role.MEASUREMENT) or (
         has(name, Role.BATCH) and has(name, Role.MAGNITUDE) and has(name, Role.SEARCH)
     )
 
 
 def emptying(module: Module, call: cst.Call) -> str | None:
-    """The name of what empties the cache of an accelerator, itself or among other things."""
+    """Return the name of what empties the cache of an accelerator, itself or among other things."""
     name = module.qualified(call.func)
     if name in _EMPTYING:
         return name
@@ -94,7 +94,7 @@ def emptying(module: Module, call: cst.Call) -> str | None:
 
 
 def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether an expression stands for the module of whatever accelerator there is."""
+    """Return whether an expression stands for the module of whatever accelerator there is."""
     if isinstance(owner, cst.Name):
         bindings = module.bindings(owner)
         made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
@@ -104,7 +104,9 @@ def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
 
 
 def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
-    """The hot place of a call that gives memory back at every step for no reason that the file shows."""
+    """Return the hot place of a call that gives memory back at every step for no reason that the file
+    shows.
+    """
     if not may_repeat(module, call):
         return None
     hot = places.hot(module, call)
@@ -118,7 +120,9 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
 
 
 def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
-    """Whether the helper that makes the call is also called at places that do not run at every step."""
+    """Return whether the helper that makes the call is also called at places that do not run at every
+    step.
+    """
     function = module.function(call)
     if not hot.path or function is None:
         return False
@@ -126,7 +130,7 @@ def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
 
 
 def _frees_model(module: Module, place: cst.CSTNode) -> bool:
-    """Whether a model is let go on every way to a place, in the same round of the loops around it.
+    """Return whether a model is let go on every way to a place, in the same round of the loops around it.
 
     ``del model, optimizer``, ``node.delete_model()``
     """
@@ -143,7 +147,7 @@ def _frees_model(module: Module, place: cst.CSTNode) -> bool:
 
 
 def _names_module(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether one of the names that are deleted is that of a model."""
+    """Return whether one of the names that are deleted is that of a model."""
     return any(
         isinstance(part, cst.Name) and (module.value(part).kind is Kind.MODULE or names_model(part.value))
         for part in (target, *module.tree.descendants(target))
@@ -151,7 +155,7 @@ def _names_module(module: Module, target: cst.BaseExpression) -> bool:
 
 
 def _places_layers(module: Module, loop: cst.CSTNode) -> bool:
-    """Whether each iteration moves another part of a model: there is room for one at a time only.
+    """Return whether each iteration moves another part of a model: there is room for one at a time only.
 
     ``self.modules[i] = self.modules[i].to(device)``
     """
@@ -167,7 +171,7 @@ def _places_layers(module: Module, loop: cst.CSTNode) -> bool:
 
 
 def _is_part_of_round(module: Module, loop: cst.For, moved: cst.BaseExpression) -> bool:
-    """Whether this is the part of a model that an iteration is about: ``layer``, ``layers[i]``."""
+    """Return whether this is the part of a model that an iteration is about: ``layer``, ``layers[i]``."""
     names = (each.value for each in module.tree.descendants(loop.target) if isinstance(each, cst.Name))
     match moved:
         case cst.Subscript(value=held, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]):
@@ -181,13 +185,13 @@ def _is_part_of_round(module: Module, loop: cst.For, moved: cst.BaseExpression) 
 
 
 def _asked_for(module: Module, call: cst.CSTNode) -> bool:
-    """Whether it happens only if an option for saving memory is set, or after memory ran out."""
+    """Return whether it happens only if an option for saving memory is set, or after memory ran out."""
     tests = (module.source(d.test) for d in module.flow.branches(call, outward=True) if d.holds)
     return any(has(test, Role.MEMORY, Role.CACHE) and "is_available" not in test for test in tests)
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
-    """Whether a measurement starts from an empty cache, or it is found out what fits into memory."""
+    """Return whether a measurement starts from an empty cache, or it is found out what fits into memory."""
     around = [module.function(place) for place in (call, *hot.path)]
     if isinstance(hot.loop, cst.FunctionDef):
         around.append(hot.loop)
@@ -197,7 +201,9 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
 
 
 def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
-    """Whether the calls of a loop measure by name, or it ends with what does or does not fit into memory."""
+    """Yield whether the calls of a loop measure by name, or it ends with what does or does not fit into
+    memory.
+    """
     for node in module.tree.descendants(loop.body):
         if isinstance(node, cst.Call):
             yield begins(last_name(node.func), Role.MEASUREMENT)
@@ -213,7 +219,7 @@ def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
 
 
 def _is_for_memory(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
-    """Whether an error is caught that says that memory ran out, by its class or by what it says."""
+    """Return whether an error is caught that says that memory ran out, by its class or by what it says."""
     return any(
         has(node.value, Role.MEMORY)
         if isinstance(node, cst.Name)
@@ -223,5 +229,7 @@ def _is_for_memory(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHa
 
 
 def explained(module: Module, call: cst.Call) -> bool:
-    """Whether a comment gives the reason for the call: right above it, or about memory at its statement."""
+    """Return whether a comment gives the reason for the call: right above it, or about memory at its
+    statement.
+    """
     return bool(comments.above(module, call)) or comments.says(module, call, Topic.MEMORY)

@@ -16,7 +16,7 @@ _ASKING = (Role.PROFILING, Role.MEASUREMENT, Role.RECORDING, Role.MEMORY, Role.D
 
 
 def _begins_recording(name: str | None) -> bool:
-    """Whether a function of this name begins a recording."""
+    """Return whether a function of this name begins a recording."""
     return begins(name, Role.BEGINNING) or has(name, Role.SAVING) or name == "__enter__"
 
 
@@ -88,13 +88,13 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _begins(module: Module, call: cst.Call) -> bool:
-    """Whether a call certainly switches the recording on."""
+    """Return whether a call certainly switches the recording on."""
     enabled = module.argument(call, "enabled")
     return enabled.absent or (enabled.given and enabled.constant in (True, "all", "state"))
 
 
 def _half_of_a_pair(module: Module, call: cst.Call) -> bool:
-    """Whether a function that others call begins the recording; another one may end it."""
+    """Return whether a function that others call begins the recording; another one may end it."""
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or module.callers(function):
         return False
@@ -102,7 +102,7 @@ def _half_of_a_pair(module: Module, call: cst.Call) -> bool:
 
 
 def _asked_for(module: Module, call: cst.Call) -> bool:
-    """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
+    """Return whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
     if module.flow.loops(call):
         return False
     branches = module.flow.branches(call, outward=True)
@@ -110,14 +110,14 @@ def _asked_for(module: Module, call: cst.Call) -> bool:
 
 
 def _kept_for_failure(module: Module) -> bool:
-    """Whether the snapshot is taken where memory has run out."""
+    """Return whether the snapshot is taken where memory has run out."""
     if module.tree.mentions("out_of_memory_observer"):
         return True
     return any("_snapshot" in module.source(handler) for handler in module.tree.nodes(cst.ExceptHandler))
 
 
 def _ends_with_snapshot(module: Module, call: cst.Call) -> bool:
-    """Whether a script that records itself ends with the snapshot, and the recording with it."""
+    """Return whether a script that records itself ends with the snapshot, and the recording with it."""
     if module.function(call) is not None:
         return False
     last: cst.CSTNode = module.tree.root.body[-1]

@@ -81,7 +81,7 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _converted(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The model that a call converts."""
+    """Return the model that a call converts."""
     match call.func:
         case cst.Attribute(value=model, attr=cst.Name("to_bettertransformer")) if not call.args:
             defined = module.callee(call) is not None or any(
@@ -116,7 +116,7 @@ def _fix(module: Module, call: cst.Call, model: cst.BaseExpression) -> Fix | Non
 
 
 def _without(module: Module, call: cst.Call, model: cst.BaseExpression) -> Edits | None:
-    """The statement removed where nothing is left of it, else the model in place of the call."""
+    """Return the statement removed where nothing is left of it, else the model in place of the call."""
     statement, name = module.tree.parent(call), module.source(model)
     alone = isinstance(statement, cst.Expr) and isinstance(model, (cst.Name, cst.Attribute))
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
@@ -125,7 +125,7 @@ def _without(module: Module, call: cst.Call, model: cst.BaseExpression) -> Edits
 
 
 def _without_import(module: Module, call: cst.Call) -> Edits:
-    """The edits that remove the import of what is called, if nothing else uses it."""
+    """Return the edits that remove the import of what is called, if nothing else uses it."""
     name = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(name, cst.Name) or module.qualified(call.func) != _FUNCTION:
         return ()

@@ -47,7 +47,7 @@ _EQUAL_ONE, _EQUAL_ZERO = {"1", "True"}, {"0", "False"}
 
 
 def causal(module: Module, node: cst.BaseExpression) -> Triangle | None:
-    """The causal mask that an expression is for certain; None for anything else."""
+    """Return the causal mask that an expression is for certain; None for anything else."""
     found = sole(_masks(module, node))
     return found if isinstance(found, Triangle) else None
 
@@ -72,7 +72,7 @@ def _masks(module: Module, node: cst.CSTNode, path: Path) -> Triangle | Literal[
 
 
 def _inverse(module: Module, node: cst.CSTNode) -> tuple[cst.BaseExpression, bool] | None:
-    """The mask of which another one is the negation, or, if that is so, the same: ``mask == 1``."""
+    """Return the mask of which another one is the negation, or, if that is so, the same: ``mask == 1``."""
     match node:
         case cst.UnaryOperation(operator=cst.BitInvert(), expression=operand):
             return (operand, False) if every(_is_bool(module, operand)) else None
@@ -101,13 +101,15 @@ def _inverse(module: Module, node: cst.CSTNode) -> tuple[cst.BaseExpression, boo
 def _compared(
     module: Module, mask: cst.BaseExpression, number: cst.BaseExpression, *, equal: bool
 ) -> tuple[cst.BaseExpression, bool] | None:
-    """``mask == 0``, ``mask != 1``."""
+    """Return ``mask == 0``, ``mask != 1``."""
     spelt = module.source(number)
     return (mask, (spelt in _EQUAL_ONE) is equal) if spelt in _EQUAL_ONE | _EQUAL_ZERO else None
 
 
 def _cuts_off_ends(node: cst.Subscript) -> bool:
-    """``mask[:, :, :n, :n]``, ``mask[None]``: the first rows and columns, and more dimensions of one."""
+    """Return whether it is ``mask[:, :, :n, :n]``, ``mask[None]``: the first rows and columns, and more
+    dimensions of one.
+    """
     for element in node.slice:
         match element.slice:
             case cst.Slice(lower=None, step=None) | cst.Index(value=cst.Name("None") | cst.Ellipsis()):
@@ -138,7 +140,7 @@ def _called(module: Module, call: cst.Call) -> Triangle | Literal[False] | list[
 
 
 def _adds_dimensions(arguments: Sequence[cst.BaseExpression]) -> bool:
-    """``view(1, 1, n, n)``: dimensions of the size one in front of rows and columns."""
+    """Return whether it is ``view(1, 1, n, n)``: dimensions of the size one in front of rows and columns."""
     if len(arguments) == 1 and isinstance(arguments[0], (cst.Tuple, cst.List)):
         arguments = [element.value for element in arguments[0].elements]
     return len(arguments) > 2 and all(isinstance(a, cst.Integer) and a.value == "1" for a in arguments[:-2])
@@ -151,7 +153,7 @@ def _cut(
     arguments: Sequence[cst.BaseExpression],
     keywords: dict[str, cst.BaseExpression],
 ) -> Triangle | Literal[False]:
-    """What is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
+    """Return what is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
     diagonal = keywords.get("diagonal", arguments[0] if arguments else None)
     offset = 0 if diagonal is None else operations_of(module).integer(diagonal)
     filled = sole(_filled(module, matrix))
@@ -163,7 +165,7 @@ def _cut(
 
 
 def _is_changed(module: Module, node: cst.CSTNode) -> bool:
-    """Whether what a name or an attribute stands for is written to."""
+    """Return whether what a name or an attribute stands for is written to."""
     if isinstance(node, cst.Name):
         return any(fate(module, binding) is Fate.WRITTEN for binding in module.bindings(node))
     return isinstance(node, cst.Attribute) and _is_written(module, node)
@@ -171,7 +173,7 @@ def _is_changed(module: Module, node: cst.CSTNode) -> bool:
 
 @traced(Through.NOTHING)
 def _filled(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
-    """What a matrix is full of; empty if it is written to."""
+    """Return what a matrix is full of; empty if it is written to."""
     if _is_changed(module, node):
         return ""
     number = operations_of(module).number
@@ -194,7 +196,7 @@ def _filled(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source]
 
 @traced(Through.NOTHING)
 def _is_bool(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a mask has the dtype ``bool``, so that ``~`` turns it round."""
+    """Return whether a mask has the dtype ``bool``, so that ``~`` turns it round."""
     match node:
         case cst.Comparison():
             return True
@@ -218,7 +220,7 @@ def _is_bool(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
 
 
 def _is_written(module: Module, attribute: cst.Attribute) -> bool:
-    """Whether the file writes to what an attribute of this name holds: ``self.mask[:n] = 1``."""
+    """Return whether the file writes to what an attribute of this name holds: ``self.mask[:n] = 1``."""
     for other in module.tree.nodes(cst.Attribute):
         if other.attr.value != attribute.attr.value:
             continue

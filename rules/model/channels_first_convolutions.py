@@ -119,7 +119,7 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
 
 
 def _moves(module: Module, training: Training) -> list[cst.Call]:
-    """The calls that move what the model is given to the device; empty if some are out of sight."""
+    """Return the calls that move what the model is given to the device; empty if some are out of sight."""
     found: list[cst.Call] = []
     spelt: set[str] = set()
     for call in Program.of(module).forward_passes(training.loop):
@@ -155,7 +155,7 @@ def _with_format(module: Module, call: cst.Call, code: str) -> tuple[Edit, ...] 
 
 
 def needs_channels_first(module: Module, model: Trained) -> bool:
-    """Whether a program may fail with channels last.
+    """Return whether a program may fail with channels last.
 
     Its code is out of sight, it calls ``view``, or it makes images of what has no four dimensions: only what
     has four can have its channels last.

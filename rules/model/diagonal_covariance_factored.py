@@ -107,7 +107,7 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
 
 @traced(Through.PARAMETERS | Through.RETURNS | Through.ITEMS)
 def _is_diagonal(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a matrix is made diagonal, and stays so."""
+    """Return whether a matrix is made diagonal, and stays so."""
     if path:
         return None
     match node:

@@ -21,7 +21,7 @@ _OF_DATA = listed("torch.", "as_tensor asarray from_numpy tensor") | {"numpy.asa
 
 
 def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) -> bool:
-    """Whether an expression may be a tensor of one of some dtypes, or an object of the program's own.
+    """Return whether an expression may be a tensor of one of some dtypes, or an object of the program's own.
 
     A parameter is what any of the calls passes for it. Items of a dataset may be of any dtype, labels above
     all; what nothing else is known of counts as neither.
@@ -63,7 +63,8 @@ def _holds(
 
 
 def _passed_unseen(module: Module, param: cst.Param, dtypes: frozenset[str]) -> bool:
-    """Whether code that is handed the function of a parameter may pass tensors of one of some dtypes for it.
+    """Return whether code that is handed the function of a parameter may pass tensors of one of some dtypes
+    for it.
 
     What calls a function that it is handed is not known: it may be any call of what nobody knows in the
     files that name the function, and whatever the function is handed on with, as by ``map``.
@@ -79,12 +80,12 @@ def _passed_unseen(module: Module, param: cst.Param, dtypes: frozenset[str]) -> 
 
 
 def _may_give(module: Module, node: cst.BaseExpression, dtypes: frozenset[str]) -> bool:
-    """Whether an expression, or an item of it, may be a tensor of one of some dtypes."""
+    """Return whether an expression, or an item of it, may be a tensor of one of some dtypes."""
     return some(_holds(module, node, dtypes)) or some(_holds(module, Source(node, (Item.EACH,)), dtypes))
 
 
 def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, cst.BaseExpression]]:
-    """The places in the program where a function is not called but handed on."""
+    """Yield the places in the program where a function is not called but handed on."""
     if isinstance(function, cst.Lambda):
         statement = module.tree.parents[function]
         targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
@@ -102,7 +103,7 @@ def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, 
 
 @remembered
 def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
-    """The reads of names and attributes that are not called, by the last word of each.
+    """Return the reads of names and attributes that are not called, by the last word of each.
 
     In a file that takes attributes by names of its own, a text may be one.
     """
@@ -124,14 +125,16 @@ _HANDING_ON = (cst.Arg, cst.BaseElement, cst.DictElement, cst.Assign, cst.Return
 
 @remembered
 def _given_to_unknown(module: Module) -> tuple[cst.BaseExpression, ...]:
-    """What a file passes to calls of which nothing tells what they run."""
+    """Return what a file passes to calls of which nothing tells what they run."""
     return tuple(
         arg.value for call in module.tree.nodes(cst.Call) if _runs_unknown(module, call) for arg in call.args
     )
 
 
 def _runs_unknown(module: Module, call: cst.Call) -> bool:
-    """Whether a call runs what no name in it tells: what came from a table, a parameter or an attribute."""
+    """Return whether a call runs what no name in it tells: what came from a table, a parameter or an
+    attribute.
+    """
     called = module.value(call.func)
     match called.definition:
         case cst.FunctionDef(name=name):
@@ -142,7 +145,7 @@ def _runs_unknown(module: Module, call: cst.Call) -> bool:
 
 
 def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | list[Source] | None:
-    """What is computed by element of a tensor, and the steps of ``torch.arange(n)``."""
+    """Return what is computed by element of a tensor, and the steps of ``torch.arange(n)``."""
     qualified = module.qualified(call.func)
     if qualified in _OF_DATA:
         return onward(call.args[0].value) if call.args else None
@@ -164,7 +167,7 @@ def _of_call(module: Module, call: cst.Call, dtypes: frozenset[str]) -> bool | l
 
 
 def _of_operation(module: Module, node: cst.BinaryOperation, dtypes: frozenset[str]) -> bool | None:
-    """Whether no operand is promoted to floating-point numbers."""
+    """Return whether no operand is promoted to floating-point numbers."""
     if isinstance(node.operator, cst.Divide):
         return False
     found: list[bool] = []
@@ -178,12 +181,14 @@ def _of_operation(module: Module, node: cst.BinaryOperation, dtypes: frozenset[s
 
 
 def whole(module: Module, x: cst.BaseExpression) -> bool:
-    """Whether ``x`` is seen to be whole numbers, or no tensor: only the operations one by one take it."""
+    """Return whether ``x`` is seen to be whole numbers, or no tensor: only the operations one by one take
+    it.
+    """
     return may_hold(module, x, NOT_FLOATING)
 
 
 def complex_numbers(module: Module) -> bool:
-    """Whether the file writes complex numbers, or names what torch or NumPy makes them with.
+    """Return whether the file writes complex numbers, or names what torch or NumPy makes them with.
 
     Not every release has the fused functions for them.
     """
@@ -193,7 +198,7 @@ def complex_numbers(module: Module) -> bool:
 
 
 def observed(module: Module, *functions: str) -> bool:
-    """Whether the program looks at, or replaces, the single functions of torch that it calls.
+    """Return whether the program looks at, or replaces, the single functions of torch that it calls.
 
     Args:
         module: the file that calls them.
@@ -213,7 +218,7 @@ def observed(module: Module, *functions: str) -> bool:
 
 @remembered
 def _replaces_by_name(module: Module) -> bool:
-    """Whether a file gives a module or class of torch attributes whose names are not written there."""
+    """Return whether a file gives a module or class of torch attributes whose names are not written there."""
     return any(
         module.qualified(call.func) == "builtins.setattr"
         and len(call.args) == 3

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
 
 def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a decorator of the class around gives it another kernel where there is one."""
+    """Return whether a decorator of the class around gives it another kernel where there is one."""
     owner = module.tree.enclosing(node, cst.ClassDef)
     return owner is not None and any("kernel" in module.source(mark) for mark in owner.decorators)
 
 
 def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
-    """Whether the function around knows what torch has as ``function``: it calls it, too, or says so."""
+    """Return whether the function around knows what torch has as ``function``: it calls it, too, or says
+    so.
+    """
     around = module.tree.enclosing(node, cst.FunctionDef)
     if around is None:
         return False

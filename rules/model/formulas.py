@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[cst.Name]:
-    """The names on the way from an expression through the first operands of this many operations."""
+    """Return the names on the way from an expression through the first operands of this many operations."""
     found: list[cst.Name] = []
     current: cst.CSTNode | None = node
     for _ in range(steps + 1):
@@ -37,7 +37,8 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
 def superfluous(
     module: Module, names: Sequence[cst.Name], replaced: Collection[cst.CSTNode] = ()
 ) -> tuple[list[cst.CSTNode], bool] | None:
-    """The statements that nothing needs once ``names`` are not read any more, and whether those are all.
+    """Return the statements that nothing needs once ``names`` are not read any more, and whether those are
+    all.
 
     The names lead from one to the next, each to what the one before it is computed of. ``replaced`` are
     reads that go away in the same edit. None if a value would be left that nothing reads, or was changed
@@ -61,7 +62,9 @@ def superfluous(
 
 
 def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
-    """The statement that gives a name its only value, if nothing else reads it and no comment is lost."""
+    """Return the statement that gives a name its only value, if nothing else reads it and no comment is
+    lost.
+    """
     bindings = module.bindings(name)
     if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
         return None
@@ -69,7 +72,7 @@ def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
 
 
 def _only_assignment(module: Module, binding: Binding) -> cst.CSTNode | None:
-    """The line on which a binding is made and nothing else happens; None if it would be missed.
+    """Return the line on which a binding is made and nothing else happens; None if it would be missed.
 
     A comment would go with it, or code asks for the name otherwise: by ``del``, by ``locals()``, as an
     attribute of a class, or from another file.
@@ -90,7 +93,7 @@ def _only_assignment(module: Module, binding: Binding) -> cst.CSTNode | None:
 
 
 def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a comment would be lost with a statement: one inside, or at the end of its last line."""
+    """Return whether a comment would be lost with a statement: one inside, or at the end of its last line."""
     span = module.tree.span(statement)
     end = module.tree.text.find("\n", span.end)
     end = len(module.tree.text) if end < 0 else end
@@ -98,5 +101,5 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def one_line(code: str) -> bool:
-    """Whether code fits a line as it is: no comment in it, and no line end."""
+    """Return whether code fits a line as it is: no comment in it, and no line end."""
     return "#" not in code and "\n" not in code

@@ -128,13 +128,13 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
 
 
 def _differentiates(module: Module, node: cst.CSTNode) -> bool:
-    """Whether this is part of a derivative: `x * sigmoid(x)` activates nothing there."""
+    """Return whether this is part of a derivative: `x * sigmoid(x)` activates nothing there."""
     method = _of_function(module, node)
     return method is not None and method.name.value == "backward"
 
 
 def _of_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef | None:
-    """The method of a ``torch.autograd.Function`` that a node belongs to."""
+    """Return the method of a ``torch.autograd.Function`` that a node belongs to."""
     method = module.function(node)
     owner = module.classes.owner(method) if isinstance(method, cst.FunctionDef) else None
     if owner is None or not module.classes.info(owner).inherits("torch.autograd.Function"):
@@ -168,7 +168,9 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
 
 
 def scripted(module: Module, node: cst.CSTNode) -> bool:
-    """Whether TorchScript compiles the function that a node is in, and with it fuses its pointwise steps."""
+    """Return whether TorchScript compiles the function that a node is in, and with it fuses its pointwise
+    steps.
+    """
     if not module.tree.mentions("script"):
         return False
     function, seen = module.function(node), set[Function]()
@@ -185,7 +187,9 @@ def scripted(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _given_to_scripting(module: Module) -> frozenset[Function]:
-    """The functions that a decorator or a call of the file has scripted, and the methods of such classes."""
+    """Return the functions that a decorator or a call of the file has scripted, and the methods of such
+    classes.
+    """
     found: list[cst.CSTNode | None] = []
     for decorator in module.tree.nodes(cst.Decorator):
         if some(_is_scripter(module, decorator.decorator)):
@@ -204,6 +208,6 @@ def _given_to_scripting(module: Module) -> frozenset[Function]:
 
 @traced(Through.NOTHING)
 def _is_scripter(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """``torch.jit.script``, or a name for it in some branch: ``fuse = torch.jit.script``."""
+    """Return ``torch.jit.script``, or a name for it in some branch: ``fuse = torch.jit.script``."""
     name = module.qualified(node) if not path else None
     return name in SCRIPTERS if name is not None else None

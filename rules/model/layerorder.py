@@ -1,6 +1,6 @@
 """Which calls make a layer, and the order of layers in a sequence, written out or filled step by step.
 
-What a list may begin with is worked out like the FIRST sets of a grammar (A. V. Aho, R. Sethi and
+What a list may begin with is computed like the FIRST sets of a grammar (A. V. Aho, R. Sethi and
 J. D. Ullman, Compilers: Principles, Techniques, and Tools, 1986, section 4.4): the elements are its
 terminals, the lists inside of it its nonterminals, and one that may be empty lets through to what follows.
 """
@@ -44,7 +44,9 @@ Firsts: TypeAlias = "frozenset[cst.BaseExpression | Gap]"
 
 
 def called(module: Module, call: cst.CSTNode | None) -> str | None:
-    """The dotted name of the very class or function of a library that a call calls, partials included."""
+    """Return the dotted name of the very class or function of a library that a call calls, partials
+    included.
+    """
     if not isinstance(call, cst.Call):
         return None
     name = module.qualified(call.func)
@@ -57,7 +59,7 @@ def called(module: Module, call: cst.CSTNode | None) -> str | None:
 
 @traced(Through.ITEMS | Through.RETURNS)
 def makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
-    """The constructor calls that can have made a layer; None for what is out of sight."""
+    """Return the constructor calls that can have made a layer; None for what is out of sight."""
     match node:
         case cst.Attribute(value=owner, attr=cst.Name("forward")):
             return onward(owner, path=path)
@@ -87,7 +89,7 @@ def makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | list[Sou
 
 
 def first_of(module: Module, pieces: Iterable[Step]) -> Firsts:
-    """What some elements and lists in a row begin with."""
+    """Return what some elements and lists in a row begin with."""
     found: set[cst.BaseExpression | Gap] = set()
     for piece in pieces:
         found |= _firsts(module, piece.node) if piece.many else {piece.node}
@@ -99,7 +101,7 @@ def first_of(module: Module, pieces: Iterable[Step]) -> Firsts:
 
 @solved(frozenset())
 def _firsts(module: Module, node: Any) -> Firsts:
-    """What a list begins with."""
+    """Return what a list begins with."""
     pieces = _pieces(module, node)
     if pieces is not None:
         return first_of(module, pieces)
@@ -117,7 +119,7 @@ def _firsts(module: Module, node: Any) -> Firsts:
 
 
 def _pieces(module: Module, node: cst.CSTNode) -> list[Step] | None:
-    """The elements and lists that a list is put together from, in order."""
+    """Return the elements and lists that a list is put together from, in order."""
     match node:
         case cst.List() | cst.Tuple() | cst.Dict():
             return literal_steps(node)
@@ -129,7 +131,7 @@ def _pieces(module: Module, node: cst.CSTNode) -> list[Step] | None:
 
 
 def arguments_in_order(module: Module, call: cst.Call) -> list[Step]:
-    """What a list or a sequence is made of by a call: one list, or its arguments."""
+    """Return what a list or a sequence is made of by a call: one list, or its arguments."""
     match call.args:
         case [cst.Arg(value=value, star="")] if is_list(module, value):
             return [Step(value, True)]
@@ -137,12 +139,12 @@ def arguments_in_order(module: Module, call: cst.Call) -> list[Step]:
 
 
 def is_list(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a list, tuple or dictionary."""
+    """Return whether an expression is a list, tuple or dictionary."""
     return called(module, node) in LISTS or module.value(node).kind in _LIST_KINDS
 
 
 def first_in(module: Module, sequence: cst.Call) -> Firsts:
-    """What a sequence begins with: one of its arguments, or of what is added to it later."""
+    """Return what a sequence begins with: one of its arguments, or of what is added to it later."""
     firsts = first_of(module, arguments_in_order(module, sequence))
     filling = filling_of(module, owner_of(module, sequence))
     if Gap.EMPTY in firsts and filling is not None and (sequence.args or len(filling.steps) > 1):
@@ -152,7 +154,7 @@ def first_in(module: Module, sequence: cst.Call) -> Firsts:
 
 
 def last_in(module: Module, sequence: cst.Call) -> cst.BaseExpression | None:
-    """The last layer of a sequence that is written out."""
+    """Return the last layer of a sequence that is written out."""
     filling = filling_of(module, owner_of(module, sequence))
     if filling is not None and (filling.broken or len(filling.steps) > 1):
         return None
@@ -166,7 +168,7 @@ def last_in(module: Module, sequence: cst.Call) -> cst.BaseExpression | None:
 def behind(
     module: Module, filling: Filling, node: cst.CSTNode | None
 ) -> tuple[Firsts, list[cst.BaseExpression | None]]:
-    """What comes right behind ``node`` in a list that is filled step by step.
+    """Return what comes right behind ``node`` in a list that is filled step by step.
 
     The elements, and the reads of the list at which there is none yet; None stands for the end of the code
     that fills it. Nothing is known of a list that is rearranged.
@@ -193,7 +195,9 @@ def behind(
 
 
 def filling_of(module: Module, owner: cst.CSTNode | None) -> Filling | None:
-    """How code fills the list or container behind a name or an attribute of ``self``; None for others."""
+    """Return how code fills the list or container behind a name or an attribute of ``self``; None for
+    others.
+    """
     match owner:
         case cst.Name(value=name):
             binding = module.binding_of(owner)
@@ -218,7 +222,7 @@ def filling_of(module: Module, owner: cst.CSTNode | None) -> Filling | None:
 
 
 def own_filling(module: Module, node: cst.CSTNode) -> Filling:
-    """The order of the layers that the constructor of a sequence class registers."""
+    """Return the order of the layers that the constructor of a sequence class registers."""
     function = module.tree.enclosing(node, cst.FunctionDef)
     assert function is not None
     return _filled(module, function.body, "self", True)
@@ -226,7 +230,7 @@ def own_filling(module: Module, node: cst.CSTNode) -> Filling:
 
 @remembered
 def _filled(module: Module, body: cst.CSTNode, spelt: str, container: bool) -> Filling:
-    """How a function fills what a name, or an attribute of ``self``, stands for."""
+    """Return how a function fills what a name, or an attribute of ``self``, stands for."""
     names = module.names
 
     def owns(node: cst.CSTNode) -> bool:
@@ -241,7 +245,7 @@ def _filled(module: Module, body: cst.CSTNode, spelt: str, container: bool) -> F
 
 
 def made(module: Module, owner: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-    """What a list or container is assigned; None if some of it is out of sight."""
+    """Return what a list or container is assigned; None if some of it is out of sight."""
     if isinstance(owner, cst.Attribute):
         attributes = SelfAttributes.of(module)
         own = attributes.self_class(owner) is not None
@@ -262,7 +266,7 @@ def made(module: Module, owner: cst.BaseExpression) -> list[cst.BaseExpression] 
 
 
 def owner_of(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The name or attribute that a container is assigned to, and nothing else."""
+    """Return the name or attribute that a container is assigned to, and nothing else."""
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Attribute() as target)]):
             return target

@@ -88,7 +88,7 @@ class GivenTo:
 def given_to(
     module: Module, node: cst.Call, function: str, layer: str, names: Collection[str]
 ) -> GivenTo | None:
-    """What the loss ``node`` is given, if it ends in one of these operations.
+    """Return what the loss ``node`` is given, if it ends in one of these operations.
 
     ``node`` is a call of the function, or the call that makes the layer; of a layer the first call counts
     whose input ends so.
@@ -134,7 +134,7 @@ def _input(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
-    """The last operation behind an expression, if it is known and one that losses care for."""
+    """Return the last operation behind an expression, if it is known and one that losses care for."""
     return _Search.of(module).expression(node, True)
 
 
@@ -143,7 +143,7 @@ class _Search(Part):
 
     @solved(None)
     def expression(self, node: cst.BaseExpression, here: bool) -> Ending | None:
-        """``here``: whether the expression stands in the function that asks."""
+        """Return whether the expression stands in the function that asks: ``here``."""
         if isinstance(node, cst.Name):
             return self._name(node, here)
         if isinstance(node, cst.Attribute):
@@ -180,7 +180,7 @@ class _Search(Part):
         return None
 
     def _parameter(self, binding: Binding) -> Ending | None:
-        """What the callers in the file give for a parameter."""
+        """Return what the callers in the file give for a parameter."""
         function = binding.scope.node
         if not isinstance(function, cst.FunctionDef):
             return None
@@ -193,7 +193,7 @@ class _Search(Part):
         return _away(_agreed(found))
 
     def _called(self, call: cst.Call, index: int | None) -> Ending | None:
-        """What the output, or one part of it, of a model or function of the file ends in."""
+        """Return what the output, or one part of it, of a model or function of the file ends in."""
         functions = self.module.callees(call)
         if functions and all(isinstance(each, cst.FunctionDef) for each in functions):
             found: list[Ending | None] = []
@@ -223,7 +223,7 @@ class _Search(Part):
 
     @solved(None)
     def _last_layer(self, layer: cst.BaseExpression) -> Ending | None:
-        """What the output of a layer ends in."""
+        """Return what the output of a layer ends in."""
         found: list[Ending | None] = []
         for maker in sorted(makers(self.module, layer), key=self._place):
             module = self.module.home(maker) if maker is not None else self.module
@@ -240,12 +240,12 @@ class _Search(Part):
 
 
 def _away(ending: Ending | None) -> Ending | None:
-    """The ending as seen from another function, which cannot take it out."""
+    """Return the ending as seen from another function, which cannot take it out."""
     return Ending(ending.name, ending.node) if ending is not None else None
 
 
 def _agreed(endings: Iterable[Ending | None]) -> Ending | None:
-    """The one answer, if all say the same."""
+    """Return the one answer, if all say the same."""
     found = list(endings)
     if not found or any(e is None or e.name != (found[0].name if found[0] else None) for e in found):
         return None

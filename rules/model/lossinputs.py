@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def of_same_value(module: Module, given: GivenTo, function: str, names: Collection[str]) -> list[GivenTo]:
-    """A loss, and the other calls of the function that read the same value, if nothing but those does.
+    """Return a loss, and the other calls of the function that read the same value, if nothing but those does.
 
     They are rewritten in one edit: with each by itself the value would be left, and nothing would read it.
     """
@@ -38,7 +38,9 @@ def of_same_value(module: Module, given: GivenTo, function: str, names: Collecti
 
 
 def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | None] | None:
-    """The edits that give losses what their input was computed of; None if they cannot be made here."""
+    """Return the edits that give losses what their input was computed of; None if they cannot be made
+    here.
+    """
     edits: list[Edits | None] = []
     replaced = {name for each in losses for name in each.ending.through}
     for given in losses:

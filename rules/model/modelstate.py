@@ -139,7 +139,8 @@ _TREATING_ALIKE = frozenset({"requires_grad", "requires_grad_", "grad", "device"
 
 
 def state_unobserved(module: Module, node: cst.CSTNode) -> bool:
-    """Whether nobody would notice other parameters, buffers or modules in the model that ``node`` belongs to.
+    """Return whether nobody would notice other parameters, buffers or modules in the model that ``node``
+    belongs to.
 
     That is so if the file is the whole program (`seen_whole`), trains the model by itself, and does nothing
     with the state of any model but run it, move it, and hand all parameters to optimizers.
@@ -148,7 +149,7 @@ def state_unobserved(module: Module, node: cst.CSTNode) -> bool:
 
 
 def seen_whole(module: Module, node: cst.CSTNode) -> bool:
-    """Whether no other file of the project can have to do with what ``node`` makes.
+    """Return whether no other file of the project can have to do with what ``node`` makes.
 
     The file is a script that trains, imports nothing but libraries, and is imported by no other: it would
     train again when it is imported, or ``node`` is below its ``__main__`` test, outside of all functions and
@@ -165,7 +166,7 @@ def seen_whole(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _stands_alone(module: Module) -> bool:
-    """Whether all code of the program is in this file or in libraries that leave models alone."""
+    """Return whether all code of the program is in this file or in libraries that leave models alone."""
     if module.names.star_modules or "__all__" in module.names.module_scope.bindings:
         return False
     for statement in module.tree.nodes(cst.ImportFrom):
@@ -190,7 +191,7 @@ def _is_plain_library(dotted: str) -> bool:
 
 @remembered
 def _observes_state(module: Module) -> bool:
-    """Whether the file may save, load, list, count, name or show the state of a model."""
+    """Return whether the file may save, load, list, count, name or show the state of a model."""
     if loads_weights(module) or counts_parameters(module):
         return True
     return any(
@@ -200,7 +201,7 @@ def _observes_state(module: Module) -> bool:
 
 
 def _names_revealing(module: Module) -> bool:
-    """Whether anything is used that gives or takes the state of a model, under whatever name."""
+    """Return whether anything is used that gives or takes the state of a model, under whatever name."""
     for attribute in module.tree.nodes(cst.Attribute):
         name = attribute.attr.value
         if name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
@@ -226,12 +227,12 @@ def _is_revealing(dotted: str | None) -> bool:
 
 
 def _is_plain_save(module: Module, attribute: cst.Attribute) -> bool:
-    """``json.dump(history, file)``: written as text, in which no model can be."""
+    """Return whether it is ``json.dump(history, file)``: written as text, in which no model can be."""
     return (module.qualified(attribute) or "").startswith(("json.", "yaml."))
 
 
 def _reveals_by_call(module: Module) -> bool:
-    """Whether an attribute is asked for by a name that is none, or not a harmless one, in the text."""
+    """Return whether an attribute is asked for by a name that is none, or not a harmless one, in the text."""
     for call in module.tree.nodes(cst.Call):
         if module.qualified(call.func) not in ("builtins.getattr", "builtins.setattr", "builtins.delattr"):
             continue
@@ -244,12 +245,14 @@ def _reveals_by_call(module: Module) -> bool:
 
 
 def _shows_model(module: Module) -> bool:
-    """Whether a model may be printed or made a text: its layers are listed there, with their arguments."""
+    """Return whether a model may be printed or made a text: its layers are listed there, with their
+    arguments.
+    """
     return any(node is None or _may_hold_model(module, node) for node in shown(module))
 
 
 def _may_hold_model(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value may be a model, or an object or a container with one in it."""
+    """Return whether a value may be a model, or an object or a container with one in it."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -268,7 +271,9 @@ def _may_hold_model(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _tells_parameters(module: Module) -> bool:
-    """Whether ``parameters()`` goes anywhere but to an optimizer, or to what treats all of them alike."""
+    """Return whether ``parameters()`` goes anywhere but to an optimizer, or to what treats all of them
+    alike.
+    """
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value != "parameters":
             continue
@@ -281,7 +286,7 @@ def _tells_parameters(module: Module) -> bool:
 
 
 def _goes_alike(module: Module, use: Use) -> Verdict[bool]:
-    """Whether all parameters of a model are treated alike where they are used."""
+    """Return whether all parameters of a model are treated alike where they are used."""
     match use.kind, use.by:
         case UseKind.ARGUMENT, cst.Call(func=func) as call:
             name = module.qualified(func) or ""
@@ -318,7 +323,9 @@ def _treated_alike(module: Module, use: cst.Name) -> bool:
 
 
 def _tells_groups(module: Module) -> bool:
-    """Whether the groups of an optimizer are used for more than their options: ``group["lr"] = lr``."""
+    """Return whether the groups of an optimizer are used for more than their options:
+    ``group["lr"] = lr``.
+    """
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value != "param_groups":
             continue

@@ -68,7 +68,7 @@ _Fact: TypeAlias = _Run | _Loss | _Model | None
 def logits_instead(
     module: Module, found: GivenTo, function: str, layer: str, stable: Mapping[str, str]
 ) -> list[Edits | None] | None:
-    """The edits by which a model returns logits and its losses take them; None if that cannot be.
+    """Return the edits by which a model returns logits and its losses take them; None if that cannot be.
 
     ``stable`` has what takes the place of the loss, if it does not take logits itself.
     """
@@ -92,7 +92,7 @@ def logits_instead(
 
 
 def _without(module: Module, ending: cst.BaseExpression) -> Edits | None:
-    """The edit that takes the last operation, or the last layer, out of a model."""
+    """Return the edit that takes the last operation, or the last layer, out of a model."""
     home = module.home(ending)
     operation = operations_of(home).of(ending)
     holder = home.tree.parent(ending)
@@ -110,7 +110,7 @@ def _without(module: Module, ending: cst.BaseExpression) -> Edits | None:
 
 
 def _spelt(module: Module, losses: list[cst.Call], function: str, layer: str) -> list[cst.Call]:
-    """The calls by which losses are named: of the function, or those that make the layers."""
+    """Return the calls by which losses are named: of the function, or those that make the layers."""
     found: dict[cst.Call, None] = {}
     for call in losses:
         home = module.home(call)
@@ -121,7 +121,7 @@ def _spelt(module: Module, losses: list[cst.Call], function: str, layer: str) ->
 
 
 def _used_by(module: Module, made: cst.Call, losses: list[cst.Call]) -> bool:
-    """Whether a loss is called for these alone."""
+    """Return whether a loss is called for these alone."""
     if made in losses:
         return True
     home = module.home(made)
@@ -141,7 +141,7 @@ class _Outputs:
         self._function, self._layer = function, layer
 
     def losses(self, ending: cst.BaseExpression) -> list[cst.Call] | None:
-        """All losses that are given what ends so; None if something else may be done with it."""
+        """Return all losses that are given what ends so; None if something else may be done with it."""
         made = operations_of(self._module.home(ending)).of(ending) is None
         # What stands somewhere, and of a model which part of its output is meant.
         waiting: list[tuple[Standing, Path | None]] = [(Standing(ending), () if made else None)]
@@ -169,7 +169,9 @@ class _Outputs:
         return list(found)
 
     def _makers(self, definition: cst.ClassDef) -> list[cst.Call] | None:
-        """The calls that make the models of a class; None if others may make some, or derive from it."""
+        """Return the calls that make the models of a class; None if others may make some, or derive from
+        it.
+        """
         home = self._module.home(definition)
         binding = home.binding_of(definition)
         if binding is None or len(home.classes.heirs(definition)) > 1 or not users_shown(home, definition):
@@ -185,12 +187,12 @@ class _Outputs:
         return found or None
 
     def _is_super(self, node: cst.CSTNode | None) -> bool:
-        """``super(Net, self)``."""
+        """Return whether it is ``super(Net, self)``."""
         call = self._module.tree.parent(node) if isinstance(node, cst.Arg) else None
         return isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "super"
 
     def _of_model(self, module: Module, use: Use) -> Verdict[_Fact]:
-        """What a use of the model itself does."""
+        """Return what a use of the model itself does."""
         match use.kind:
             case UseKind.CALLED if isinstance(use.by, cst.Call):
                 return _Run(use.by)
@@ -211,7 +213,7 @@ class _Outputs:
         return ONWARD if module.callee(use.call) is not None else _UNKNOWN
 
     def _of_output(self, module: Module, use: Use) -> Verdict[_Fact]:
-        """What a use of the model's output does."""
+        """Return what a use of the model's output does."""
         match use.kind:
             case UseKind.ARGUMENT:
                 if self._is_loss(module, use):
@@ -246,7 +248,7 @@ class _Outputs:
         return module.home(function).classes.owner(function)
 
     def _passed(self, module: Module, use: Use) -> Verdict[_Fact]:
-        """What a use does that passes a model or an output on."""
+        """Return what a use does that passes a model or an output on."""
         if use.kind in _NAMING:
             return ONWARD
         if use.kind is UseKind.DISCARDED:
@@ -261,7 +263,7 @@ class _Outputs:
         return _UNKNOWN
 
     def _is_read_by_self(self, module: Module, target: cst.CSTNode) -> bool:
-        """Whether an attribute of this name is read in the program of ``self`` alone, in one class."""
+        """Return whether an attribute of this name is read in the program of ``self`` alone, in one class."""
         if not isinstance(target, cst.Attribute):
             return False
         home = module.home(target)

@@ -53,7 +53,7 @@ _OBSERVING = frozenset({"register_forward_hook", "register_forward_pre_hook", "c
 
 
 def _is_state(node: cst.BaseExpression) -> bool:
-    """``net.state_dict()``, or its items or keys."""
+    """Return whether it is ``net.state_dict()``, or its items or keys."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "state_dict":
             return True
@@ -63,7 +63,7 @@ def _is_state(node: cst.BaseExpression) -> bool:
 
 @remembered
 def counts_parameters(module: Module) -> bool:
-    """Whether a model of this file that has one parameter less would show."""
+    """Return whether a model of this file that has one parameter less would show."""
     return _Parameters(module).told_apart()
 
 
@@ -88,7 +88,7 @@ class _Parameters:
         return False
 
     def _is_foreign(self, owner: cst.BaseExpression) -> bool:
-        """Whether a model is made by a library, so that no layer of this file is in it."""
+        """Return whether a model is made by a library, so that no layer of this file is in it."""
         origin = self.module.value(owner).origin
         name = self.module.qualified(origin.func) if isinstance(origin, cst.Call) else None
         return name is not None and not name.startswith("torch.nn.")
@@ -96,7 +96,7 @@ class _Parameters:
     # ------------------------------------------------------------------ one collection of parameters
 
     def _tells(self, module: Module, use: Use) -> Verdict[bool]:
-        """Whether a use of all parameters tells how many there are, or which."""
+        """Return whether a use of all parameters tells how many there are, or which."""
         match use.kind, use.by:
             case UseKind.ARGUMENT, _:
                 return self._tells_as_argument(use)
@@ -132,7 +132,7 @@ class _Parameters:
     # ------------------------------------------------------------------ one by one
 
     def _loop_tells(self, target: cst.BaseExpression, body: cst.CSTNode, *, stored: bool) -> bool:
-        """Whether a loop over parameters keeps, counts or writes down something of each.
+        """Return whether a loop over parameters keeps, counts or writes down something of each.
 
         ``stored``: it goes over a state, and what is kept of that under its keys is an export.
         """
@@ -166,11 +166,11 @@ class _Parameters:
         return False
 
     def _is_shown(self, node: cst.CSTNode) -> bool:
-        """Whether a text is more than a key to look something up by."""
+        """Return whether a text is more than a key to look something up by."""
         return not any(isinstance(around, cst.Subscript) for around in self.tree.ancestors(node))
 
     def _visited(self, target: cst.BaseExpression) -> tuple[set[str], set[str]]:
-        """The names that stand for a parameter in a loop, and those that stand for its name."""
+        """Return the names that stand for a parameter in a loop, and those that stand for its name."""
         match target:
             case cst.Tuple(elements=[first, second]):
                 return self.tree.names_in(second.value), self.tree.names_in(first.value)
@@ -191,7 +191,9 @@ class _Parameters:
         return Standing(whole)
 
     def _is_question(self, whole: cst.CSTNode) -> bool:
-        """``any(p.isnan().any() for p in ...)``: an answer that one parameter less leaves as it is."""
+        """Return whether it is ``any(p.isnan().any() for p in ...)``: an answer that one parameter less
+        leaves as it is.
+        """
         arg = self.tree.parent(whole)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         return isinstance(call, cst.Call) and self.module.qualified(call.func) in (
@@ -201,7 +203,7 @@ class _Parameters:
 
 
 def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
-    """Whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
+    """Return whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
     match use.kind:
         case UseKind.ARGUMENT:
             func = use.call.func
@@ -213,7 +215,9 @@ def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
 
 @traced(Through.NOTHING)
 def _goes_along(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether what is zipped with parameters comes from parameters, one each; by its name it should fit."""
+    """Return whether what is zipped with parameters comes from parameters, one each; by its name it should
+    fit.
+    """
     if any(has(name, Role.PER_PARAMETER) for name in named(module, node)):
         return True
     if isinstance(node, cst.Name):
@@ -225,7 +229,7 @@ def _goes_along(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 def _copies(
     module: Module, node: cst.CSTNode, path: Path, names: frozenset[str]
 ) -> bool | list[Source] | None:
-    """Whether an element is the parameter itself, or a copy of it."""
+    """Return whether an element is the parameter itself, or a copy of it."""
     match node:
         case cst.Name():
             return True
@@ -243,7 +247,7 @@ def _copies(
 
 
 def _of(module: Module, node: cst.CSTNode, names: Collection[str]) -> bool:
-    """Whether a value is computed from one of the names; from its gradient does not count.
+    """Return whether a value is computed from one of the names; from its gradient does not count.
 
     The gradient of a bias that changes nothing is zero.
     """

@@ -42,7 +42,7 @@ class Filling:
     broken: bool = False
 
     def following(self, node: cst.CSTNode | None) -> tuple[Step | End, ...]:
-        """The steps and ends that may come right after the step of ``node``, in source order."""
+        """Return the steps and ends that may come right after the step of ``node``, in source order."""
         return tuple(self.after.get(node, ()))
 
     @property
@@ -109,7 +109,7 @@ class _Tracer:
         """What is put in, and the expressions that read the list, in source order."""
 
     def run(self, body: cst.CSTNode) -> Filling:
-        """What may follow what in the list."""
+        """Return what may follow what in the list."""
         self._collect(body)
         root = self.flow.root(body)
         nothing = _Put(root, ())
@@ -258,7 +258,7 @@ def _is_super_init(function: cst.Attribute) -> bool:
 
 
 def literal_steps(node: cst.BaseExpression) -> list[Step] | None:
-    """The elements of a list, tuple or dictionary display, in order; None for anything else."""
+    """Return the elements of a list, tuple or dictionary display, in order; None for anything else."""
     if isinstance(node, (cst.List, cst.Tuple)):
         return [
             Step(_second(element.value), isinstance(element, cst.StarredElement)) for element in node.elements
@@ -269,12 +269,14 @@ def literal_steps(node: cst.BaseExpression) -> list[Step] | None:
 
 
 def argument_steps(arguments: Iterable[cst.Arg]) -> list[Step]:
-    """The positional arguments of a call as steps."""
+    """Return the positional arguments of a call as steps."""
     return [Step(argument.value, argument.star == "*") for argument in arguments]
 
 
 def _second(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The layer of a ``("name", layer)`` pair, as in the list that an ordered dictionary is made of."""
+    """Return the layer of a ``("name", layer)`` pair, as in the list that an ordered dictionary is made
+    of.
+    """
     if isinstance(node, cst.Tuple) and len(node.elements) == 2:
         name, layer = node.elements
         if isinstance(name.value, (cst.SimpleString, cst.FormattedString)):

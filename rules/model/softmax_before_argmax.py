@@ -150,7 +150,7 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _judged(module: Module, use: Use) -> Verdict[_Pick | _Need]:
-    """What a use of the probabilities means."""
+    """Return what a use of the probabilities means."""
     match use.kind:
         case UseKind.ASSIGNED:
             return ONWARD
@@ -171,7 +171,7 @@ def _judged(module: Module, use: Use) -> Verdict[_Pick | _Need]:
 def _picked(
     module: Module, call: cst.Call, tensor: cst.BaseExpression, others: Sequence[cst.Arg]
 ) -> _Pick | None:
-    """A call of which only the positions of the largest elements are used; None for any other call.
+    """Return a call of which only the positions of the largest elements are used; None for any other call.
 
     ``others`` are its arguments behind the tensor.
     """
@@ -196,7 +196,7 @@ def _picked(
 
 
 def _divided(module: Module, call: cst.Call, dim: int | None) -> bool:
-    """Whether of the values that a call returns only the shares in their sum are used."""
+    """Return whether of the values that a call returns only the shares in their sum are used."""
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[values, _]))]):
             binding = module.binding_of(values.value) if isinstance(values.value, cst.Name) else None
@@ -228,7 +228,7 @@ def _divided(module: Module, call: cst.Call, dim: int | None) -> bool:
 
 
 def _normalizes(module: Module, call: cst.Call, dim: int | None) -> bool:
-    """``F.normalize(values, p=1, dim=-1)``."""
+    """Return whether it is ``F.normalize(values, p=1, dim=-1)``."""
     if module.qualified(call.func) != "torch.nn.functional.normalize":
         return False
     power, along = module.argument(call, "p"), module.argument(call, "dim")
@@ -236,7 +236,7 @@ def _normalizes(module: Module, call: cst.Call, dim: int | None) -> bool:
 
 
 def _is_sum(module: Module, total: cst.BaseExpression, name: str, dim: int | None) -> bool:
-    """``values.sum(dim=-1, keepdim=True)``."""
+    """Return whether it is ``values.sum(dim=-1, keepdim=True)``."""
     match total:
         case cst.Call(func=cst.Attribute(value=cst.Name(value), attr=cst.Name("sum"))) if value == name:
             along, kept = module.argument(total, "dim"), module.argument(total, "keepdim")
@@ -245,7 +245,7 @@ def _is_sum(module: Module, total: cst.BaseExpression, name: str, dim: int | Non
 
 
 def _only_indices(module: Module, call: cst.Call) -> bool:
-    """Whether of the values and indices that a call returns only the indices are read."""
+    """Return whether of the values and indices that a call returns only the indices are read."""
     parent = module.tree.parent(call)
     if isinstance(parent, cst.Attribute):
         return parent.attr.value == "indices"
@@ -253,7 +253,9 @@ def _only_indices(module: Module, call: cst.Call) -> bool:
 
 
 def _same_dimension(module: Module, function: Operation, dim: int | None) -> bool:
-    """Whether a maximum along ``dim`` is looked for among elements that the function keeps in their order."""
+    """Return whether a maximum along ``dim`` is looked for among elements that the function keeps in their
+    order.
+    """
     if function.name == "sigmoid":
         return True
     own = operations_of(module).integer(function.options.get("dim"))
@@ -264,7 +266,9 @@ def _same_dimension(module: Module, function: Operation, dim: int | None) -> boo
 
 
 def _same_run(module: Module, pick: cst.Call, need: cst.CSTNode) -> bool:
-    """Whether a use that needs the probabilities may run in the same call, or iteration, as the other."""
+    """Return whether a use that needs the probabilities may run in the same call, or iteration, as the
+    other.
+    """
     if module.function(pick) is not module.function(need):
         return True
     loops = [loop for loop in module.flow.loops(pick) if module.tree.contains(loop, need)]
@@ -273,7 +277,9 @@ def _same_run(module: Module, pick: cst.Call, need: cst.CSTNode) -> bool:
 
 
 def _without(module: Module, function: Operation, picks: Sequence[_Pick]) -> Fix | None:
-    """The fix that asks the logits; None if they cannot be written where the probabilities are read."""
+    """Return the fix that asks the logits; None if they cannot be written where the probabilities are
+    read.
+    """
     if len(picks) != 1:
         return None
     (pick,) = picks

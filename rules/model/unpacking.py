@@ -18,7 +18,7 @@ _ELSEWHERE = -1
 
 
 def used_parts(module: Module, call: cst.BaseExpression, length: int) -> frozenset[int] | None:
-    """The indices of the parts that something reads of a tuple of ``length`` parts.
+    """Return the indices of the parts that something reads of a tuple of ``length`` parts.
 
     ``out, _ = f(x)``, ``f(x)[0]`` and ``both = f(x)`` with ``both[0]`` behind it are understood; None where
     the tuple itself goes somewhere.
@@ -52,7 +52,7 @@ class _Parts:
 
 
 def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] | None:
-    """The parts that an index or a slice takes."""
+    """Return the parts that an index or a slice takes."""
     if isinstance(taken, cst.Index):
         constant = module.value(taken.value).constant
         if type(constant) is not int or not -length <= constant < length:
@@ -71,7 +71,7 @@ def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] 
 
 
 def _is_read(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether something may read what is assigned to a target."""
+    """Return whether something may read what is assigned to a target."""
     binding = module.binding_of(target) if isinstance(target, cst.Name) else None
     if binding is None:
         return True

@@ -48,7 +48,9 @@ _BOOKKEEPING = frozenset(
 
 
 def autocast_dtype(module: Module, call: cst.Call) -> str | None:
-    """The dtype that a call of ``autocast`` asks for on an accelerator; None if that cannot be told."""
+    """Return the dtype that a call of ``autocast`` asks for on an accelerator; None if that cannot be
+    told.
+    """
     argument = module.argument(call, "dtype")
     if not argument.given:
         return None
@@ -56,7 +58,7 @@ def autocast_dtype(module: Module, call: cst.Call) -> str | None:
 
 
 def only_bfloat16(module: Module) -> bool:
-    """Whether all that the file ever computes in mixed precision on an accelerator is in bfloat16."""
+    """Return whether all that the file ever computes in mixed precision on an accelerator is in bfloat16."""
     if speaks_of(module, Role.FLOAT16) or not _CHANGING_DTYPE.isdisjoint(identifiers(module)):
         return False
     dtypes = [
@@ -68,7 +70,7 @@ def only_bfloat16(module: Module) -> bool:
 
 
 def _may_autocast(module: Module, call: cst.Call) -> bool:
-    """Whether a call turns autocast on for an accelerator, as far as its name tells."""
+    """Return whether a call turns autocast on for an accelerator, as far as its name tells."""
     name = last_name(call.func) or ""
     if "autocast" not in name.lower() or _asks(name) or is_off(module, call):
         return False
@@ -78,12 +80,12 @@ def _may_autocast(module: Module, call: cst.Call) -> bool:
 
 
 def _asks(name: str) -> bool:
-    """Whether a function of this name asks for the mode, or sets it for good: ``is_autocast``."""
+    """Return whether a function of this name asks for the mode, or sets it for good: ``is_autocast``."""
     return begins(name, Role.VERB, Role.AUXILIARY) or name.lstrip("_").startswith(("disable_", "supports_"))
 
 
 def is_off(module: Module, call: cst.Call) -> bool:
-    """Whether a call of ``autocast``, or of something named so, is told not to be enabled."""
+    """Return whether a call of ``autocast``, or of something named so, is told not to be enabled."""
     if module.qualified(call.func) in _AUTOCASTS:
         return module.argument(call, "enabled").constant is False
     return any(
@@ -95,7 +97,7 @@ def is_off(module: Module, call: cst.Call) -> bool:
 
 
 def makes_scaler(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes a gradient scaler of torch that is enabled whenever autocast is.
+    """Return whether a call makes a gradient scaler of torch that is enabled whenever autocast is.
 
     What turns it on beside that, ``GradScaler(enabled=use_scaler)``, may ask for float16.
     """
@@ -112,7 +114,9 @@ def makes_scaler(module: Module, call: cst.Call) -> bool:
 
 
 def _turns_on_all(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a test asks for mixed precision or for a GPU, and for nothing else, going by its words."""
+    """Return whether a test asks for mixed precision or for a GPU, and for nothing else, going by its
+    words.
+    """
     parts = (test, *module.tree.descendants(test))
     names = [part.value for part in parts if isinstance(part, (cst.Name, cst.SimpleString))]
     asked = any(name == "__name__" or has(name, *_SWITCHES) for name in names)
@@ -124,7 +128,7 @@ def _turns_on_all(module: Module, test: cst.BaseExpression) -> bool:
 
 @solved(False)
 def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
-    """Whether the context of a ``with`` statement is autocast, at least under some conditions."""
+    """Return whether the context of a ``with`` statement is autocast, at least under some conditions."""
     match item:
         case cst.Call():
             if module.qualified(item.func) in _AUTOCASTS:
@@ -145,7 +149,7 @@ def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
 
 
 def backward_under_autocast(module: Module, block: cst.With) -> cst.Call | None:
-    """The first backward pass, or step of an optimizer, that runs in this very block of autocast."""
+    """Return the first backward pass, or step of an optimizer, that runs in this very block of autocast."""
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
     function = module.function(block)
@@ -159,7 +163,9 @@ def backward_under_autocast(module: Module, block: cst.With) -> cst.Call | None:
 
 
 def helper_under_autocast(module: Module, block: cst.With) -> tuple[cst.Call, cst.Call] | None:
-    """A call in this very block that runs a function of the file with a backward pass or a step, and that."""
+    """Return a call in this very block that runs a function of the file with a backward pass or a step, and
+    that.
+    """
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
     function = module.function(block)
@@ -173,7 +179,9 @@ def helper_under_autocast(module: Module, block: cst.With) -> tuple[cst.Call, cs
 
 @solved(None)
 def _done_in(module: Module, function: Function | None) -> cst.Call | None:
-    """The backward pass or step that a function runs, itself or by others, whatever it is called with."""
+    """Return the backward pass or step that a function runs, itself or by others, whatever it is called
+    with.
+    """
     if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
     inside = [call for call in module.calls_in(function) if _runs_as_called(module, call)]
@@ -185,7 +193,7 @@ def _done_in(module: Module, function: Function | None) -> cst.Call | None:
 
 
 def _runs_as_called(module: Module, call: cst.Call) -> bool:
-    """Whether no block around a call in its function turns autocast on or off, or asks a parameter."""
+    """Return whether no block around a call in its function turns autocast on or off, or asks a parameter."""
     managers = (item.item.func for item in module.flow.contexts(call) if isinstance(item.item, cst.Call))
     if any("autocast" in (last_name(manager) or "").lower() for manager in managers):
         return False
@@ -201,7 +209,9 @@ def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _is_backward(module: Module, call: cst.Call) -> bool:
-    """Whether a pass leaves gradients in the parameters; ``autograd.grad`` may be a part of the loss."""
+    """Return whether a pass leaves gradients in the parameters; ``autograd.grad`` may be a part of the
+    loss.
+    """
     return module.home(call).qualified(call.func) != "torch.autograd.grad"
 
 
@@ -217,7 +227,9 @@ def _steps(module: Module, call: cst.Call) -> bool:
 
 
 def _innermost(module: Module, call: cst.Call) -> cst.With | None:
-    """The innermost block around a call that turns autocast on; None if one within that turns it off."""
+    """Return the innermost block around a call that turns autocast on; None if one within that turns it
+    off.
+    """
     for item in module.flow.contexts(call, outward=True):
         if turns_autocast_on(module, item.item):
             block = module.tree.parent(item)
@@ -228,7 +240,7 @@ def _innermost(module: Module, call: cst.Call) -> cst.With | None:
 
 
 def computes_nothing(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a statement holds nothing that autocast would cast: calls of bookkeeping only."""
+    """Return whether a statement holds nothing that autocast would cast: calls of bookkeeping only."""
     return all(
         last_name(node.func) in _BOOKKEEPING and module.callee(node) is None
         if isinstance(node, cst.Call)
@@ -238,7 +250,7 @@ def computes_nothing(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def tail_from(module: Module, call: cst.Call, block: cst.With) -> Iterator[cst.CSTNode]:
-    """The statements of a block from the one that holds ``call`` on."""
+    """Yield the statements of a block from the one that holds ``call`` on."""
     found = False
     for statement in block.body.body:
         found = found or module.tree.contains(statement, call)

@@ -71,7 +71,7 @@ class BackendFlags(Part):
         return [*self._assignments(), *self._calls()]
 
     def writes_of(self, *switches: str) -> list[Write]:
-        """The places that set one of these switches."""
+        """Return the places that set one of these switches."""
         return [write for write in self.writes if write.switch in switches]
 
     # ------------------------------------------------------------------ where they are set
@@ -173,7 +173,9 @@ class BackendFlags(Part):
         return (order[place] if place is not None else 0, order[write.node])
 
     def _common(self, one: Write, other: Write) -> Function | bool | None:
-        """The function (None: the module) in which both happen, directly or by a call; False if none."""
+        """Return the function (None: the module) in which both happen, directly or by a call; False if
+        none.
+        """
         theirs = self._homes(other)
         for home in self._homes(one):
             if home in theirs:
@@ -181,7 +183,7 @@ class BackendFlags(Part):
         return False
 
     def _homes(self, write: Write) -> list[Function | None]:
-        """The functions in which a write happens, its own first, then those that call it."""
+        """Return the functions in which a write happens, its own first, then those that call it."""
         found = [self.module.function(write.node)]
         seen: set[Function | None] = set(found)
         for home in found:
@@ -193,7 +195,9 @@ class BackendFlags(Part):
         return found
 
     def _place(self, write: Write, function: Function | bool | None) -> cst.CSTNode | None:
-        """The node in the code of ``function`` by which the program gets to a write, the first if several."""
+        """Return the node in the code of ``function`` by which the program gets to a write, the first if
+        several.
+        """
         waiting: list[cst.CSTNode] = [write.node]
         seen: set[object] = set()
         for node in waiting:
@@ -206,10 +210,10 @@ class BackendFlags(Part):
         return None
 
     def _compatible(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether one run gets to both, since one of them is not run without the other."""
+        """Return whether one run gets to both, since one of them is not run without the other."""
         return self._always(one, other) or self._always(other, one)
 
     def _always(self, place: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether what leads to ``other`` leads to ``place``, too, before or behind it."""
+        """Return whether what leads to ``other`` leads to ``place``, too, before or behind it."""
         flow = self.module.flow
         return place is other or flow.certainly_before(place, other) or flow.certainly_after(other, place)

@@ -86,7 +86,7 @@ def _message(call: cst.Call) -> str:
 
 
 def _in_helper(module: Module, call: cst.Call, done: cst.Call, block: cst.With) -> Finding:
-    """What is found where the block only calls a function that holds the backward pass."""
+    """Return what is found where the block only calls a function that holds the backward pass."""
     function = module.function(done)
     assert isinstance(function, cst.FunctionDef)
     name = function.name.value

@@ -104,7 +104,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
 
 def _is_alias(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is given another name, under which it is found where it is used."""
+    """Return whether a node is given another name, under which it is found where it is used."""
     match module.tree.parent(node):
         case (
             cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)])
@@ -121,7 +121,8 @@ def _sets_defaults(module: Module) -> bool:
 
 
 def _is_compared(module: Module, symbol: str) -> bool:
-    """Whether another file of the program names a class without calling it: ``isinstance(s, GradScaler)``.
+    """Return whether another file of the program names a class without calling it:
+    ``isinstance(s, GradScaler)``.
 
     The old name is that of a subclass of the new one.
     """
@@ -153,12 +154,12 @@ def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:
 
 
 def _is_for_apex(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is part of a class that is there to wrap apex, as its name says."""
+    """Return whether a node is part of a class that is there to wrap apex, as its name says."""
     owner = module.tree.enclosing(node, cst.ClassDef)
     return owner is not None and "apex" in words(owner.name.value)
 
 
 def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the program also runs where apex is not installed."""
+    """Return whether the program also runs where apex is not installed."""
     checks = ReleaseChecks.of(module)
     return any(checks.tries(binding.node) for binding in module.bindings(root_of(node)))

@@ -91,7 +91,9 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 
 def _only_if_given(module: Module, repeatable: cst.CSTNode, search: cst.CSTNode) -> cst.BaseExpression | None:
-    """``args.seed``, where results are asked to be repeatable in ``if args.seed is not None:`` alone."""
+    """Return ``args.seed``, where results are asked to be repeatable in ``if args.seed is not None:``
+    alone.
+    """
     searched = {guard.test for guard in guards(module, search)}
     for guard in guards(module, repeatable):
         match guard.test:

@@ -133,7 +133,7 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
 
 
 def _read_later(module: Module, call: cst.Call, name: str) -> tuple[list[cst.Attribute], bool]:
-    """The attributes of an argument's name that the file reads of what the call makes.
+    """Return the attributes of an argument's name that the file reads of what the call makes.
 
     The second result tells whether it may do so elsewhere, of the arguments that a trainer has.
     """

@@ -53,7 +53,9 @@ _SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.R
 
 @remembered
 def profits_from_tensor_cores(module: Module) -> bool:
-    """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
+    """Return whether products of matrices are much of the work: no environment, no graphs, no tiny
+    networks.
+    """
     program = Program.of(module)
     training = program.training or program.steps
     if training is None or program.waits_for_environment:
@@ -66,7 +68,7 @@ def profits_from_tensor_cores(module: Module) -> bool:
 
 
 def _is_small(module: Module, model: Trained) -> bool:
-    """Whether all layers of a model are in sight, and none of them is any work for a device."""
+    """Return whether all layers of a model are in sight, and none of them is any work for a device."""
     layers = list(Program.of(module).layers(model))
     sizes: list[int] = []
     for call, name in layers:
@@ -87,7 +89,7 @@ def _is_small(module: Module, model: Trained) -> bool:
 
 
 def in_sight(module: Module, model: Trained) -> bool:
-    """Whether all of a model is code of this file or layers of torch."""
+    """Return whether all of a model is code of this file or layers of torch."""
     definition = model.value.definition
     if isinstance(definition, cst.ClassDef):
         return not module.classes.info(definition).opaque
@@ -95,7 +97,7 @@ def in_sight(module: Module, model: Trained) -> bool:
 
 
 def multiplies_matrices(module: Module) -> bool:
-    """Whether products of matrices may be much of the work of the models that a program trains.
+    """Return whether products of matrices may be much of the work of the models that a program trains.
 
     They are not in networks that convolve all the way to one last layer, whose work cuDNN does.
     """

@@ -134,5 +134,5 @@ def _deprecated(module: Module, write: Write) -> Finding:
 
 
 def _given(code: str, write: Write) -> str:
-    """The code for a switch that is turned on, or the one for a switch that is turned off."""
+    """Return the code for a switch that is turned on, or the one for a switch that is turned off."""
     return code.replace("high", "highest").replace("tf32", "ieee") if write.value is False else code

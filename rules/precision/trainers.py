@@ -23,7 +23,8 @@ _LOADING = "transformers.PreTrainedModel.from_pretrained"
 
 
 def taker(module: Module, call: cst.Call) -> str | None:
-    """What takes the arguments of a call, by its name in the table of upgrades; None if it is none of that.
+    """Return what takes the arguments of a call, by its name in the table of upgrades; None if it is none of
+    that.
 
     A class of the file counts as the library class that it inherits from, unless it has a constructor of its
     own; what such a constructor hands on with ``super().__init__(...)`` counts, too.
@@ -45,7 +46,7 @@ def taker(module: Module, call: cst.Call) -> str | None:
 
 @remembered
 def _heirs(module: Module) -> dict[cst.ClassDef, str]:
-    """The classes of the file that leave their constructor to a class in the table, with its name."""
+    """Return the classes of the file that leave their constructor to a class in the table, with its name."""
     found: dict[cst.ClassDef, str] = {}
     for definition in module.tree.nodes(cst.ClassDef):
         name = _inherited(module, definition)
@@ -55,7 +56,9 @@ def _heirs(module: Module) -> dict[cst.ClassDef, str]:
 
 
 def _inherited(module: Module, definition: cst.ClassDef) -> str | None:
-    """The name in the table of the class that a class of the file inherits from, if it is no mixture."""
+    """Return the name in the table of the class that a class of the file inherits from, if it is no
+    mixture.
+    """
     names = [name for base in module.classes.info(definition).bases for name in [_in_table(base)]]
     return names[0] if len(names) == 1 and len(definition.bases) == 1 else None
 
@@ -77,7 +80,7 @@ def _in_table(dotted: str) -> str | None:
 
 
 def given_up(module: Module, call: cst.Call) -> Iterator[Given]:
-    """The arguments of a call, given by keyword or in a dictionary of the file, that were given up."""
+    """Yield the arguments of a call, given by keyword or in a dictionary of the file, that were given up."""
     taken_by = taker(module, call)
     rows = ARGUMENTS.get(taken_by, ()) if taken_by is not None else ()
     own = _own_fields(module, call) if rows else frozenset()
@@ -92,7 +95,7 @@ def given_up(module: Module, call: cst.Call) -> Iterator[Given]:
 def _named(
     module: Module, call: cst.Call
 ) -> Iterator[tuple[cst.Arg | cst.DictElement, cst.Name | cst.SimpleString]]:
-    """What a call passes by name, ``**options`` included where the file shows the dictionary."""
+    """Yield what a call passes by name, ``**options`` included where the file shows the dictionary."""
     for arg in call.args:
         if arg.keyword is not None:
             yield arg, arg.keyword
@@ -109,7 +112,9 @@ def _named(
 
 
 def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None:
-    """The value of a variable, asked at the first call that it is passed to, and None at the others."""
+    """Return the value of a variable, asked at the first call that it is passed to, and None at the
+    others.
+    """
     bindings = module.bindings(name)
     if len(bindings) != 1 or bindings[0].path:
         return None
@@ -118,7 +123,7 @@ def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None
 
 
 def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
-    """The fields that a class of the file adds to those that it inherits."""
+    """Return the fields that a class of the file adds to those that it inherits."""
     definition = module.value(call.func).definition
     if not isinstance(definition, cst.ClassDef):
         return frozenset()
@@ -156,7 +161,8 @@ _TF32 = frozenset(
 
 
 def left_in_full_precision(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes training arguments that leave the precision at float32, and nothing else sets it.
+    """Return whether a call makes training arguments that leave the precision at float32, and nothing else
+    sets it.
 
     The configurations of TRL choose bfloat16 by themselves. Unknown is what ``**kwargs`` may hold, and what a
     configuration of DeepSpeed says.
@@ -183,7 +189,7 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _reduces(module: Module) -> bool:
-    """Whether the file asks for a shorter type anywhere."""
+    """Return whether the file asks for a shorter type anywhere."""
     if not _REDUCED.isdisjoint(module.names.attributes) or not _TF32.isdisjoint(identifiers(module)):
         return True
     if "mixed_precision" in identifiers(module):
@@ -192,7 +198,9 @@ def _reduces(module: Module) -> bool:
 
 
 def _stands_in(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes what callers may pass themselves: ``if arguments is None: arguments = …``."""
+    """Return whether a call makes what callers may pass themselves:
+    ``if arguments is None: arguments = …``.
+    """
     for decision in module.flow.decisions(call):
         match decision:
             case Decision(
@@ -210,7 +218,7 @@ def _stands_in(module: Module, call: cst.Call) -> bool:
 
 
 def _trains(module: Module) -> bool:
-    """Whether the file runs the training of a trainer; others only evaluate by one."""
+    """Return whether the file runs the training of a trainer; others only evaluate by one."""
     return any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value == "train"
@@ -220,12 +228,12 @@ def _trains(module: Module) -> bool:
 
 
 def _is_handed_on(call: cst.Call) -> bool:
-    """Whether a constructor hands on what it is given: who calls it decides."""
+    """Return whether a constructor hands on what it is given: who calls it decides."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
 
 
 def _has_small_weights(module: Module, call: cst.Call) -> bool:
-    """Whether a call loads or casts a model to a type of 16 bits or less."""
+    """Return whether a call loads or casts a model to a type of 16 bits or less."""
     name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     if name in ("half", "bfloat16"):
         return not call.args
@@ -245,7 +253,9 @@ _CHECKPOINTING = frozenset({"gradient_checkpointing", "activation_checkpointing"
 
 
 def cache_beside_checkpointing(module: Module, call: cst.Call) -> cst.Arg | None:
-    """The argument by which a call asks for the cache of generation where activations are checkpointed."""
+    """Return the argument by which a call asks for the cache of generation where activations are
+    checkpointed.
+    """
     asked = next((arg for arg in call.args if _is_on(module, arg, "use_cache")), None)
     if asked is None:
         return None

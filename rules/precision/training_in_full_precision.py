@@ -93,7 +93,7 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
 
 
 def _head(loop: cst.For | cst.While | cst.FunctionDef) -> cst.BaseExpression:
-    """What stands in the first line of a loop, or of a function that an engine calls."""
+    """Return what stands in the first line of a loop, or of a function that an engine calls."""
     match loop:
         case cst.For():
             return loop.iter

@@ -28,7 +28,7 @@ _ASKED_FOR_TYPE = "torch.optim.lr_scheduler._LRScheduler"
 
 
 def said_of(module: Module, row: Upgrade) -> str:
-    """The message about a row, as far as it concerns the releases that may run the program."""
+    """Return the message about a row, as far as it concerns the releases that may run the program."""
     name = row.argument or row.symbol
     target = module.target_of(row.package)
     if row.is_removed(target):
@@ -45,7 +45,7 @@ def said_of(module: Module, row: Upgrade) -> str:
 
 
 def at_stake(module: Module, use: cst.CSTNode, row: Upgrade) -> Impact:
-    """How much there is to gain from doing without a name or parameter that still works.
+    """Return how much there is to gain from doing without a name or parameter that still works.
 
     Little in a function that is itself deprecated, and where nothing does the same: TorchScript is a format
     that other programs load, other parameters synchronize differently, and a checkpoint that was saved under
@@ -62,7 +62,9 @@ def at_stake(module: Module, use: cst.CSTNode, row: Upgrade) -> Impact:
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
-    """The fix that brings a use of a name to its replacement, if every release that may run it has that."""
+    """Return the fix that brings a use of a name to its replacement, if every release that may run it has
+    that.
+    """
     if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
         return None
     if not row.exact and row.rewrite not in UNSAFE:
@@ -76,7 +78,7 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
 
 
 def _asks_for_type(module: Module) -> bool:
-    """Whether a file of the program asks what is an instance or a subclass of the class."""
+    """Return whether a file of the program asks what is an instance or a subclass of the class."""
     return any(
         isinstance(call.func, cst.Name)
         and call.func.value in ("isinstance", "issubclass")
@@ -92,7 +94,7 @@ def _parts(module: Module, arg: cst.Arg) -> Iterator[cst.CSTNode]:
 
 
 def arguments_given_up(module: Module, call: cst.Call) -> Iterator[Given]:
-    """The arguments of a call, given by keyword, that torch and its libraries gave up."""
+    """Yield the arguments of a call, given by keyword, that torch and its libraries gave up."""
     for arg in call.args:
         if arg.keyword is None or arg.keyword.value not in _PARAMETERS:
             continue
@@ -103,7 +105,7 @@ def arguments_given_up(module: Module, call: cst.Call) -> Iterator[Given]:
 
 
 def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | None:
-    """The fix that gives an argument its new name, or drops it where it does nothing any more."""
+    """Return the fix that gives an argument its new name, or drops it where it does nothing any more."""
     row = given.row
     assert isinstance(given.node, cst.Arg)
     target = module.target_of(row.package)

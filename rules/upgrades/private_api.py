@@ -109,13 +109,13 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
 
 
 def _is_base(module: Module, use: cst.CSTNode) -> bool:
-    """Whether a class inherits from what is used."""
+    """Return whether a class inherits from what is used."""
     argument = module.tree.parent(use)
     return isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)
 
 
 def _alias(node: cst.ImportFrom, row: Upgrade) -> cst.CSTNode:
-    """The part of an import that names what a row of the table is about."""
+    """Return the part of an import that names what a row of the table is about."""
     aliases = () if isinstance(node.names, cst.ImportStar) else node.names
     word = last_part(row.symbol)
     return next((each for each in aliases if cst.ensure_type(each.name, cst.Name).value == word), node)

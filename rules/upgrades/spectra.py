@@ -23,7 +23,7 @@ _NOTES = {
 
 
 def of_call(module: Module, use: cst.CSTNode, row: Upgrade) -> Upgrade:
-    """The row about a name as it concerns the call that ``use`` is the function of.
+    """Return the row about a name as it concerns the call that ``use`` is the function of.
 
     ``torch.rfft`` gives both sides of a spectrum with ``onesided=False``, as ``torch.fft.fft`` does, and
     ``torch.irfft`` takes both sides then. How many dimensions are transformed tells the function.

@@ -30,7 +30,7 @@ _EXPECTING = frozenset(
 def uses_of_given_up(
     module: Module, node: cst.Attribute | cst.ImportFrom
 ) -> Iterator[tuple[cst.BaseExpression | cst.ImportAlias, Upgrade]]:
-    """What a file does with names that were given up, with the rows of the table.
+    """Yield what a file does with names that were given up, with the rows of the table.
 
     An attribute is such a use itself; an import gives the reads of what it names, or itself without any.
     """
@@ -63,7 +63,7 @@ def uses_of_given_up(
 
 
 def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
-    """Whether the file knows that some releases lack a name, or wants to see its warning.
+    """Return whether the file knows that some releases lack a name, or wants to see its warning.
 
     It asks for the release or for the name, tries, gives the library what it lacks, or is a test of the
     warning.
@@ -88,7 +88,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
 
 
 def _is_given(module: Module, row: Upgrade) -> bool:
-    """Whether the file gives the library the name that takes the place of the old one."""
+    """Return whether the file gives the library the name that takes the place of the old one."""
     if row.argument or row.replacement is None:
         return False
     given = module.names.attributes.get(last_part(row.replacement), ())
@@ -96,7 +96,8 @@ def _is_given(module: Module, row: Upgrade) -> bool:
 
 
 def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the file sets the attribute that ``node`` reads, as in ``F.upsample = traced(F.upsample)``.
+    """Return whether the file sets the attribute that ``node`` reads, as in
+    ``F.upsample = traced(F.upsample)``.
 
     Whoever calls it by that name finds something else there, for which the old name is needed.
     """
@@ -111,5 +112,7 @@ def _is_called(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
-    """Whether a node is for some releases only: behind a check, tried, or for where what is tried fails."""
+    """Return whether a node is for some releases only: behind a check, tried, or for where what is tried
+    fails.
+    """
     return ReleaseChecks.of(module).over(node, package) or ReleaseChecks.of(module).tries(node)

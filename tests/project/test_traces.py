@@ -144,7 +144,7 @@ def texts(draw: st.DrawFn) -> str:
 def checked(
     files: Iterable[Path], rules: LintSettings, known: Cache | None
 ) -> dict[Path, tuple[Diagnostic, ...]]:
-    """What is found in files; what is ``known`` need not be worked out."""
+    """What is found in files; what is ``known`` need not be computed."""
     layouts = Layouts(lambda _: Options())
     results = runner.run(list(files), lambda _: rules, Mode(), 1, None, known, layouts.of)
     return {result.path: result.diagnostics for result in results}
@@ -403,7 +403,7 @@ def test_a_result_rests_on_no_file_that_nothing_was_asked_of(
 def test_what_is_remembered_for_one_file_is_noted_for_the_next_that_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What ``loop`` rests on is three imports away, and known already: ``handed`` was checked before it."""
+    """What ``loop`` depends on is three imports away, and known already: ``handed`` was checked before it."""
     monkeypatch.setattr(index, "MOST_COMPANIONS", 2)
     work = tmp_path / "work"
     work.mkdir()

@@ -164,7 +164,7 @@ def test_joins_are_idempotent_and_never_lose_what_they_hold(a: Value, b: Value, 
     assert join((a, UNKNOWN)).kind is Kind.UNKNOWN
     ab = join((a, b))
     assert _exactly(join((a, ab))) == _exactly(ab)
-    # What is below another value stays below it, whatever joins both: the fixpoint rests on that.
+    # What is below another value stays below it, whatever joins both: the fixpoint depends on that.
     lower, upper = join((a, c)), join((ab, c))
     assert _exactly(join((lower, upper))) == _exactly(upper)
 

@@ -144,7 +144,7 @@ def test_answers_are_kept_unless_they_rest_on_open_questions(module: Module) -> 
         return min(most, answer + 1)
 
     def work_out_circle(_: object) -> int:
-        # Both ways meet in the same answer, which is worked out once as long as the circle says the same.
+        # Both ways meet in the same answer, which is computed once as long as the circle says the same.
         return max(following(module, 3), following(module, 3))
 
     circle = ("", module.tree.root, "circle")

@@ -186,7 +186,7 @@ def test_a_case_without_anything_to_fix_is_refused() -> None:
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Programs this small only lose by sharing their work out, and tests may run beside each other."""
+    """Programs this small only lose by sharing their compute, and tests may run beside each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

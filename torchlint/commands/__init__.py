@@ -39,7 +39,7 @@ class Failure(click.ClickException):
 
 
 def not_installed(what: str, module: str, extra: str) -> Failure:
-    """Says that ``what`` requires a module that an extra of torchlint brings, and how to install it."""
+    """Return the failure that says that ``what`` requires a module of an extra, and how to install it."""
     return Failure(f"{what} requires {module}, which is not installed; run `{install_command(extra)}`")
 
 
@@ -52,18 +52,18 @@ class Group(click.Group):
         self._default = default
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order of their declaration."""
+        """Return all commands, in the order of their declaration."""
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, imported now."""
+        """Return the command of this name, imported now."""
         if cmd_name not in self._lazy:
             return None
         command: click.Command = importlib.import_module(self._lazy[cmd_name][0]).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from their one-line descriptions, so that none is imported."""
+        """Write the list of commands, from their one-line descriptions, so that none is imported."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in self._lazy.items()])
 
@@ -74,7 +74,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args if completing else self._arranged(args, ctx))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What the first word may become: a command, or what the default command takes."""
+        """Return what the first word may become: a command, or what the default command takes."""
         default = self.get_command(ctx, self._default)
         assert default is not None
         own = super().shell_complete(ctx, incomplete)
@@ -139,7 +139,7 @@ class Group(click.Group):
 
 
 def _failure(error: Exception) -> Failure:
-    """What is told of an exception: the mistake of somebody else, or torchlint's own."""
+    """Return what is told of an exception: the mistake of somebody else, or torchlint's own."""
     # Imported here, so that `--help` need not.
     from torchlint.config import ConfigError
     from torchlint.registry import RegistryError
@@ -163,7 +163,7 @@ def _crash(error: Exception) -> Failure:
 
 
 def _color(arguments: Sequence[str]) -> str:
-    """What ``--color`` says, for an error that came before or instead of reading the arguments."""
+    """Return what ``--color`` says, for an error that came before or instead of reading the arguments."""
     said = [word for word in ("always", "never") if f"--color={word}" in arguments]
     pairs = pairwise(arguments)
     said += [value for flag, value in pairs if flag == "--color" and value in ("always", "never")]
@@ -171,7 +171,7 @@ def _color(arguments: Sequence[str]) -> str:
 
 
 def build(lazy: Mapping[str, tuple[str, str]], default: str) -> Group:
-    """The whole command line as a click group."""
+    """Return the whole command line as a click group."""
     group = Group(
         lazy,
         default,

@@ -59,7 +59,7 @@ class Adoption:
         self._changes = _changes(chosen, directory)
 
     def narrowed(self, files: tuple[Path, ...], warn: Callable[[str], None]) -> tuple[Path, ...]:
-        """Those of ``files`` that the change touches.
+        """Return those of ``files`` that the change touches.
 
         Raises:
             Failure: fixes would have to be made in files that are not as they are staged.
@@ -87,7 +87,7 @@ class Adoption:
         return touched
 
     def scopes(self, files: Sequence[Path]) -> Mapping[Path, Scope]:
-        """What counts of each of ``files`` of which not everything does."""
+        """Return what counts of each of ``files`` of which not everything does."""
         baseline = None if self._chosen.update_baseline else self._baseline
         if baseline is None and self._changes is None:
             return {}
@@ -105,12 +105,12 @@ class Adoption:
         return found
 
     def content(self, path: Path) -> bytes | None:
-        """What is staged of a file that is something else in the working tree; None for any other."""
+        """Return what is staged of a file that is something else in the working tree; None for any other."""
         changed = self._changes.of(path) if self._changes else None
         return None if changed is None else changed.content
 
     def sources(self, files: Iterable[Path]) -> Mapping[Path, Source]:
-        """The texts of those files that are not checked as they lie in the working tree."""
+        """Return the texts of those files that are not checked as they lie in the working tree."""
         from torchlint.source import SourceError
 
         found = {}

@@ -54,7 +54,7 @@ def _run(
 
 
 def _refuted(results: Any) -> bool:
-    """Whether a case failed, or its fix changed the results or made it slower."""
+    """Return whether a case failed, or its fix changed the results or made it slower."""
     from torchlint.verify.results import Verdict
 
     bad = (Verdict.REJECTED, Verdict.SLOWER)

@@ -32,13 +32,15 @@ class Memory:
 
     @classmethod
     def of(cls, terminal: Terminal, directory: Path | None, *, off: bool = False) -> Memory:
-        """What is remembered in ``directory``, the user's own cache without one; nothing if it is ``off``."""
+        """Return what is remembered in ``directory``, the user's own cache without one; nothing if it is
+        ``off``.
+        """
         memory = cls(terminal, None if off else directory or default_directory(), None)
         memory.store = memory._open(memory.directory, named=directory is not None)
         return memory
 
     def catalogue(self) -> Mapping[str, Rule]:
-        """The catalogue of the rules."""
+        """Return the catalogue of the rules."""
         if self.store is None:
             return registry.catalogue()
         found = registry.known(self.store)
@@ -46,7 +48,7 @@ class Memory:
         return found.catalogue
 
     def results(self, settings: Settings, directory: Path, files: Sequence[Path] = ()) -> Cache | None:
-        """The results of earlier runs in a project, from the folder that its settings name.
+        """Return the results of earlier runs in a project, from the folder that its settings name.
 
         The project is around the working ``directory``, unless some of the files lie outside of it.
         """
@@ -84,19 +86,21 @@ class Memory:
 
 
 def of_project(layer: Layer) -> bool:
-    """Whether a layer of settings is a project's, and not what the user says."""
+    """Return whether a layer of settings is a project's, and not what the user says."""
     return layer.path is not None and layer.path != user_config()
 
 
 def outside(layer: Layer) -> bool:
-    """Whether the cache folder that a config file names lies elsewhere, links followed, than below it."""
+    """Return whether the cache folder that a config file names lies elsewhere, links followed, than below
+    it.
+    """
     assert layer.path is not None
     folder, directory = (os.path.realpath(path) for path in (layer.path.parent, layer.values["cache_dir"]))
     return Path(folder) not in Path(directory).parents
 
 
 def refusal(layer: Layer) -> str:
-    """Why the cache folder that a config file names is not used."""
+    """Return why the cache folder that a config file names is not used."""
     return (
         f"`cache-dir` of {layer.path} names a folder that is not below it, which only "
         "`--cache-dir` and TORCHLINT_CACHE_DIR may"
@@ -104,7 +108,7 @@ def refusal(layer: Layer) -> str:
 
 
 def _around(directory: Path, files: Sequence[Path]) -> Path:
-    """The folder that runs on the same files have in common: of many checkouts, each has its own."""
+    """Return the folder that runs on the same files have in common: of many checkouts, each has its own."""
     if all(file.is_relative_to(directory) for file in files):
         return directory
     try:

@@ -105,7 +105,7 @@ class Command(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One list of options for each heading, the shared ones last."""
+        """Write one list of options for each heading, the shared ones last."""
         headings: dict[str, list[tuple[str, str]]] = {section.value: [] for section in Section}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -118,7 +118,7 @@ class Command(click.Command):
 
 
 def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
-    """The options that the command line or the environment sets, by field name.
+    """Return the options that the command line or the environment sets, by field name.
 
     Raises:
         click.UsageError: a value cannot be read.
@@ -145,7 +145,7 @@ def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """``GLOB:RULE[,RULE…][,GLOB:RULE…]`` as a table."""
+    """Return ``GLOB:RULE[,RULE…][,GLOB:RULE…]`` as a table."""
     table: dict[str, list[str]] = {}
     pattern = ""
     for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
@@ -161,7 +161,7 @@ def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _languages(name: str, texts: tuple[str, ...]) -> dict[str, str]:
-    """``EXTENSION:LANGUAGE[,EXTENSION:LANGUAGE…]`` as a table."""
+    """Return ``EXTENSION:LANGUAGE[,EXTENSION:LANGUAGE…]`` as a table."""
     table: dict[str, str] = {}
     for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
         suffix, colon, language = part.partition(":")
@@ -251,7 +251,7 @@ def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **
 
 
 def _is_below(file: Path, places: tuple[Path, ...]) -> bool:
-    """Whether a file is in one of these folders, or beside one of these files."""
+    """Return whether a file is in one of these folders, or beside one of these files."""
     return any(file.is_relative_to(place) or file.parent == place.parent for place in places)
 
 
@@ -326,7 +326,7 @@ def check(
 
 
 def _chosen(settings: Settings, terminal: Terminal) -> Options:
-    """The options of a run, in which a config file makes no check of a build server change files.
+    """Return the options of a run, in which a config file makes no check of a build server change files.
 
     Who asks for a format of machines, or for `--no-fix`, wants to be told of everything and nothing written.
     """
@@ -347,7 +347,7 @@ def _chosen(settings: Settings, terminal: Terminal) -> Options:
 
 
 def _discovered(paths: Sequence[Path], resolver: Resolver, chosen: Options, layouts: Layouts) -> Discovery:
-    """The files to check, with the configuration files that the code of their projects reads."""
+    """Return the files to check, with the configuration files that the code of their projects reads."""
 
     def among(places: Sequence[Path], *, force_exclude: bool) -> Discovery:
         return discover(
@@ -409,7 +409,7 @@ def _check_files(
 
 
 def _layouts(resolver: Resolver, chosen: Options, about: Adoption) -> Layouts:
-    """The projects around the files that are asked for: what they exclude is no part of them."""
+    """Return the projects around the files that are asked for: what they exclude is no part of them."""
     return Layouts(
         lambda place: resolver.settings(place).options,
         respect_gitignore=chosen.respect_gitignore,
@@ -437,7 +437,7 @@ def _debug_projects(terminal: Terminal, layouts: Layouts, files: Collection[Path
 
 
 def _runner() -> Callable[..., Iterator[Result]]:
-    """What checks many files: with ``--watch`` it remembers those that have not changed."""
+    """Return what checks many files: with ``--watch`` it remembers those that have not changed."""
     from torchlint import runner
 
     memory = click.get_current_context().obj
@@ -445,7 +445,7 @@ def _runner() -> Callable[..., Iterator[Result]]:
 
 
 def _streams(chosen: Options) -> bool:
-    """Whether findings are told file by file: one line of this format says nothing of the others."""
+    """Return whether findings are told file by file: one line of this format says nothing of the others."""
     other = chosen.statistics or chosen.diff or chosen.fix_only
     at_the_end = chosen.update_baseline or chosen.report
     return chosen.output_format == "json-lines" and not (other or at_the_end)
@@ -455,7 +455,9 @@ def _streams(chosen: Options) -> bool:
 def _told_at_once(
     terminal: Terminal, chosen: Options, rules: Mapping[str, Rule], outcome: _Outcome
 ) -> Iterator[Callable[[tuple[Diagnostic, ...]], None]]:
-    """A function that prints the findings of a file, in a format that streams; else it prints nothing."""
+    """Yield a function that prints the findings of a file, in a format that streams; else it prints
+    nothing.
+    """
     if not _streams(chosen):
         yield lambda _: None
         return
@@ -591,7 +593,7 @@ def _report(
     diagnostics: Sequence[Diagnostic],
     directory: Path,
 ) -> Report:
-    """What the formats get of these findings."""
+    """Return what the formats get of these findings."""
     apart = outcome.advice is not Advice.COUNTED
     return Report(
         diagnostics=tuple(item for item in diagnostics if not (apart and item.advice)),
@@ -614,7 +616,7 @@ def _report(
 
 
 def _restriction(chosen: Options) -> str:
-    """Which findings count, where not all do."""
+    """Return which findings count, where not all do."""
     if chosen.changed_since is not None or chosen.staged:
         return "on changed lines"
     if chosen.baseline is not None and not chosen.ignore_baseline and not chosen.update_baseline:
@@ -623,7 +625,9 @@ def _restriction(chosen: Options) -> str:
 
 
 def _project(directory: Path) -> Path:
-    """The folder that trackers of findings know files relative to: the checkout of a CI job, a repository."""
+    """Return the folder that trackers of findings know files relative to: the checkout of a CI job, a
+    repository.
+    """
     named = (os.environ.get(name) for name in ("CI_PROJECT_DIR", "GITHUB_WORKSPACE"))
     checkouts = (Path(name).resolve() for name in named if name)
     inside = next((path for path in checkouts if directory.is_relative_to(path)), None)
@@ -631,7 +635,7 @@ def _project(directory: Path) -> Path:
 
 
 def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
-    """The findings, in the format wanted; the diff, if that is wanted."""
+    """Return the findings, in the format wanted; the diff, if that is wanted."""
     if chosen.diff:
         from torchlint.render import patch
 
@@ -645,7 +649,9 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
 
 
 def _rendered(chosen: Options, report: Report) -> str:
-    """The report in a format, with the advice if that has a place for it or nothing else is asked for."""
+    """Return the report in a format, with the advice if that has a place for it or nothing else is asked
+    for.
+    """
     renderer = _renderer(chosen)
     if chosen.statistics or not report.advice:
         return renderer(report.whole if report.alone else report)
@@ -659,7 +665,7 @@ def _rendered(chosen: Options, report: Report) -> str:
 
 
 def _renderer(chosen: Options) -> Callable[[Report], str]:
-    """The format's function; its module is imported now."""
+    """Return the format's function; its module is imported now."""
     from importlib import import_module
 
     name = chosen.output_format
@@ -669,7 +675,7 @@ def _renderer(chosen: Options) -> Callable[[Report], str]:
 
 
 def _reports(chosen: Options) -> Mapping[Path, str]:
-    """The formats of the further reports, by the file that each is written to."""
+    """Return the formats of the further reports, by the file that each is written to."""
     wanted = {}
     for text in chosen.report:
         name, equals, path = text.partition("=")
@@ -682,7 +688,7 @@ def _reports(chosen: Options) -> Mapping[Path, str]:
 
 
 def _remarks(chosen: Options, report: Report, terminal: Terminal, concluding: str) -> str:
-    """What follows the findings: the fixes made, the totals. Nothing in a machine's format."""
+    """Return what follows the findings: the fixes made, the totals. Nothing in a machine's format."""
     from torchlint.render import summary
 
     told = ""
@@ -703,7 +709,7 @@ def _remarks(chosen: Options, report: Report, terminal: Terminal, concluding: st
 
 
 def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
-    """The texts of files with findings, each read once and only the last one kept."""
+    """Return the texts of files with findings, each read once and only the last one kept."""
     from functools import lru_cache
 
     from torchlint.source import SourceError, is_notebook, most_bytes
@@ -725,7 +731,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
 
 
 def _status(chosen: Options, outcome: _Outcome) -> int:
-    """The exit status: 2 if torchlint itself failed, 1 if something is left to do, else 0."""
+    """Return the exit status: 2 if torchlint itself failed, 1 if something is left to do, else 0."""
     if any(item.code == _CRASH for item in outcome.diagnostics):
         return 2
     if chosen.exit_zero:
@@ -741,7 +747,7 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
 
 
 def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chosen: Options) -> None:
-    """The files that would be checked, or the settings of the first of them."""
+    """Print the files that would be checked, or the settings of the first of them."""
     if chosen.show_files:
         terminal.out("".join(f"{visible(str(path))}\n" for path in files))
         return
@@ -765,7 +771,7 @@ def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
 
 
 def _settings_line(name: str, setting: Setting, value: object) -> str:
-    """``key = value`` as a config file may say it, commented out where none may or nothing is said."""
+    """Return ``key = value`` as a config file may say it, commented out where none may or nothing is said."""
     if value is None:
         return f"# {options.key(name)} is not given"
     flag_only = "" if setting.config else "# command line only: "
@@ -788,7 +794,7 @@ def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tup
 
 
 def _expanded(text: str) -> list[str]:
-    """The files that a pattern stands for where the shell leaves that to programs."""
+    """Return the files that a pattern stands for where the shell leaves that to programs."""
     if not WINDOWS or not re.search(r"[*?[]", text) or os.path.lexists(text):
         return [text]
     # Not `Path.glob`, which takes no absolute patterns.
@@ -796,7 +802,7 @@ def _expanded(text: str) -> list[str]:
 
 
 def parameters(names: Iterable[str]) -> list[click.Parameter]:
-    """The paths, these options, and what all commands take."""
+    """Return the paths, these options, and what all commands take."""
     settings = options.settings()
     return [
         click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),

@@ -24,7 +24,7 @@ class _Bash(BashComplete):
     """Takes ``--flag=value`` for what it is: to bash the equals sign is a word of its own."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one to complete, and what there is of that."""
+        """Return the words before the one to complete, and what there is of that."""
         words, incomplete = super().get_completion_args()
         return [word for word in words if word != "="], incomplete
 
@@ -33,7 +33,7 @@ class _Joined(ShellComplete):
     """Offers ``--flag=value`` as a whole to shells to which it is one word."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """What the word may become."""
+        """Return what the word may become."""
         flag, equals, value = incomplete.partition("=")
         if not (equals and flag.startswith("--")):
             return super().get_completions(args, incomplete)
@@ -58,17 +58,17 @@ for _shell in (_Bash, _Zsh, _Fish):
 
 
 def rule_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes and names of rules, for one rule."""
+    """Return the codes and names of rules, for one rule."""
     return _matching(incomplete, _described(_rules()).items())
 
 
 def selectors(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes, names and ``ALL``, behind the last comma of a list."""
+    """Return codes, names and ``ALL``, behind the last comma of a list."""
     return _in_list(incomplete)
 
 
 def selectors_by_glob(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Selectors behind the colon of ``GLOB:RULE``; a glob is the user's own, or a file's name."""
+    """Return selectors behind the colon of ``GLOB:RULE``; a glob is the user's own, or a file's name."""
     glob, colon, rest = incomplete.rpartition(":")
     if not colon:
         return [CompletionItem(incomplete, type="file")]
@@ -76,7 +76,7 @@ def selectors_by_glob(_: click.Context, __: click.Parameter, incomplete: str) ->
 
 
 def config_keys(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Every key that ``torchlint config`` explains."""
+    """Return every key that ``torchlint config`` explains."""
     from torchlint import options
 
     said = {options.key(name): setting.help for name, setting in options.settings().items()}
@@ -84,7 +84,7 @@ def config_keys(_: click.Context, __: click.Parameter, incomplete: str) -> list[
 
 
 def config_values(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A config file, or the key of ``KEY = VALUE``."""
+    """Return a config file, or the key of ``KEY = VALUE``."""
     from torchlint import options
 
     if "=" in incomplete:
@@ -94,7 +94,9 @@ def config_values(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
 
 def _in_list(incomplete: str) -> list[CompletionItem]:
-    """What the word behind the last comma may become; the words before it stay, and are not offered again."""
+    """Return what the word behind the last comma may become; the words before it stay, and are not offered
+    again.
+    """
     from torchlint.selectors import ALL
 
     before, comma, last = incomplete.rpartition(",")
@@ -108,7 +110,7 @@ def _in_list(incomplete: str) -> list[CompletionItem]:
 
 
 def _described(rules: Mapping[str, Rule]) -> dict[str, str]:
-    """Codes and names of rules, each with what else there is to say in a few words."""
+    """Return codes and names of rules, each with what else there is to say in a few words."""
     return {
         **{code: rule.name for code, rule in rules.items()},
         **{rule.name: f"{code}, {rule.severity.value}" for code, rule in rules.items()},

@@ -15,7 +15,7 @@ from torchlint.options import Setting
 
 
 def _described() -> dict[str, dict[str, Any]]:
-    """What is said of each option, by key; those that a config file may hold come first."""
+    """Return what is said of each option, by key; those that a config file may hold come first."""
     defaults = options.defaults()
     said = {
         options.key(name): (setting, options.plain(name, defaults[name]))

@@ -54,7 +54,7 @@ def _described(found: list[Row], python: str) -> dict[str, Any]:
 
 
 def _table(found: list[Row], terminal: Terminal) -> str:
-    """The table, and below it why each piece of advice is given and how it is followed."""
+    """Return the table, and below it why each piece of advice is given and how it is followed."""
     import io
 
     from rich.console import Console

@@ -24,7 +24,7 @@ def _run(shell: str | None, verbose: bool, quiet: bool, silent: bool, color: str
 
 
 def _own_shell() -> str:
-    """The shell that the user logs in with, as the variable SHELL names it.
+    """Return the shell that the user logs in with, as the variable SHELL names it.
 
     Raises:
         click.UsageError: it is none that there is a script for.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def parameters(budget: float | str) -> list[click.Parameter]:
-    """The options that both commands take.
+    """Return the options that both commands take.
 
     ``budget`` is the default of ``--budget``, or says what it is where it depends on the other arguments.
     """
@@ -134,7 +134,7 @@ def requirements(options: Mapping[str, Any], *files: Path | None) -> Iterator[No
 
 
 def settings(parameters: dict[str, Any], budget: float) -> Settings:
-    """How to measure, from the options that ``parameters`` made."""
+    """Return how to measure, from the options that ``parameters`` made."""
     from torchlint.verify.measure import Settings
     from torchlint.verify.plan import Wishes
 
@@ -149,7 +149,7 @@ def settings(parameters: dict[str, Any], budget: float) -> Settings:
 
 
 def measured(run: Run, measure: Callable[[], None]) -> Results:
-    """The results of ``measure``, or what is known of them when Ctrl-C or SIGTERM ends it."""
+    """Return the results of ``measure``, or what is known of them when Ctrl-C or SIGTERM ends it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure()
@@ -181,7 +181,7 @@ def tell(terminal: Terminal, results: Results, parameters: dict[str, Any]) -> No
 
 @contextmanager
 def watching(terminal: Terminal) -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error for whoever watches; a line for each thing done with ``--verbose``."""
+    """Show a bar on standard error; with ``--verbose``, a line for each thing done."""
     if terminal.quiet or terminal.silent or not terminal.interactive:
         told = [""]
 

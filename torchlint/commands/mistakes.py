@@ -9,13 +9,13 @@ from click.core import ParameterSource
 
 
 def told(error: click.UsageError) -> str:
-    """The message for a mistake that the help of its command would have spared."""
+    """Return the message for a mistake that the help of its command would have spared."""
     command = error.ctx.command_path if error.ctx else "torchlint"
     return f"{message(error)}\n\nTry `{command} --help`."
 
 
 def message(error: click.UsageError) -> str:
-    """What is wrong, without the full stop and the capital that click gives its own messages."""
+    """Return what is wrong, without the full stop and the capital that click gives its own messages."""
     if isinstance(error, click.NoSuchOption):
         return f"unknown option `{error.option_name}`{_meant(error)}"
     if type(error) is click.BadParameter and error.param is not None:
@@ -24,7 +24,9 @@ def message(error: click.UsageError) -> str:
 
 
 def _meant(error: click.NoSuchOption) -> str:
-    """The long option of the command that was likely meant; the dashes, which all have, do not count."""
+    """Return the long option of the command that was likely meant; the dashes, which all have, do not
+    count.
+    """
     from torchlint.options import did_you_mean
 
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
@@ -34,7 +36,7 @@ def _meant(error: click.NoSuchOption) -> str:
 
 
 def _place(error: click.BadParameter, parameter: click.Parameter) -> str:
-    """Where a value was given: the option, the variable of the environment, or the argument."""
+    """Return where a value was given: the option, the variable of the environment, or the argument."""
     source = error.ctx.get_parameter_source(parameter.name or "") if error.ctx else None
     if source is ParameterSource.ENVIRONMENT and isinstance(parameter.envvar, str):
         return parameter.envvar
@@ -44,7 +46,7 @@ def _place(error: click.BadParameter, parameter: click.Parameter) -> str:
 
 
 def _of_number(error: click.BadParameter) -> str:
-    """The reason why a value is refused; click names a range where a number is wanted."""
+    """Return the reason why a value is refused; click names a range where a number is wanted."""
     kinds = {"integer range": "whole number", "float range": "number", "integer": "whole number"}
     for said, meant in kinds.items():
         head, found, _ = error.message.partition(f" is not a valid {said}")
@@ -62,7 +64,7 @@ class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
     """One of several words; of any other it says which was likely meant."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word that was given.
+        """Return the word that was given.
 
         Raises:
             click.BadParameter: it is none of the choices.

@@ -88,7 +88,7 @@ def _described(rule: Rule) -> dict[str, Any]:
 
 
 def _code(section: str) -> list[str]:
-    """The programs in a section of a page."""
+    """Return the programs in a section of a page."""
     return _PROGRAM.findall(section)
 
 
@@ -111,7 +111,7 @@ def _table(rules: list[Rule]) -> str:
 
 
 def _rendered(markdown: str) -> str:
-    """The page as rich shows Markdown in a terminal."""
+    """Return the page as rich shows Markdown in a terminal."""
     import io
 
     from rich.console import Console

@@ -26,7 +26,7 @@ VALUED = frozenset({"--config", "--color"})
 
 
 def shared_parameters() -> list[click.Parameter]:
-    """The options that every command takes."""
+    """Return the options that every command takes."""
     return [
         click.Option(
             ["--config", "configs"],
@@ -50,7 +50,7 @@ def shared_parameters() -> list[click.Parameter]:
 
 
 def absolute_config(config: str) -> str:
-    """A ``--config`` value as it is understood in any folder."""
+    """Return a ``--config`` value as it is understood in any folder."""
     path = Path(config).expanduser()
     return str(path.absolute()) if path.is_file() else config
 
@@ -78,7 +78,7 @@ _PROCESS_ESCAPES = 0x4
 
 
 def _understands_escapes() -> bool:
-    """Whether the console can show colours; on Windows it has to be told to, and old ones cannot."""
+    """Return whether the console can show colours; on Windows it has to be told to, and old ones cannot."""
     if not WINDOWS:
         return True
     import ctypes
@@ -99,7 +99,7 @@ class OutputError(Exception):
 
 
 def _follows_links(environ: Mapping[str, str]) -> bool:
-    """Whether the environment is that of a terminal that is known to follow links (OSC 8).
+    """Return whether the environment is that of a terminal that is known to follow links (OSC 8).
 
     The others print the sequence as it is, or part of it.
     """
@@ -132,7 +132,9 @@ class Terminal:
     silent: bool = False
 
     def colored(self, stream: TextIO) -> bool:
-        """Whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR, the terminal."""
+        """Return whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR, the
+        terminal.
+        """
         if self.color != "auto":
             return self.color == "always"
         if os.environ.get("NO_COLOR"):
@@ -140,7 +142,9 @@ class Terminal:
         return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and _understands_escapes())
 
     def hyperlinks(self, stream: TextIO) -> bool:
-        """Whether the terminal behind ``stream`` follows links: FORCE_HYPERLINK decides, then what it is."""
+        """Return whether the terminal behind ``stream`` follows links: FORCE_HYPERLINK decides, then what it
+        is.
+        """
         forced = os.environ.get("FORCE_HYPERLINK")
         if forced:
             return forced != "0"
@@ -175,7 +179,9 @@ class Terminal:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """With ``--verbose``, print what torchlint's modules log in this process, tracebacks of rules too."""
+        """Print what torchlint's modules log in this process if ``--verbose`` asks for it, tracebacks of
+        rules too.
+        """
         if not self.verbose:
             yield
             return
@@ -225,7 +231,7 @@ class Terminal:
 
     @contextmanager
     def sink(self, path: Path | None) -> Iterator[Callable[[str], None]]:
-        """A function that writes the next part of a report, at once: to a file, or to standard output.
+        """Yield a function that writes the next part of a report at once, to a file or to standard output.
 
         Raises:
             OutputError: the file cannot be written.
@@ -257,7 +263,7 @@ class Terminal:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody watches what is written to ``stream``."""
+    """Return whether somebody watches what is written to ``stream``."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

@@ -44,7 +44,7 @@ class Memory:
         known: Cache | None = None,
         layout_for: LayoutFor | None = None,
     ) -> Iterator[Result]:
-        """As `runner.run`, but files of which the result is known are not checked again.
+        """Do what `runner.run` does, except that files of which the result is known are not checked again.
 
         A change of one file makes all results of its project uncertain.
         """
@@ -72,7 +72,9 @@ class Memory:
                 yield self._kept[path][3]
 
     def _changed_projects(self, paths: Sequence[Path], layout_for: LayoutFor | None) -> dict[Path, bool]:
-        """For each path whether a file of its project came, went or changed since this was last asked."""
+        """Return for each path whether a file of its project came, went or changed since this was last
+        asked.
+        """
         states: dict[Path, dict[Path, State]] = {}
         found = {}
         for path in paths:
@@ -95,7 +97,7 @@ class Memory:
         return path in self._kept and self._kept[path][:3] == (state, settings, mode)
 
     def concerned(self, path: Path) -> bool:
-        """Whether a change of ``path`` can change what there is to report."""
+        """Return whether a change of ``path`` can change what there is to report."""
         if path.name in _DECIDING or path.name.startswith("requirements"):
             return True
         if path in self._kept:
@@ -154,7 +156,7 @@ def rounds(places: Sequence[Path], others: Callable[[], Iterable[Path]], memory:
 
 
 def deciding(places: Iterable[Path], configs: Iterable[Path]) -> list[Path]:
-    """The files around ``places`` that say, or could come to say, how and which files are checked."""
+    """Return the files around ``places`` that say, or could come to say, how and which files are checked."""
     directories: dict[Path, None] = {}
     for place in places:
         for directory in (place, *place.parents):
@@ -184,6 +186,6 @@ def follow(check: Callable[[], None], terminal: Terminal, steps: Iterator[None])
 
 
 def _of_now(result: Result) -> Result:
-    """What is left of a file, without what was done to get there."""
+    """Return what is left of a file, without what was done to get there."""
     nothing = Counter[str]()
     return replace(result, applied=nothing, later=nothing, settled=nothing, written=False)

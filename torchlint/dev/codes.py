@@ -27,7 +27,7 @@ class Promise(NamedTuple):
 
     @classmethod
     def of(cls, rule: Rule) -> Promise:
-        """What a rule promises as it is declared now."""
+        """Return what a rule promises as it is declared now."""
         return cls(rule.name, rule.severity.value, rule.fix)
 
 
@@ -36,12 +36,12 @@ class BrokenPromiseError(Exception):
 
 
 def frozen() -> Mapping[str, Promise]:
-    """The codes of the list."""
+    """Return the codes of the list."""
     return {code: Promise(**line) for code, line in toml.loads(_text()).items()}
 
 
 def generate() -> Mapping[Path, str]:
-    """The list with a line for each new rule.
+    """Return the list with a line for each new rule.
 
     Raises:
         BrokenPromiseError: a line would have to be changed or removed.
@@ -61,7 +61,7 @@ def generate() -> Mapping[Path, str]:
 
 
 def _broken(code: str, promised: Promise, declared: Promise | None) -> str:
-    """What a rule no longer keeps; empty if it keeps its promise."""
+    """Return what a rule no longer keeps; empty if it keeps its promise."""
     if declared is None:
         return f"{code} ({promised.name}) is in {_name()}, but there is no such rule"
     if declared != promised:

@@ -152,7 +152,7 @@ _PART = re.compile(r"(<!-- begin (layers|model) -->\n).*?(<!-- end -->)", re.DOT
 
 
 def module_name(path: Path) -> str:
-    """The name under which a file of torchlint/ or rules/ is imported."""
+    """Return the name under which a file of torchlint/ or rules/ is imported."""
     parts = list(path.relative_to(ROOT).with_suffix("").parts)
     if parts[0] == "rules":
         parts.insert(0, "torchlint")
@@ -160,12 +160,12 @@ def module_name(path: Path) -> str:
 
 
 def below(name: str, package: str) -> bool:
-    """Whether a module is ``package`` or inside it."""
+    """Return whether a module is ``package`` or inside it."""
     return name == package or name.startswith(f"{package}.")
 
 
 def imported(path: Path, *, for_types: bool = False) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, at any depth, and the line of each.
+    """Yield the modules that a file imports, at any depth, and the line of each.
 
     Those that only type checkers import are included on demand.
     """
@@ -196,14 +196,14 @@ def imported(path: Path, *, for_types: bool = False) -> Iterator[tuple[str, int]
 
 
 def generate() -> Mapping[Path, str]:
-    """CONTRIBUTING.md with the pictures as they should be."""
+    """Return CONTRIBUTING.md with the pictures as they should be."""
     text = CONTRIBUTING.read_text(encoding="utf-8")
     pictures = {"layers": house, "model": model}
     return {CONTRIBUTING: _PART.sub(lambda part: f"{part[1]}{pictures[part[2]]()}{part[3]}", text)}
 
 
 def house() -> str:
-    """The bands of the project, the one that imports all others on top."""
+    """Return the bands of the project, the one that imports all others on top."""
     rows = [
         (title, ", ".join(name.rpartition(".")[2] for layer in band for name in layer))
         for title, band in BANDS.items()
@@ -212,7 +212,7 @@ def house() -> str:
 
 
 def model() -> str:
-    """The layers of the semantic model, facts of domains on top."""
+    """Return the layers of the semantic model, facts of domains on top."""
     modules = {_part_of_model(module_name(path)) for path in (ROOT / "torchlint" / "semantics").rglob("*.py")}
     named = {part for layer in MODEL_LAYERS.values() for part in layer}
     layers = {**MODEL_LAYERS, "facts of domains": sorted(modules - named - {""})}
@@ -220,12 +220,14 @@ def model() -> str:
 
 
 def _part_of_model(name: str) -> str:
-    """The module or package of the model that a module belongs to; empty for the model itself."""
+    """Return the module or package of the model that a module belongs to; empty for the model itself."""
     return name.removeprefix(MODEL).removeprefix(".").partition(".")[0]
 
 
 def _boxes(rows: Sequence[tuple[str, ...]]) -> str:
-    """One box upon the other; the last cell of a row takes the space that the titles before it leave."""
+    """Return one box upon the other; the last cell of a row takes the space that the titles before it
+    leave.
+    """
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     widths.append(_WIDTH - sum(width + 3 for width in widths) - 4)
 

@@ -91,14 +91,16 @@ class Case:
 
 
 def load(command: str) -> list[Case]:
-    """All that ``command`` has measured, the oldest first; nothing if no results are kept."""
+    """Return all that ``command`` has measured, the oldest first; nothing if no results are kept."""
     runs = [results.load(path) for path in sorted(RESULTS.glob(f"{command}-*.json"))]
     runs.sort(key=lambda run: run.started)
     return [Case(run, measurement) for run in runs for measurement in run.measurements]
 
 
 def generate() -> Mapping[Path, str]:
-    """The page of everything measured, and the data that is shipped; nothing if there is nothing to tell."""
+    """Return the page of everything measured, and the data that is shipped; nothing if there is nothing to
+    tell.
+    """
     bench, programs = load("bench"), load("verify")
     if not bench and not programs:
         return {}
@@ -115,7 +117,9 @@ def generate() -> Mapping[Path, str]:
 
 
 def summary() -> str:
-    """The part of README.md: each rule at each size, pooled over all machines with a device of one kind."""
+    """Return the part of README.md: each rule at each size, pooled over all machines with a device of one
+    kind.
+    """
     kinds = _kinds(pooled(load("bench")))
     if not kinds:
         return ""
@@ -143,12 +147,14 @@ def summary() -> str:
 
 
 def section(cases: Sequence[Case], code: str) -> str:
-    """What was measured of a rule, for its page; empty if nothing was. ``cases`` are those of ``bench``."""
+    """Return what was measured of a rule, for its page; empty if nothing was. ``cases`` are those of
+    ``bench``.
+    """
     return effects.section(code, of(cases, code))
 
 
 def of(cases: Sequence[Case], code: str) -> Sequence[Effect]:
-    """What was measured of a rule; ``cases`` are those of ``bench``."""
+    """Return what was measured of a rule; ``cases`` are those of ``bench``."""
     return _effects(cases).get(code, ())
 
 
@@ -156,7 +162,8 @@ def of(cases: Sequence[Case], code: str) -> Sequence[Effect]:
 
 
 def pooled(cases: Sequence[Case]) -> list[Case]:
-    """One case for each rule and size: the latest that told something, with the times of all runs of it.
+    """Return one case for each rule and size: the latest that told something, with the times of all runs of
+    it.
 
     Runs are pooled by `torchlint.dev.pooling` if they ran the same program on the same kind of device, with
     as many ranks. The verdict is that of the pooled interval, by the threshold of the quietest run.
@@ -170,7 +177,7 @@ def pooled(cases: Sequence[Case]) -> list[Case]:
 
 
 def contradicted(path: Path) -> list[str]:
-    """The published figures that another run of ``torchlint bench --json`` contradicts, a line each.
+    """Return the published figures that another run of ``torchlint bench --json`` contradicts, a line each.
 
     Args:
         path: the results file of that run. One that is published is held against the others.
@@ -196,13 +203,15 @@ def contradicted(path: Path) -> list[str]:
 
 
 def _program(case: Case) -> tuple[object, ...]:
-    """What two runs of the same thing on the same kind of device share."""
+    """Return what two runs of the same thing on the same kind of device share."""
     measurement = case.measurement
     return *case.kind, measurement.subject, measurement.size, measurement.source
 
 
 def _scale(cases: Iterable[Case]) -> float:
-    """How much too small the standard errors of single runs are, by all cases that ran more than once."""
+    """Return how much too small the standard errors of single runs are, by all cases that ran more than
+    once.
+    """
     repeated: dict[object, list[Interval]] = {}
     for case in cases:
         if _timed(case):
@@ -237,7 +246,7 @@ def _timed(case: Case) -> bool:
 
 
 def _kinds(cases: Iterable[Case]) -> dict[tuple[str, int], list[Case]]:
-    """The cases by the kind of device and the number of ranks."""
+    """Return the cases by the kind of device and the number of ranks."""
     found: dict[tuple[str, int], list[Case]] = {}
     for case in cases:
         found.setdefault(case.kind, []).append(case)
@@ -245,7 +254,7 @@ def _kinds(cases: Iterable[Case]) -> dict[tuple[str, int], list[Case]]:
 
 
 def _everywhere(cases: Iterable[Case]) -> str:
-    """What the cases ran on, each name once: ``NVIDIA H200 and NVIDIA H100, torch 2.11.0``."""
+    """Return what the cases ran on, each name once: ``NVIDIA H200 and NVIDIA H100, torch 2.11.0``."""
     runs = [run for case in cases for run in case.runs or (case,)]
     names = dict.fromkeys(words.where(case.run.machine, case.measurement) for case in runs)
     releases = dict.fromkeys(case.run.machine.torch for case in runs)
@@ -256,7 +265,7 @@ def _everywhere(cases: Iterable[Case]) -> str:
 
 
 def _effects(cases: Sequence[Case]) -> dict[str, list[Effect]]:
-    """What `torchlint.effects` has to tell, by rule."""
+    """Return what `torchlint.effects` has to tell, by rule."""
     found: dict[str, list[Effect]] = {}
     for same in _kinds(pooled(cases)).values():
         for case in same:
@@ -294,12 +303,14 @@ def _pair(before: float | None, after: float | None) -> Mapping[str, float] | No
 
 
 def _figures_of(values: Mapping[str, float]) -> Mapping[str, float]:
-    """With four figures, more than any of these measurements is good for; whole numbers as they are."""
+    """Return it with four figures, more than any of these measurements is good for; whole numbers as they
+    are.
+    """
     return {key: value if isinstance(value, int) else float(f"{value:.4g}") for key, value in values.items()}
 
 
 def _dump(found: Mapping[str, Sequence[Effect]]) -> str:
-    """One measurement a line, so that a change can be read."""
+    """Return one measurement a line, so that a change can be read."""
     rules = (
         f"{json.dumps(code)}: [\n" + ",\n".join(json.dumps(effect) for effect in measured) + "\n]"
         for code, measured in found.items()
@@ -355,7 +366,7 @@ def _programs_section(machine: str, cases: Sequence[Case]) -> str:
 
 
 def _figures(case: Case, comparison: Comparison | None) -> str:
-    """The cells that every table of measurements ends with."""
+    """Return the cells that every table of measurements ends with."""
     measurement = case.measurement
     if comparison is None:
         return f"| {words.NOTHING} " * 6 + "|"
@@ -375,7 +386,7 @@ def _figures(case: Case, comparison: Comparison | None) -> str:
 
 
 def _repetitions(cases: Sequence[Case]) -> Iterator[str]:
-    """What was measured more than once, to show whether it can be repeated."""
+    """Yield what was measured more than once, to show whether it can be repeated."""
     groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in cases:
         head = words.headline(case.measurement)
@@ -408,7 +419,7 @@ def _repetitions(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _elsewhere(programs: Sequence[Case]) -> Iterator[str]:
-    """Whether programs that were measured on two kinds of machines have the same figures there."""
+    """Yield whether programs that were measured on two kinds of machines have the same figures there."""
     groups: dict[str, list[Case]] = {}
     for case in _latest(programs):
         groups.setdefault(case.measurement.subject, []).append(case)
@@ -425,7 +436,7 @@ def _elsewhere(programs: Sequence[Case]) -> Iterator[str]:
 
 
 def _programs_again(programs: Sequence[Case]) -> Iterator[str]:
-    """Whether programs that were measured twice on machines of one kind have the same figures there."""
+    """Yield whether programs that were measured twice on machines of one kind have the same figures there."""
     groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in programs:
         groups.setdefault(case.key, []).append(case)
@@ -441,7 +452,7 @@ def _programs_again(programs: Sequence[Case]) -> Iterator[str]:
 
 
 def _overlaps(pairs: Mapping[str, tuple[Case, Case]]) -> tuple[str, str]:
-    """How often both measurements of a program agree, and the rows of a table of where they do not."""
+    """Return how often both measurements of a program agree, and the rows of a table of where they do not."""
     rows = ""
     agreeing, compared = dict.fromkeys(("time", "work"), 0), dict.fromkeys(("time", "work"), 0)
     for name, (one, other) in pairs.items():
@@ -463,7 +474,7 @@ def _overlaps(pairs: Mapping[str, tuple[Case, Case]]) -> tuple[str, str]:
 
 
 def _intervals(case: Case, variant: str) -> Mapping[str, Interval]:
-    """The ratios of a variant of a program: of the time of a step, and of what the device works."""
+    """Return the ratios of a variant of a program: of the time of a step, and of what the device works."""
     measurement = case.measurement
     comparison = measurement.comparison(variant)
     found = {
@@ -478,7 +489,7 @@ def _intervals(case: Case, variant: str) -> Mapping[str, Interval]:
 
 
 def _conclusion(cases: Sequence[Case]) -> str:
-    """Which rules gain something, and which do not."""
+    """Return which rules gain something, and which do not."""
     faster, slower, leaner, same = [], [], [], []
     for code, found in _by_subject(cases).items():
         heads = [head for case in found if (head := words.headline(case.measurement)) is not None]
@@ -504,7 +515,7 @@ def _conclusion(cases: Sequence[Case]) -> str:
 
 
 def _explained(cases: Sequence[Case]) -> str:
-    """What the verdicts without a ratio mean, if there are any."""
+    """Return what the verdicts without a ratio mean, if there are any."""
     found = {item.verdict for case in cases for item in words.compared(case.measurement)}
     return " ".join(
         f"{verdict.value}: {words.VERDICTS[verdict]}" for verdict in _NO_RATIO if verdict in found
@@ -512,7 +523,7 @@ def _explained(cases: Sequence[Case]) -> str:
 
 
 def _told(case: Case) -> str:
-    """The outcome of one case in a line."""
+    """Return the outcome of one case in a line."""
     measurement = case.measurement
     head = words.headline(measurement)
     if head is None:
@@ -553,7 +564,7 @@ def _interval(case: Case) -> Interval:
 
 
 def _memory_of(cases: Sequence[Case]) -> str:
-    """Where the peak memory differs, by size."""
+    """Return where the peak memory differs, by size."""
     told, seen = [], False
     for case in cases:
         head = words.headline(case.measurement)
@@ -574,7 +585,7 @@ def _machines(cases: Iterable[Case]) -> list[str]:
 
 
 def _latest(cases: Iterable[Case]) -> list[Case]:
-    """The last measurement of each thing that told something, sorted by subject and size.
+    """Return the last measurement of each thing that told something, sorted by subject and size.
 
     What a machine was unfit for leaves an earlier measurement in its place.
     """
@@ -585,7 +596,7 @@ def _latest(cases: Iterable[Case]) -> list[Case]:
 
 
 def _last(cases: Sequence[Case]) -> Case:
-    """The last of several measurements of one thing that told something, else the last."""
+    """Return the last of several measurements of one thing that told something, else the last."""
     return next((case for case in reversed(cases) if _tells(case)), cases[-1])
 
 
@@ -614,7 +625,7 @@ def _by_subject(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 
 def _versions(cases: Sequence[Case]) -> str:
-    """With what the cases were measured, a sentence."""
+    """Return a sentence that says with what the cases were measured."""
     machine = cases[-1].run.machine
     parts = [
         f"CUDA {machine.cuda}" if machine.cuda else "",

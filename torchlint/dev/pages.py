@@ -22,7 +22,7 @@ _FIXES = {
 
 
 def generate() -> Mapping[Path, str]:
-    """The text of every page under ``docs/rules/``."""
+    """Return the text of every page under ``docs/rules/``."""
     cases = measured.load("bench")
     written = {
         path_of(rule): _page(rule, measured.of(cases, rule.code)) + measured.section(cases, rule.code)
@@ -32,18 +32,18 @@ def generate() -> Mapping[Path, str]:
 
 
 def orphans() -> Iterator[Path]:
-    """Pages of rules that no longer exist."""
+    """Yield the pages of rules that no longer exist."""
     known = {path_of(rule) for rule in catalogue().values()} | {DIRECTORY / "README.md"}
     yield from sorted(path for path in DIRECTORY.glob("*.md") if path not in known)
 
 
 def path_of(rule: Rule) -> Path:
-    """Where the page of a rule lies."""
+    """Return where the page of a rule lies."""
     return DIRECTORY / f"{rule.code}.md"
 
 
 def table(prefix: str) -> str:
-    """All rules, one table a family; the links to the pages start with ``prefix``."""
+    """Return all rules, one table a family; the links to the pages start with ``prefix``."""
     parts = []
     for family in families():
         rows = "".join(

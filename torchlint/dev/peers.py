@@ -57,7 +57,7 @@ class Row:
 
 
 def generate() -> Mapping[Path, str]:
-    """The plots; none if nothing was measured."""
+    """Return the plots; none if nothing was measured."""
     if not RESULTS.exists():
         return {}
     results = _load()
@@ -65,7 +65,7 @@ def generate() -> Mapping[Path, str]:
 
 
 def summary() -> str:
-    """The part of README.md; empty if nothing was measured."""
+    """Return the part of README.md; empty if nothing was measured."""
     if not RESULTS.exists():
         return ""
     results = _load()
@@ -82,7 +82,7 @@ def summary() -> str:
 
 
 def _since(results: Mapping[str, Any]) -> Iterator[str]:
-    """What a later run of ``benchmarks.projects`` says of the same packages, if there was one."""
+    """Yield what a later run of ``benchmarks.projects`` says of the same packages, if there was one."""
     path = RESULTS.with_name("projects.json")
     if not path.exists():
         return
@@ -100,17 +100,19 @@ def _since(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plot_name(tree: str) -> str:
-    """The file name of the plot of a tree, the same for every version of the package."""
+    """Return the file name of the plot of a tree, the same for every version of the package."""
     return f"peers-{tree.rpartition('-')[0]}.svg"
 
 
 def orphans() -> list[Path]:
-    """Plots of trees that the results do not have."""
+    """Return the plots of trees that the results do not have."""
     return sorted(set(PLOTS.glob("peers-*.svg")) - set(generate()))
 
 
 def rows(results: Mapping[str, Any], tree: Mapping[str, Any]) -> list[Row]:
-    """What was measured of each tool on a tree, the quickest first, then what could not be measured."""
+    """Return what was measured of each tool on a tree, the quickest first, then what could not be
+    measured.
+    """
     found = [_row(tool, tree) for tool in results["tools"]]
     return sorted(found, key=lambda row: (row.rate is None, row.rate or 0.0, row.name))
 
@@ -149,7 +151,7 @@ def _row(tool: Mapping[str, Any], tree: Mapping[str, Any]) -> Row:
 def _of(
     series: Sequence[Mapping[str, Any]], processes: Iterable[str], state: str
 ) -> Mapping[str, Any] | None:
-    """The first way of running, in the order of ``processes``, that came to an end."""
+    """Return the first way of running, in the order of ``processes``, that came to an end."""
     for name in processes:
         for item in series:
             if item["processes"] == name and item["state"] == state and item["rounds"]:
@@ -224,7 +226,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _figure(value: float) -> str:
-    """With three figures, and never an exponent."""
+    """Return a number with three figures, and never an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 0.001 else f"{value:.3f}"
 
 
@@ -244,7 +246,7 @@ _DARK = """
 
 
 def plot(found: Sequence[Row]) -> str:
-    """Bars of CPU time for a MB of code, as an SVG document that follows the reader's theme."""
+    """Return bars of CPU time for a MB of code, as an SVG document that follows the reader's theme."""
     drawn = [row for row in found if row.rate is not None]
     longest = max((row.high / row.size for row in drawn if row.high is not None), default=1.0)
     height = _TOP + _STEP * len(drawn) + 8

@@ -60,7 +60,7 @@ def _verify(scratch: Path) -> Path:
 
 
 def _summary(scratch: Path) -> Path:
-    """What GitHub makes of the summary of a job."""
+    """Return what GitHub makes of the summary of a job."""
     from markdown_it import MarkdownIt
 
     program = ROOT / "fixtures" / "programs" / "gpt.py"
@@ -79,7 +79,7 @@ def _summary(scratch: Path) -> Path:
 
 
 def _report(scratch: Path) -> Path:
-    """The report about each of the example programs, as a repository of its own."""
+    """Return the report about each of the example programs, as a repository of its own."""
     for team, programs in _TEAMS.items():
         for program in programs:
             checkout = scratch / "checkouts" / team / program.replace("_", "-")
@@ -91,7 +91,7 @@ def _report(scratch: Path) -> Path:
 
 
 def _site(scratch: Path) -> Path:
-    """The page of a rule, as a browser without a server opens it."""
+    """Return the page of a rule, as a browser without a server opens it."""
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--no-directory-urls", "--site-dir"]
     subprocess.run([*command, str(scratch / "site")], cwd=ROOT, check=True)
     return scratch / "site" / "rules" / "TL202.html"
@@ -103,7 +103,7 @@ def _torchlint(*arguments: str, cwd: Path) -> str:
 
 
 def _taken(browser: str, name: str, page: Path, scratch: Path) -> Path:
-    """The picture of a page."""
+    """Return the picture of a page."""
     picture = scratch / f"{name}.png"
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
     options += [f"--user-data-dir={scratch / 'chromium'}", f"--window-size={_WIDTH},{_HEIGHTS[name]}"]

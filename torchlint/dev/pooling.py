@@ -23,7 +23,7 @@ _LEAST = 1e-4
 
 
 def scale(cases: Iterable[Sequence[Interval]]) -> float:
-    """How much wider the intervals would have to be for the runs of all cases to agree; at least 1.
+    """Return how much wider the intervals would have to be for the runs of all cases to agree; at least 1.
 
     Args:
         cases: the intervals of each case, one for each run; cases of a single run say nothing.
@@ -38,7 +38,7 @@ def scale(cases: Iterable[Sequence[Interval]]) -> float:
 
 
 def pooled(runs: Sequence[Interval], factor: float = 1.0) -> Interval:
-    """The ratio of one case over all of its runs, at least one, with its 95 % interval.
+    """Return the ratio of one case over all of its runs, at least one, with its 95 % interval.
 
     Args:
         runs: what each run found.
@@ -53,13 +53,15 @@ def pooled(runs: Sequence[Interval], factor: float = 1.0) -> Interval:
 
 
 def contradicts(run: Interval, published: Interval, factor: float = 1.0) -> bool:
-    """Whether a new run differs from the pooled figure by more than both their intervals allow at 95 %."""
+    """Return whether a new run differs from the pooled figure by more than both their intervals allow at 95
+    %.
+    """
     (new, old), (mine, theirs) = _logarithms([run, published])
     return abs(new - old) > NORMAL * sqrt((factor * mine) ** 2 + theirs**2)
 
 
 def _between(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The variance between machines, 0 where the runs differ by no more than their errors."""
+    """Return the variance between machines, 0 where the runs differ by no more than their errors."""
     total = sum(weights)
     room = total - sum(weight**2 for weight in weights) / total
     excess = _spread(values, weights) - (len(values) - 1)
@@ -67,7 +69,7 @@ def _between(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _spread(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The squared distances from the weighted mean, each in units of its own variance."""
+    """Return the squared distances from the weighted mean, each in units of its own variance."""
     center = _mean(values, weights)
     return sum(weight * (value - center) ** 2 for value, weight in zip(values, weights, strict=True))
 
@@ -77,6 +79,6 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _logarithms(runs: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """The logarithms of the ratios, and their standard errors."""
+    """Return the logarithms of the ratios, and their standard errors."""
     values = [log(run.ratio) for run in runs]
     return values, [max(_LEAST, log(run.high / run.low) / (2 * NORMAL)) for run in runs]

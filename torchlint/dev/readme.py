@@ -27,7 +27,7 @@ _PART = re.compile(
 
 
 def generate() -> Mapping[Path, str]:
-    """README.md as it should be.
+    """Return README.md as it should be.
 
     Raises:
         RuntimeError: a command of a transcript failed; the message has what it printed.
@@ -47,7 +47,7 @@ def _render(name: str) -> str:
 
 
 def transcript(command: str) -> str:
-    """The command, as typed, and what it prints, as a fenced block."""
+    """Return the command, as typed, and what it prints, as a fenced block."""
     program, *arguments = shlex.split(command)
     if program != "torchlint":
         raise RuntimeError(f"a transcript shows torchlint, not {program}")

@@ -43,7 +43,7 @@ class ReleaseError(Exception):
 
 
 def prepare(version: str, day: date, root: Path = ROOT) -> Mapping[Path, str]:
-    """The files as the release has them, by path; those that are as they should be are left out.
+    """Return the files as the release has them, by path; those that are as they should be are left out.
 
     Raises:
         ReleaseError: the version is none, or no newer than the last release, or the changelog lacks it.
@@ -79,7 +79,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _dated(text: str, version: Version, day: date) -> str:
-    """The changelog with the date of the release in the heading of its first section."""
+    """Return the changelog with the date of the release in the heading of its first section."""
     headings = list(_HEADING.finditer(text))
     if not headings:
         raise ReleaseError("CHANGELOG.md has no section `## [VERSION] - unreleased`")
@@ -97,7 +97,7 @@ def _dated(text: str, version: Version, day: date) -> str:
 
 
 def epoch(version: str, root: Path = ROOT) -> int:
-    """The time that the archives of a release carry: the beginning of its day, in seconds.
+    """Return the time that the archives of a release carry: the beginning of its day, in seconds.
 
     Raises:
         ReleaseError: the changelog has no day for it.
@@ -158,7 +158,7 @@ _EXPECTED = ("--ignore", "W002", "--toplevel", "torchlint")
 
 
 def _copied(folder: Path) -> str:
-    """A copy of the files that git tracks, as they are now."""
+    """Return a copy of the files that git tracks, as they are now."""
     copy = folder / "copy"
     for name in _run(["git", "ls-files", "-z"]).split("\0"):
         if name:
@@ -168,7 +168,9 @@ def _copied(folder: Path) -> str:
 
 
 def _tried(python: Path, wheel: Path, version: str, folder: Path) -> object:
-    """What a new environment with the wheel finds in the example programs: rule, file and line of each."""
+    """Return what a new environment with the wheel finds in the example programs: rule, file and line of
+    each.
+    """
     _run([str(python), "-m", "venv", str(folder / "env")])
     bin_folder = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
     pip = [str(bin_folder / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -190,7 +192,7 @@ def _tried(python: Path, wheel: Path, version: str, folder: Path) -> object:
 
 
 def _write_sbom(folder: Path, sbom: Path) -> None:
-    """What a base install consists of, as CycloneDX has it, without pip and the folder it came from."""
+    """Write what a base install consists of, as CycloneDX has it, without pip and the folder it came from."""
     for origin in (folder / "env").rglob("torchlint-*.dist-info/direct_url.json"):
         origin.unlink()
     bin_folder = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
@@ -211,7 +213,9 @@ def _write_sbom(folder: Path, sbom: Path) -> None:
 
 
 def pythons() -> Sequence[Path]:
-    """The interpreters to try the release with: those of pyenv and on the PATH, one of each minor version."""
+    """Return the interpreters to try the release with: those of pyenv and on the PATH, one of each minor
+    version.
+    """
     root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     candidates = [path / "bin" / "python" for path in sorted(root.glob("3.*"))]
     for minor in range(OLDEST_PYTHON[1], 20):
@@ -226,7 +230,7 @@ def pythons() -> Sequence[Path]:
 
 
 def _version_of(python: Path) -> tuple[int, int] | None:
-    """The major and minor version of an interpreter; None if it does not run."""
+    """Return the major and minor version of an interpreter; None if it does not run."""
     code = "import sys, venv, ensurepip; print(*sys.version_info[:2])"
     try:
         done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True)
@@ -241,7 +245,7 @@ def _step(told: str) -> None:
 
 
 def _run(command: Sequence[str], environ: Mapping[str, str] | None = None, cwd: Path = ROOT) -> str:
-    """What a command prints on standard output.
+    """Return what a command prints on standard output.
 
     Raises:
         ReleaseError: it fails; the message has all that it printed.

@@ -122,7 +122,9 @@ def new_rule(code: str, name: str, family: str, root: Path = ROOT, *, folder: bo
 
 
 def _with_line(changelog: str, line: str) -> str:
-    """A changelog with another line under "Added" of its unreleased version, which is begun if need be."""
+    """Return a changelog with another line under "Added" of its unreleased version, which is begun if need
+    be.
+    """
     head, *versions = re.split(r"^(?=## )", changelog, flags=re.MULTILINE)
     if not versions or "unreleased" not in versions[0].partition("\n")[0].lower():
         versions.insert(0, "## [Unreleased]\n\n")

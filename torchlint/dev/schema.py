@@ -13,5 +13,5 @@ PATH = ROOT / "torchlint" / schema.FILE_NAME
 
 
 def generate() -> Mapping[Path, str]:
-    """The schema of the options as they are now."""
+    """Return the schema of the options as they are now."""
     return {PATH: schema.render(catalogue())}

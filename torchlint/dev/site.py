@@ -87,24 +87,24 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def verified() -> str:
-    """The report of `torchlint verify` on a program, of results that are kept."""
+    """Return the report of `torchlint verify` on a program, of results that are kept."""
     return report.render(results.load(ROOT / "benchmarks" / "results" / "verify-gpt.json"))
 
 
 def _home() -> str:
-    """README.md as a page of the site, without the list of rules, which has one of its own."""
+    """Return README.md as a page of the site, without the list of rules, which has one of its own."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"(?s)<!-- begin rules -->.*?<!-- end -->", "[All rules](docs/rules/index.md)", text)
     return _LINK.sub(lambda link: f"[{link[1]}]({_from_docs(link[2])})", text)
 
 
 def _from_docs(target: str) -> str:
-    """A link of a file at the top of the repository as one in ``docs/`` has it."""
+    """Return a link of a file at the top of the repository as one in ``docs/`` has it."""
     return target.removeprefix("docs/") if target.startswith("docs/") else f"../{target}"
 
 
 def _index() -> str:
-    """All rules by family."""
+    """Return all rules by family."""
     parts = [
         "# Rules\n\nThe badges say how severe a finding is, the best fix, the highest impact it can have, ",
         "and whether the fix was measured. [Impact](../impact.md) explains them.\n",
@@ -121,7 +121,7 @@ def _index() -> str:
 
 
 def _worth() -> str:
-    """The measured speed-ups of all rules."""
+    """Return the measured speed-ups of all rules."""
     rules = catalogue()
     figure = speedups.over_all(rules.values(), {code: effects.of(code) for code in rules})
     return (
@@ -135,7 +135,7 @@ def _worth() -> str:
 
 
 def _badges(rule: Rule) -> str:
-    """What there is to know of a rule at a glance, as HTML."""
+    """Return what there is to know of a rule at a glance, as HTML."""
     worth = impact.worth(rule)
     shown = [(rule.severity.value, rule.severity.value)]
     shown.append((rule.fix, f"{rule.fix} fix" if rule.fix != "none" else "no fix"))
@@ -171,7 +171,7 @@ def on_page_markdown(markdown: str, page: Any, **unused: object) -> str:
 
 
 def _led(link: re.Match[str], page: str) -> str:
-    """A link as the site has it: one out of ``docs/`` leads to the repository, if that is known."""
+    """Return a link as the site has it: one out of ``docs/`` leads to the repository, if that is known."""
     text, (target, _, anchor) = link[1], link[2].partition("#")
     outside = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
     if not target or outside.startswith("docs/"):

@@ -37,7 +37,7 @@ _TICKS = (0.5, 1, 2, 4, 8, 16, 32)
 
 
 def by_size(effects: Sequence[Effect]) -> str:
-    """What was measured of one rule, a row for each size and machine; empty if no ratio was."""
+    """Return what was measured of one rule, a row for each size and machine; empty if no ratio was."""
     timed = [effect for effect in effects if effect["speedup"] is not None]
     several = len({effect["machine"] for effect in timed}) > 1
     rows = []
@@ -48,7 +48,9 @@ def by_size(effects: Sequence[Effect]) -> str:
 
 
 def over_all(rules: Iterable[Rule], effects: Mapping[str, Sequence[Effect]]) -> str:
-    """The size in which each rule gains most, the largest gain first; rules without a ratio are left out."""
+    """Return the size in which each rule gains most, the largest gain first; rules without a ratio are left
+    out.
+    """
     best = []
     for rule in rules:
         timed = [effect for effect in effects.get(rule.code, ()) if effect["speedup"] is not None]
@@ -91,6 +93,8 @@ def _number(ratio: float) -> str:
 
 
 def _place(ratio: float) -> float:
-    """Where a ratio stands on the axis, in percent of its length; what is beyond an end stands there."""
+    """Return where a ratio stands on the axis, in percent of its length; what is beyond an end stands
+    there.
+    """
     inside = min(max(ratio, _LOW), _HIGH)
     return 100 * math.log(inside / _LOW) / math.log(_HIGH / _LOW)

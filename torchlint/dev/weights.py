@@ -19,14 +19,14 @@ _PART = re.compile(r"(<!-- begin (table|worth) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def generate() -> Mapping[Path, str]:
-    """The page with its parts as they should be."""
+    """Return the page with its parts as they should be."""
     parts = {"table": _table, "worth": _worth}
     text = PAGE.read_text(encoding="utf-8")
     return {PAGE: _PART.sub(lambda part: f"{part[1]}\n{parts[part[2]]()}\n{part[3]}", text)}
 
 
 def _table() -> str:
-    """The impact of warnings by worth and frequency."""
+    """Return the impact of warnings by worth and frequency."""
     heads = [*(often.told or "unknown" for often in Frequency), "lasting"]
     rows = [
         [worth.label, *(cells[often].label for often in (*Frequency, None))]
@@ -36,7 +36,7 @@ def _table() -> str:
 
 
 def _worth() -> str:
-    """The rules that claim a gain, by what they are worth."""
+    """Return the rules that claim a gain, by what they are worth."""
     cases = measured.load("bench")
     found = {rule: measured.of(cases, rule.code) for rule in catalogue().values() if rule.measured}
 

@@ -56,7 +56,7 @@ class Row:
 
 
 def rows(machine: Machine) -> Iterator[Row]:
-    """All rows about a machine, in the order of the table."""
+    """Yield all rows about a machine, in the order of the table."""
     for subject in _SUBJECTS:
         yield subject(machine)
 
@@ -199,7 +199,7 @@ def _no_capability(machine: Machine, subject: str) -> Row:
 
 
 def _capability(machine: Machine) -> tuple[int, int] | None:
-    """The lowest capability among the GPUs that torch sees."""
+    """Return the lowest capability among the GPUs that torch sees."""
     known = [gpu.capability for gpu in machine.gpus or () if gpu.capability is not None]
     return min(known, default=None)
 

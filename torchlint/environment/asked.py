@@ -13,7 +13,7 @@ from typing import Any
 
 
 def describe(torch: Any) -> dict[str, Any]:
-    """The fields of ``interpreter.Torch``."""
+    """Return the fields of ``interpreter.Torch``."""
     cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
     precision = getattr(torch, "get_float32_matmul_precision", None)
     return {

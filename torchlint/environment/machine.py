@@ -60,7 +60,7 @@ def machine(system: System, interpreter: Interpreter) -> Machine:
 
 
 def _gpus(system: System, interpreter: Interpreter) -> tuple[Gpu, ...] | None:
-    """The GPUs that torch sees, else those of which NVIDIA's driver tells."""
+    """Return the GPUs that torch sees, else those of which NVIDIA's driver tells."""
     if interpreter.torch is not None and interpreter.torch.devices:
         return tuple(
             Gpu(
@@ -116,7 +116,7 @@ def _container(system: System) -> str | None:
 
 
 def _allocators(system: System) -> Iterator[str]:
-    """The paths of jemalloc and tcmalloc, where distributions and conda put them."""
+    """Yield the paths of jemalloc and tcmalloc, where distributions and conda put them."""
     folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"]
     if prefix := system.environ.get("CONDA_PREFIX"):
         folders.append(f"{prefix}/lib")

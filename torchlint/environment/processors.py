@@ -48,7 +48,7 @@ class Processors:
 
 
 def processors(system: System) -> Processors:
-    """What the system says of its CPUs."""
+    """Return what the system says of its CPUs."""
     status = _fields(system.read("/proc/self/status") or "")
     allowed = cpu_list(status.get("Cpus_allowed_list", ""))
     return Processors(
@@ -62,7 +62,7 @@ def processors(system: System) -> Processors:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """The numbers of a list as the kernel writes it: ``0-3,8,10-11``; empty if it is no such list."""
+    """Return the numbers of a list as the kernel writes it: ``0-3,8,10-11``; empty if it is no such list."""
     numbers: list[int] = []
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -73,7 +73,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
 
 
 def spelt(numbers: tuple[int, ...]) -> str:
-    """Numbers as the kernel writes a list of them; the inverse of ``cpu_list``."""
+    """Return numbers as the kernel writes a list of them; the inverse of ``cpu_list``."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and number == ranges[-1][1] + 1:
@@ -84,7 +84,7 @@ def spelt(numbers: tuple[int, ...]) -> str:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """``key: value`` lines; of a repeated key the first."""
+    """Return ``key: value`` lines; of a repeated key the first."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
@@ -110,7 +110,7 @@ def _nodes(system: System) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _quota(system: System) -> float | None:
-    """The tightest limit on CPU time among the control groups of the process, in CPUs."""
+    """Return the tightest limit on CPU time among the control groups of the process, in CPUs."""
     limits = []
     for line in (system.read("/proc/self/cgroup") or "").splitlines():
         hierarchy, _, rest = line.partition(":")
@@ -128,7 +128,7 @@ def _quota(system: System) -> float | None:
 
 
 def _upwards(mount: str, path: str) -> Iterator[str]:
-    """The folders of a control group and of those around it.
+    """Yield the folders of a control group and of those around it.
 
     In a container the path may be the one outside of it, while the container's own group is mounted as
     the root; so the root is always among them.
@@ -139,7 +139,7 @@ def _upwards(mount: str, path: str) -> Iterator[str]:
 
 
 def _limit(quota: str = "", period: str = "") -> float | None:
-    """CPUs granted by so many microseconds in a period; None where there is no limit (``max`` or -1)."""
+    """Return the CPUs granted by so many microseconds in a period; None for no limit (``max`` or -1)."""
     if not (quota.isdecimal() and period.isdecimal() and int(period)):
         return None
     return int(quota) / int(period)

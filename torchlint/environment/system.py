@@ -19,28 +19,28 @@ class System:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def read(self, path: str) -> str | None:
-        """The stripped text of a file, by its absolute path."""
+        """Return the stripped text of a file, by its absolute path."""
         try:
             return self._at(path).read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return None
 
     def exists(self, path: str) -> bool:
-        """Whether there is something at an absolute path."""
+        """Return whether there is something at an absolute path."""
         try:
             return self._at(path).exists()
         except OSError:
             return False
 
     def names(self, path: str) -> list[str]:
-        """The names in a folder, sorted."""
+        """Return the names in a folder, sorted."""
         try:
             return sorted(entry.name for entry in self._at(path).iterdir())
         except OSError:
             return []
 
     def size(self, path: str) -> int | None:
-        """The capacity of the file system at an absolute path, in bytes."""
+        """Return the capacity of the file system at an absolute path, in bytes."""
         try:
             status = os.statvfs(self._at(path))
         except (OSError, AttributeError):
@@ -48,7 +48,7 @@ class System:
         return status.f_frsize * status.f_blocks
 
     def matching(self, folder: str, pattern: str) -> Iterator[str]:
-        """The absolute paths below a folder that match a glob pattern."""
+        """Yield the absolute paths below a folder that match a glob pattern."""
         try:
             found = sorted(self._at(folder).glob(pattern))
         except OSError:

@@ -47,7 +47,9 @@ def set_argument(module: Module, call: cst.Call, name: str, code: str) -> Edits 
 
 
 def filled_by_callers(module: Module, given: cst.BaseExpression | None) -> bool:
-    """Whether an argument is a parameter of the function around it, so that its callers decide on it."""
+    """Return whether an argument is a parameter of the function around it, so that its callers decide on
+    it.
+    """
     return isinstance(given, cst.Name) and any(
         binding.kind is BindingKind.PARAMETER for binding in module.bindings(given)
     )
@@ -113,7 +115,7 @@ def add_argument(
 
 
 def _equals(tree: SyntaxTree, call: cst.Call) -> str:
-    """``=``, or `` = `` where all keywords of ``call`` are written in this way."""
+    """Return ``=``, or `` = `` where all keywords of ``call`` are written in this way."""
     starts = [tree.span(argument).start for argument in call.args if argument.keyword is not None]
     spaced = all(_SPACED_KEYWORD.match(tree.text, start) for start in starts)
     return " = " if starts and spaced else "="
@@ -135,7 +137,7 @@ def insert_argument(module: Module, call: cst.Call, index: int, text: str, *, ke
 
 
 def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) -> Edits:
-    """``f()``: between the brackets there is white space at most, and comments."""
+    """Add an argument to ``f()``: between the brackets there is white space at most, and comments."""
     source = tree.text
     start = _opening_bracket(tree, call)
     if "#" not in source[start:close]:
@@ -145,7 +147,7 @@ def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) 
 
 
 def _opening_bracket(tree: SyntaxTree, call: cst.Call) -> int:
-    """The offset behind the bracket that opens the arguments of ``call``."""
+    """Return the offset behind the bracket that opens the arguments of ``call``."""
     source = tree.text
     at = tree.outer_span(call.func).end
     while source[at] != "(":
@@ -154,7 +156,9 @@ def _opening_bracket(tree: SyntaxTree, call: cst.Call) -> int:
 
 
 def _own_line_indent(tree: SyntaxTree, call: cst.Call, comma: int | None, close: int) -> str | None:
-    """The indentation for a further line of arguments, None if the arguments do not stand one a line."""
+    """Return the indentation for a further line of arguments, None if the arguments do not stand one a
+    line.
+    """
     source = tree.text
     starts = [tree.span(argument).start for argument in call.args]
     if not all(starts_line(source, start) for start in starts[1:]):

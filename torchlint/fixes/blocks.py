@@ -81,7 +81,7 @@ def _dissolve(tree: SyntaxTree, block: cst.With) -> Edits | None:
 def wrap_with(
     module: Module, statements: Sequence[cst.CSTNode], header: str, alike: Callable[[cst.With], bool]
 ) -> Edits | None:
-    """The same as `wrap`, but with one block instead of several next to or inside of each other.
+    """Return the same as `wrap`, but with one block instead of several next to or inside of each other.
 
     Blocks that are ``alike`` take the statements in if they stand right before or behind them, and are
     dissolved if they stand inside of them. None where that cannot be done.
@@ -119,7 +119,9 @@ def wrap_with(
 def dissolve_in(
     module: Module, nodes: Iterable[cst.CSTNode], alike: Callable[[cst.With], bool]
 ) -> Edits | None:
-    """The edits that dissolve all blocks inside of ``nodes`` that are ``alike``; None if one cannot be."""
+    """Return the edits that dissolve all blocks inside of ``nodes`` that are ``alike``; None if one cannot
+    be.
+    """
     tree = module.tree
     edits: list[Edit] = []
     found = [i for node in nodes for i in tree.descendants(node) if isinstance(i, cst.With) and alike(i)]
@@ -136,7 +138,9 @@ def dissolve_in(
 def _joined(
     tree: SyntaxTree, sibling: cst.CSTNode, indent: str, alike: Callable[[cst.With], bool]
 ) -> Span | None:
-    """The lines of the header of a neighbouring block that statements with ``indent`` may become part of."""
+    """Return the lines of the header of a neighbouring block that statements with ``indent`` may become part
+    of.
+    """
     if not isinstance(sibling, cst.With) or not alike(sibling):
         return None
     header = _header(tree, sibling)
@@ -148,7 +152,7 @@ def _body_indent(tree: SyntaxTree, block: cst.With) -> str:
 
 
 def _header(tree: SyntaxTree, block: cst.With) -> Span | None:
-    """The lines of the header of a block; None if they hold a comment, or something else."""
+    """Return the lines of the header of a block; None if they hold a comment, or something else."""
     text = tree.text
     if not isinstance(block.body, cst.IndentedBlock):
         return None

@@ -27,17 +27,17 @@ _IMPORT = re.compile(r"\s*(?:import|from)\b")
 
 
 def safe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
-    """A safe fix of these edits; None if one of them could not be made."""
+    """Return a safe fix of these edits; None if one of them could not be made."""
     return _fix(module, message, Applicability.SAFE, edits)
 
 
 def unsafe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
-    """An unsafe fix of these edits; None if one of them could not be made."""
+    """Return an unsafe fix of these edits; None if one of them could not be made."""
     return _fix(module, message, Applicability.UNSAFE, edits)
 
 
 def elsewhere(module: Module, home: Module, edits: Edits | None) -> Edits | None:
-    """Edits of the file of ``home`` as part of a fix of a finding in ``module``; None for None."""
+    """Return edits of the file of ``home`` as part of a fix of a finding in ``module``; None for None."""
     if edits is None or home is module or home.link is None:
         return edits
     path, fitted = home.link.file(home), _fit_into_strings(home.tree, edits)
@@ -60,7 +60,7 @@ def _fix(
 
 
 def _in_order(edits: Edits) -> Edits:
-    """The edits, those that insert at one place made one: imports first, then what needs them."""
+    """Return the edits, those that insert at one place made one: imports first, then what needs them."""
     inserted: dict[Span, list[str]] = {}
     for edit in dict.fromkeys(edits):
         if edit.span.start == edit.span.end:
@@ -73,7 +73,7 @@ def _in_order(edits: Edits) -> Edits:
 
 
 def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
-    """The edits, with other quotes inside of f-strings that their own would end; None if none will do.
+    """Return the edits, with other quotes inside of f-strings that their own would end; None if none will do.
 
     Before Python 3.12, an f-string could hold neither its own quotes nor a backslash, and it could go over
     several lines only between triple quotes.
@@ -101,7 +101,7 @@ def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
 
 
 def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedString | cst.TemplatedString]:
-    """The f-strings in those outermost strings that an edit lies in."""
+    """Yield the f-strings in those outermost strings that an edit lies in."""
     for kind in _FORMATTED:
         for node in tree.nodes(kind):
             outermost: cst.CSTNode = node

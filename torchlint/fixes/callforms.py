@@ -26,7 +26,9 @@ Form = Callable[["Module", cst.Call], Edits | None]
 
 
 def given(call: cst.Call, *parameters: str) -> dict[str, cst.Arg] | None:
-    """The arguments of a call by the names of its parameters, in order; None if stars hide some of them."""
+    """Return the arguments of a call by the names of its parameters, in order; None if stars hide some of
+    them.
+    """
     found: dict[str, cst.Arg] = {}
     for position, arg in enumerate(call.args):
         if arg.star or (arg.keyword is None and position >= len(parameters)):
@@ -36,7 +38,9 @@ def given(call: cst.Call, *parameters: str) -> dict[str, cst.Arg] | None:
 
 
 def constant(module: Module, arg: cst.Arg | None, default: object) -> object:
-    """What an argument is, the default if it is absent; an object equal to nothing if it is not known."""
+    """Return what an argument is, the default if it is absent; an object equal to nothing if it is not
+    known.
+    """
     if arg is None:
         return default
     match arg.value:
@@ -55,7 +59,7 @@ def _keyword(module: Module, arg: cst.Arg, name: str) -> Edits:
 
 
 def _matrix(module: Module, arg: cst.Arg) -> Edits:
-    """The first argument, which ``torch.linalg`` calls ``A``."""
+    """Return the first argument, which ``torch.linalg`` calls ``A``."""
     return _keyword(module, arg, "A") if arg.keyword is not None else ()
 
 
@@ -113,7 +117,9 @@ def _symeig(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _eigenvalues(module: Module, call: cst.Call) -> Edits | None:
-    """``torch.symeig`` without the vectors, of which ``torch.linalg.eigvalsh`` gives the values alone."""
+    """Return ``torch.symeig`` without the vectors, of which ``torch.linalg.eigvalsh`` gives the values
+    alone.
+    """
     found = given(call, "input", "eigenvectors", "upper")
     if found is None or "input" not in found or "out" in found or "upper" in found:
         return None
@@ -182,7 +188,7 @@ def _triangular_solve(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _texts(module: Module, *moves: tuple[cst.Arg, cst.Arg]) -> Edits | None:
-    """The edits that put the text of the second argument of each pair where the first one stands."""
+    """Return the edits that put the text of the second argument of each pair where the first one stands."""
     edits = []
     for place, source in moves:
         span = module.tree.span(place)
@@ -194,7 +200,7 @@ def _texts(module: Module, *moves: tuple[cst.Arg, cst.Arg]) -> Edits | None:
 
 
 def _solution(module: Module, call: cst.Call) -> Edits | None:
-    """The edits that take the first of a pair of results as it is, where only that is taken."""
+    """Return the edits that take the first of a pair of results as it is, where only that is taken."""
     parent = module.tree.parent(call)
     match parent:
         case cst.Attribute(value=value, attr=cst.Name("solution" | "eigenvalues")) if value is call:
@@ -213,7 +219,7 @@ def _solution(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _range(module: Module, call: cst.Call) -> Edits | None:
-    """``torch.range`` of whole numbers: it has its end, and is of the default type."""
+    """Return ``torch.range`` of whole numbers: it has its end, and is of the default type."""
     numbers = [arg for arg in call.args if arg.keyword is None]
     named = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     if len(numbers) < 2 or any(arg.star for arg in call.args) or set(named) & {"start", "end", "step", "out"}:

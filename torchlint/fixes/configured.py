@@ -8,7 +8,7 @@ from torchlint.semantics.configured import Configured
 
 
 def configure(setting: Configured, value: object, *, safe: bool = False) -> Fix | None:
-    """A fix that gives a key another value, or adds it; None where that cannot be done without risk.
+    """Return a fix that gives a key another value, or adds it; None where that cannot be done without risk.
 
     It is safe only if that is asked for, and if no other place of a program has to do with the setting.
     """
@@ -21,6 +21,6 @@ def configure(setting: Configured, value: object, *, safe: bool = False) -> Fix 
 
 
 def spelt(setting: Configured, value: object) -> str:
-    """A key with its value as the file would have them."""
+    """Return a key with its value as the file would have them."""
     key = f'"{setting.key}"' if setting.entry.document.is_json else setting.key
     return f"{key}: {written(value)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> Edits | None:
-    """The edits that set a variable above what has made torch read it, in the same block.
+    """Return the edits that set a variable above what has made torch read it, in the same block.
 
     None where a comment above it would be left behind, or the line holds more than this.
     """
@@ -40,14 +40,14 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> Edits | Non
 
 
 def _is_written_out(node: cst.Assign | cst.Call) -> bool:
-    """Whether everything that a statement sets is text, which is the same wherever it stands."""
+    """Return whether everything that a statement sets is text, which is the same wherever it stands."""
     if isinstance(node, cst.Assign):
         return isinstance(node.value, cst.SimpleString)
     return all(not argument.star and _is_text(argument.value) for argument in node.args)
 
 
 def _is_text(node: cst.BaseExpression) -> bool:
-    """Whether an expression is a text, or a dictionary of texts."""
+    """Return whether an expression is a text, or a dictionary of texts."""
     if not isinstance(node, cst.Dict):
         return isinstance(node, cst.SimpleString)
     return all(
@@ -57,7 +57,9 @@ def _is_text(node: cst.BaseExpression) -> bool:
 
 
 def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:
-    """Whether the name of the environment, as the setting spells it, is bound at another place, too."""
+    """Return whether the name of the environment, as the setting spells it, is bound at another place,
+    too.
+    """
     node = setting.node
     owners = [node.func] if isinstance(node, cst.Call) else [target.target for target in node.targets]
     for owner in owners:

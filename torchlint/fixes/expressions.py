@@ -116,7 +116,7 @@ def _is_expression(code: str) -> bool:
 
 
 def cut_off(module: Module, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
-    """The edit that leaves ``kept`` of an expression that begins with it: ``x`` of ``x.to(device)``.
+    """Return the edit that leaves ``kept`` of an expression that begins with it: ``x`` of ``x.to(device)``.
 
     None if a comment would go, or a bracket of what lies between: ``(x.to)(device)``.
     """

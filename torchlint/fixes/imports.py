@@ -32,7 +32,7 @@ class Spelling:
 
 
 def spell(module: Module, qualified: str, at: cst.CSTNode) -> Spelling | None:
-    """How to write a library name at a place, importing its root package if no import serves.
+    """Return how to write a library name at a place, importing its root package if no import serves.
 
     None if the root package's own name means something else there, and of torch if the file imports
     nothing from it: whatever it calls torch's is not known to be.
@@ -123,7 +123,7 @@ def remove_imports(
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, those that touch made one."""
+    """Return spans in order, those that touch made one."""
     joined: list[Span] = []
     for span in spans:
         if joined and joined[-1].end == span.start:
@@ -134,12 +134,12 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _name_end(tree: SyntaxTree, alias: cst.ImportAlias) -> int:
-    """Where an imported name ends, without the comma behind it."""
+    """Return where an imported name ends, without the comma behind it."""
     return tree.span(alias.asname.name if alias.asname is not None else alias.name).end
 
 
 def _add_import_to_head(tree: SyntaxTree, code: str) -> Edits:
-    """An import of a package that the module does not import at its top level."""
+    """Return an import of a package that the module does not import at its top level."""
     head: dict[int, cst.CSTNode] = {}
     header: cst.CSTNode | None = None
     for index, line in enumerate(tree.root.body):
@@ -162,7 +162,7 @@ def _add_import_to_head(tree: SyntaxTree, code: str) -> Edits:
 
 
 def _import_statements(line: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
-    """The imports on a line that holds nothing else."""
+    """Return the imports on a line that holds nothing else."""
     if not isinstance(line, cst.SimpleStatementLine):
         return []
     imports = [small for small in line.body if isinstance(small, (cst.Import, cst.ImportFrom))]
@@ -170,7 +170,7 @@ def _import_statements(line: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
 
 
 def _group(statement: cst.Import | cst.ImportFrom) -> int:
-    """Where an import comes from, in the order in which the groups are written."""
+    """Return where an import comes from, in the order in which the groups are written."""
     package = _package(statement)
     if package == "__future__":
         return _FUTURE
@@ -180,7 +180,7 @@ def _group(statement: cst.Import | cst.ImportFrom) -> int:
 
 
 def _package(statement: cst.Import | cst.ImportFrom) -> str:
-    """The top-level package that an import statement loads; empty for a relative import."""
+    """Return the top-level package that an import statement loads; empty for a relative import."""
     name: cst.CSTNode | None
     if isinstance(statement, cst.Import):
         name = statement.names[0].name

@@ -24,7 +24,7 @@ def deletion(start: int, end: int) -> Edits:
 
 
 def end_of_line(text: str, at: int) -> int:
-    """The offset at which the line of ``at`` ends, before its line-end characters."""
+    """Return the offset at which the line of ``at`` ends, before its line-end characters."""
     found = NEWLINE.search(text, at)
     return found.start() if found else len(text)
 
@@ -39,19 +39,21 @@ def starts_line(text: str, at: int) -> bool:
 
 
 def indent_at(text: str, at: int) -> str:
-    """The white space that the line of ``at`` begins with, form feeds aside."""
+    """Return the white space that the line of ``at`` begins with, form feeds aside."""
     line = text[line_start(text, at) : at]
     return line[: len(line) - len(line.lstrip())].replace("\x0c", "")
 
 
 def newline_near(tree: SyntaxTree, at: int) -> str:
-    """The line-end characters of the line of ``at``; those of the file if it is the last."""
+    """Return the line-end characters of the line of ``at``; those of the file if it is the last."""
     found = NEWLINE.search(tree.text, at)
     return found.group() if found else tree.root.default_newline
 
 
 def after_comma(text: str, start: int, limit: int) -> int | None:
-    """The offset behind the comma between two arguments; comments are skipped. None if there is none."""
+    """Return the offset behind the comma between two arguments; comments are skipped. None if there is
+    none.
+    """
     at = start
     while at < limit:
         if text[at] == ",":
@@ -61,7 +63,7 @@ def after_comma(text: str, start: int, limit: int) -> int | None:
 
 
 def after_comment(text: str, at: int) -> int:
-    """The end of the comment that follows ``at`` on its line; ``at`` itself where none does."""
+    """Return the end of the comment that follows ``at`` on its line; ``at`` itself where none does."""
     end = end_of_line(text, at)
     return end if text[at:end].lstrip().startswith("#") else at
 
@@ -72,7 +74,7 @@ def first_decorator(tree: SyntaxTree, statement: cst.CSTNode) -> int:
 
 
 def indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
-    """The white space by which the lines of a block stand further to the right than what holds it."""
+    """Return the white space by which the lines of a block stand further to the right than what holds it."""
     if not isinstance(block, cst.IndentedBlock):
         return tree.root.default_indent
     around = tree.enclosing(block, cst.IndentedBlock)
@@ -81,7 +83,7 @@ def indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
 
 
 def end_with_comments(text: str, end: int, indent: str) -> int:
-    """The end of the last line of a statement, with the comments indented deeper that follow it."""
+    """Return the end of the last line of a statement, with the comments indented deeper that follow it."""
     last = end_of_logical_line(text, end)
     at = last
     while True:
@@ -99,7 +101,7 @@ def end_with_comments(text: str, end: int, indent: str) -> int:
 
 
 def end_of_logical_line(text: str, end: int) -> int:
-    """Where the line ends on which a statement does: behind a backslash that is the next one."""
+    """Return where the line ends on which a statement does: behind a backslash that is the next one."""
     last = end_of_line(text, end)
     while text.endswith("\\", end, last) and "#" not in text[end:last]:
         following = next_line(text, last)
@@ -110,7 +112,7 @@ def end_of_logical_line(text: str, end: int) -> int:
 
 
 def code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
-    """The starts of the lines from ``start`` to ``end`` that are neither blank nor inside a string."""
+    """Return the starts of the lines from ``start`` to ``end`` that are neither blank nor inside a string."""
     text = tree.text
     strings = [tree.span(node) for node in tree.nodes(*_STRINGS)]
     strings = [span for span in strings if span.end > start and NEWLINE.search(text, span.start, span.end)]
@@ -138,7 +140,7 @@ def reindented(code: str, indent: str, newline: str) -> str:
 
 
 def shares_line(tree: SyntaxTree, statement: cst.CSTNode, *, first: bool) -> bool:
-    """Whether a small statement stands in a suite, or has a neighbour on the side given."""
+    """Return whether a small statement stands in a suite, or has a neighbour on the side given."""
     holder = tree.parent(statement)
     if not isinstance(statement, cst.BaseSmallStatement):
         return False

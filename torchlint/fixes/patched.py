@@ -18,7 +18,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def touch_patched(module: Module, edits: Sequence[Edit]) -> bool:
-    """Whether a file of the project replaces a name that ``edits`` take out, or whose calls they change.
+    """Return whether a file of the project replaces a name that ``edits`` take out, or whose calls they
+    change.
 
     ``mock.patch("package.module.Loader")`` fails without a ``Loader``, and the stand-in takes the arguments
     that the file passes today.
@@ -36,7 +37,7 @@ def touch_patched(module: Module, edits: Sequence[Edit]) -> bool:
 
 
 def _changes(module: Module, call: cst.Call, edits: Sequence[Edit]) -> bool:
-    """Whether an edit lies between the parentheses of a call, and in those of no call within it."""
+    """Return whether an edit lies between the parentheses of a call, and in those of no call within it."""
     tree = module.tree
     inner = [tree.span(node) for node in tree.descendants(call) if isinstance(node, cst.Call)][1:]
     start, end = tree.span(call.func).end, tree.span(call).end

@@ -46,7 +46,7 @@ _TYPE_QUESTIONS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 
 
 def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
-    """The edits that bring a use of a name to its replacement; None if they cannot be made.
+    """Return the edits that bring a use of a name to its replacement; None if they cannot be made.
 
     A name that was imported from the old place is imported from the new one, and all its uses are rewritten
     with it, those of other names that the same statement imports as well. The calls must be such that the
@@ -58,7 +58,7 @@ def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
 
 
 def _asked_for_type(module: Module, node: cst.BaseExpression) -> Edits | None:
-    """The edits where the file asks for the type of what was given up, ``isinstance(s, torch.a.Old)``.
+    """Return the edits where the file asks for the type of what was given up, ``isinstance(s, torch.a.Old)``.
 
     What the replacement makes is no ``Old``; what ``Old`` makes, which was made of the replacement, is one of
     those. None where the question is asked by an imported name, which other edits may move or not.
@@ -111,7 +111,8 @@ def _upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
 
 
 def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
-    """The edits that bring a use of a name to its replacement, wherever that is; None if they cannot be made.
+    """Return the edits that bring a use of a name to its replacement, wherever that is; None if they cannot
+    be made.
 
     A name that is imported from its module is renamed with its import and all its other uses at once. An
     import of which nothing would be left is dropped.
@@ -143,13 +144,13 @@ def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
 
 
 def _is_sound(edits: Edits) -> bool:
-    """Whether no edit lies in another one."""
+    """Return whether no edit lies in another one."""
     ordered = sorted(set(edits))
     return all(one.span.end <= other.span.start for one, other in itertools.pairwise(ordered))
 
 
 def _spelt(module: Module, node: cst.Attribute, new: str) -> tuple[str, Edits] | None:
-    """How to write a name where another one stands, with the import that this needs."""
+    """Return how to write a name where another one stands, with the import that this needs."""
     root = root_of(node)
     package = new.partition(".")[0]
     loaded = not new.startswith(_NOT_LOADED)
@@ -162,7 +163,7 @@ def _spelt(module: Module, node: cst.Attribute, new: str) -> tuple[str, Edits] |
 
 
 def _otherwise(module: Module, node: cst.Attribute, row: Upgrade) -> Edits | None:
-    """The edits that call another function than usual, if that fits."""
+    """Return the edits that call another function than usual, if that fits."""
     call = module.tree.parent(node)
     if row.rewrite not in ALTERNATIVES or not isinstance(call, cst.Call) or call.func is not node:
         return None
@@ -176,7 +177,7 @@ def _otherwise(module: Module, node: cst.Attribute, row: Upgrade) -> Edits | Non
 def _use(
     module: Module, node: cst.BaseExpression, row: Upgrade, spelt: tuple[str, Edits] | None
 ) -> Edits | None:
-    """The edits of one use: its name, its arguments, and an import."""
+    """Return the edits of one use: its name, its arguments, and an import."""
     if spelt is None:
         return None
     text, imported = spelt
@@ -202,7 +203,7 @@ def _use(
 
 
 def _imported_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
-    """A name that a statement imports, from its new place, with all its uses."""
+    """Return a name that a statement imports, from its new place, with all its uses."""
     statement = module.tree.parent(binding.node)
     if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
         return None
@@ -233,12 +234,12 @@ def _imported_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | No
 
 
 def _stays(row: Upgrade) -> bool:
-    """Whether a name keeps its last part, so that its uses stay as they are."""
+    """Return whether a name keeps its last part, so that its uses stay as they are."""
     return last_part(row.symbol) == last_part(row.replacement or "")
 
 
 def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
-    """The edits of all that is read of an imported name; None if not all can be found."""
+    """Return the edits of all that is read of an imported name; None if not all can be found."""
     if not _sole(module, binding) or binding.name in _exported(module):
         return None
     alias = binding.node
@@ -263,7 +264,7 @@ def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
 
 
 def _without_import(module: Module, binding: Binding) -> Edits | None:
-    """The edits of all uses of a module that nothing else needs, and the removal of its import."""
+    """Return the edits of all uses of a module that nothing else needs, and the removal of its import."""
     if _is_handed_out(module, binding):
         return None
     parts: list[Edits | None] = []
@@ -295,13 +296,15 @@ def _without_import(module: Module, binding: Binding) -> Edits | None:
 
 
 def _is_old(binding: Binding) -> bool:
-    """Whether an import names something that was given up, or the module that has it."""
+    """Return whether an import names something that was given up, or the module that has it."""
     dotted = canonical(binding.imported or "")
     return dotted in SYMBOLS or dotted in _MODULES
 
 
 def _is_for_this(module: Module, binding: Binding) -> bool:
-    """Whether an import of a package is there for names that were given up only, and would be left unused."""
+    """Return whether an import of a package is there for names that were given up only, and would be left
+    unused.
+    """
     return all(
         any(upgrade_at(module, above) is not None for above in module.tree.ancestors(read))
         for read in module.uses(binding)
@@ -318,7 +321,7 @@ def _together(*parts: Edits | None) -> Edits | None:
 
 
 def _with_import(module: Module, statement: Import) -> Edits | None:
-    """An import of old names, of the new ones instead, with all that is read of it."""
+    """Return an import of old names, of the new ones instead, with all that is read of it."""
     uses = list(_uses(module, statement))
     rows = [upgrade_at(module, use) for use in uses]
     moved = _moved(module, statement, [row for row in rows if row is not None])
@@ -330,7 +333,7 @@ def _with_import(module: Module, statement: Import) -> Edits | None:
 
 
 def _uses(module: Module, statement: Import) -> Iterator[cst.BaseExpression]:
-    """What is read of the names that an import binds, as attributes where it binds a module."""
+    """Yield what is read of the names that an import binds, as attributes where it binds a module."""
     for binding in _bound(module, statement):
         for read in module.uses(binding):
             above = module.tree.parent(read)
@@ -339,13 +342,15 @@ def _uses(module: Module, statement: Import) -> Iterator[cst.BaseExpression]:
 
 
 def _bound(module: Module, statement: Import) -> list[Binding]:
-    """The names that an import binds; none for a star."""
+    """Return the names that an import binds; none for a star."""
     aliases = () if isinstance(statement.names, cst.ImportStar) else statement.names
     return [binding for alias in aliases for binding in [module.binding_of(alias)] if binding is not None]
 
 
 def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | None:
-    """The edit that makes an import name the new place; None if not all of what it names has moved there."""
+    """Return the edit that makes an import name the new place; None if not all of what it names has moved
+    there.
+    """
     bound = _bound(module, statement)
     names = [canonical(binding.imported or "") for binding in bound]
     rows = rows + [SYMBOLS[name] for name in names if name in SYMBOLS]
@@ -374,7 +379,7 @@ def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | No
 
 
 def _imports_all_of_old(module: Module) -> bool:
-    """Whether a star brings the old names in once more: ``from torch.cuda.amp import *``."""
+    """Return whether a star brings the old names in once more: ``from torch.cuda.amp import *``."""
     return any(
         isinstance(statement.names, cst.ImportStar)
         and statement.module is not None
@@ -384,14 +389,16 @@ def _imports_all_of_old(module: Module) -> bool:
 
 
 def _sole(module: Module, binding: Binding) -> bool:
-    """Whether nothing but an import, and a None where it fails, gives a variable its meaning."""
+    """Return whether nothing but an import, and a None where it fails, gives a variable its meaning."""
     return binding.scope.kind is not ScopeKind.CLASS and all(
         other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
     )
 
 
 def _is_handed_out(module: Module, binding: Binding) -> bool:
-    """Whether another file of the project, a test among them, may use an imported name by way of this one."""
+    """Return whether another file of the project, a test among them, may use an imported name by way of this
+    one.
+    """
     return (
         module.link is not None
         and binding.scope.kind is ScopeKind.MODULE
@@ -400,7 +407,7 @@ def _is_handed_out(module: Module, binding: Binding) -> bool:
 
 
 def _exported(module: Module) -> set[str]:
-    """The strings that the file lists in ``__all__``."""
+    """Return the strings that the file lists in ``__all__``."""
     found: set[str] = set()
     for binding in module.names.module_scope.bindings.get("__all__", ()):
         if isinstance(binding.value, (cst.List, cst.Tuple)):
@@ -411,7 +418,7 @@ def _exported(module: Module) -> set[str]:
 
 
 def _arguments(module: Module, node: cst.BaseExpression, row: Upgrade) -> Edits | None:
-    """The edits that make what is around a renamed use pass what the replacement takes."""
+    """Return the edits that make what is around a renamed use pass what the replacement takes."""
     if not row.adds or only_names(module, node):
         return ()
     keyword, equals, code = row.adds.partition("=")

@@ -66,7 +66,7 @@ def remove_statement(module: Module, node: cst.CSTNode) -> Edits | None:
 
 
 def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
-    """Whether a statement stands right below the header of its block, without a line between."""
+    """Return whether a statement stands right below the header of its block, without a line between."""
     if block.body[0] is not statement:
         return False
     above = line_above(tree.text, line_start(tree.text, first_decorator(tree, statement)))
@@ -75,7 +75,9 @@ def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTN
 
 
 def _blank_lines_before(source: str, start: int) -> int:
-    """How many lines right above a line have nothing on them; two at most, as formatters leave them."""
+    """Return how many lines right above a line have nothing on them; two at most, as formatters leave
+    them.
+    """
     count = 0
     while start > 0 and count < 2:
         above = line_above(source, start)
@@ -86,7 +88,7 @@ def _blank_lines_before(source: str, start: int) -> int:
 
 
 def _past_blank_lines(source: str, start: int, most: int) -> int:
-    """Where the blank lines that begin at ``start`` end, or so many of them; none of a text's end."""
+    """Return where the blank lines that begin at ``start`` end, or so many of them; none of a text's end."""
     for _ in range(most):
         blank = _BLANK_LINE.match(source, start)
         if blank is None or blank.end() == len(source):

@@ -40,7 +40,7 @@ _BY_NAME = re.compile(
 
 
 def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool) -> tuple[Edit, ...]:
-    """The edits that take out of import statements the names whose uses all go with ``edits``.
+    """Return the edits that take out of import statements the names whose uses all go with ``edits``.
 
     With ``safe``, only names that no other file uses from this one. None at all where one of them
     would meet with an edit that is made anyway.
@@ -76,7 +76,9 @@ def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool)
 
 @remembered
 def _removable(module: Module) -> dict[str, tuple[cst.ImportAlias, list[int]]]:
-    """The imported names that may go, each with the import and the places of all its other occurrences."""
+    """Return the imported names that may go, each with the import and the places of all its other
+    occurrences.
+    """
     tree = module.tree
     aliases: dict[str, list[cst.ImportAlias]] = {}
     for statement in _statements(module):
@@ -100,12 +102,16 @@ def _removable(module: Module) -> dict[str, tuple[cst.ImportAlias, list[int]]]:
 
 
 def _is_plain(text: str, name: str) -> bool:
-    """Whether a name is spelt in one way only: the interpreter takes letters of other widths for the same."""
+    """Return whether a name is spelt in one way only: the interpreter takes letters of other widths for the
+    same.
+    """
     return unicodedata.normalize("NFKC", text).count(name) == text.count(name)
 
 
 def _bound_name(alias: cst.ImportAlias) -> str | None:
-    """The name that an import binds; None for a re-export (``as`` the same name) and ``import a.b``."""
+    """Return the name that an import binds; None for a re-export (``as`` the same name) and
+    ``import a.b``.
+    """
     if alias.asname is None:
         return alias.name.value if isinstance(alias.name, cst.Name) else None
     bound = alias.asname.name
@@ -117,7 +123,7 @@ def _bound_name(alias: cst.ImportAlias) -> str | None:
 
 
 def _may_go(module: Module, statement: ImportStatement) -> bool:
-    """Whether nothing but uses speaks for an import: no condition around it, no comment beside it."""
+    """Return whether nothing but uses speaks for an import: no condition around it, no comment beside it."""
     tree, line = module.tree, module.tree.statement(statement)
     if not isinstance(line, cst.SimpleStatementLine):
         return False
@@ -138,7 +144,7 @@ def _may_go(module: Module, statement: ImportStatement) -> bool:
 
 
 def _is_without_effect(module: Module, statement: ImportStatement, alias: cst.ImportAlias) -> bool:
-    """Whether the program would not miss that the import loads something."""
+    """Return whether the program would not miss that the import loads something."""
     if isinstance(statement, cst.ImportFrom):
         if statement.relative or statement.module is None:
             return False
@@ -154,7 +160,7 @@ def _is_without_effect(module: Module, statement: ImportStatement, alias: cst.Im
 
 @remembered
 def _statements_of(module: Module) -> dict[str, list[ImportStatement]]:
-    """The import statements by the package that they load."""
+    """Return the import statements by the package that they load."""
     found: dict[str, list[ImportStatement]] = {}
     for statement in _statements(module):
         if isinstance(statement, cst.ImportFrom):
@@ -177,7 +183,9 @@ def _root(name: cst.BaseExpression) -> str:
 
 
 def _is_private(module: Module, name: str, alias: cst.ImportAlias) -> bool:
-    """Whether a name is the file's own affair: one of a function, or one with an underscore in front."""
+    """Return whether a name is the file's own affair: one of a function, or one with an underscore in
+    front.
+    """
     return name.startswith("_") or module.names.scope(alias).kind is ScopeKind.FUNCTION
 
 
@@ -187,7 +195,7 @@ def _leaves_block(
     others: Collection[ImportStatement],
     edits: Sequence[Edit],
 ) -> bool:
-    """Whether a statement that does not go as well is left in the block of an import."""
+    """Return whether a statement that does not go as well is left in the block of an import."""
     spans = sorted((edit.span.start, edit.span.end) for edit in edits if not edit.content.strip())
     line = module.tree.statement(statement)
     block = module.tree.parent(line)
@@ -201,7 +209,7 @@ def _leaves_block(
 def _spares_attributes(
     module: Module, statement: ImportStatement, aliases: Sequence[cst.ImportAlias]
 ) -> bool:
-    """Whether no comment belongs to the statement, and no other code needs the modules that it loads.
+    """Return whether no comment belongs to the statement, and no other code needs the modules that it loads.
 
     ``torch.utils.checkpoint`` is an attribute only where somebody has imported it.
     """
@@ -225,7 +233,7 @@ def _spares_attributes(
 
 
 def _prefixes(dotted: str) -> list[str]:
-    """``torch.utils`` and ``torch.utils.checkpoint`` of the latter."""
+    """Return ``torch.utils`` and ``torch.utils.checkpoint`` of the latter."""
     parts = dotted.split(".")
     return [".".join(parts[: count + 1]) for count in range(1, len(parts))]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def environment(package: str) -> Environment:
-    """The templates of a package, which extend ``base.html.jinja``.
+    """Return the templates of a package, which extend ``base.html.jinja``.
 
     Raises:
         ImportError: Jinja is missing.
@@ -32,12 +32,14 @@ def environment(package: str) -> Environment:
 
 
 def render(made: Environment, template: str, **shown: Any) -> str:
-    """A page of a template."""
+    """Return a page of a template."""
     return _printable(made.get_template(template).render(**shown).strip()) + "\n"
 
 
 def _printable(text: str) -> str:
-    """Control characters as visible ones and halves of pairs as question marks: HTML allows neither."""
+    """Return control characters as visible ones and halves of pairs as question marks: HTML allows
+    neither.
+    """
     return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -48,7 +50,7 @@ _CONTROL = {
 
 
 def _code(text: str) -> Markup:
-    """A message with what stands between backticks as code."""
+    """Return a message with what stands between backticks as code."""
     from markupsafe import Markup, escape
 
     parts = text.split("`")

@@ -18,7 +18,7 @@ _YAML = ".yaml"
 
 
 class _UnclearError(Exception):
-    """A defaults list has more to it than is worked out here."""
+    """A defaults list has more to it than is computed here."""
 
 
 class _Choice(NamedTuple):
@@ -43,7 +43,7 @@ class Composition:
         """The files that were read."""
 
     def table(self, name: str) -> Table | None:
-        """The primary configuration of this name; None where it is not there, or not plain."""
+        """Return the primary configuration of this name; None where it is not there, or not plain."""
         try:
             made = self._file(PurePosixPath(name.removesuffix(_YAML)), (), 0)
         except _UnclearError:
@@ -51,7 +51,7 @@ class Composition:
         return made
 
     def _file(self, name: PurePosixPath, package: tuple[str, ...], depth: int) -> Table | None:
-        """What a file, named from the folder, says with its defaults; None if it is not there."""
+        """Return what a file, named from the folder, says with its defaults; None if it is not there."""
         path = Path(f"{self._folder / name}{_YAML}")
         if len(self.visited) > _MOST_FILES or depth > _MOST_FILES:
             raise _UnclearError
@@ -124,7 +124,7 @@ class Composition:
         return [_Choice(_joined(group, name), options, package, optional="optional" in keywords)]
 
     def _package(self, document: Document, name: PurePosixPath, package: tuple[str, ...]) -> tuple[str, ...]:
-        """The package that the head of a file names, or else the one that it was asked for."""
+        """Return the package that the head of a file names, or else the one that it was asked for."""
         text = document.source.text
         head = _PACKAGE.search(text, 0, 1_000)
         if head is None:
@@ -149,7 +149,9 @@ def _nested(table: Table, package: tuple[str, ...]) -> Table:
 
 
 def _merged(first: Table, second: Table, *, ordered: bool) -> Table:
-    """Two mappings as one, of which the second wins; nobody where they differ and it is not ``ordered``."""
+    """Return two mappings as one, of which the second wins; nobody where they differ and it is not
+    ``ordered``.
+    """
     items = dict(first.items)
     for key, value in second.items.items():
         before = items.get(key)

@@ -49,7 +49,7 @@ def named_by(
     present: Set[Path],
     content: Callable[[Path], bytes | None] = lambda _: None,
 ) -> dict[Path, tuple[Path, ...]]:
-    """The configuration files among those ``present`` that each program of a project names.
+    """Return the configuration files among those ``present`` that each program of a project names.
 
     Those that their defaults lists name are included. ``content`` gives the bytes of a file that count
     instead of those on the disk.
@@ -83,7 +83,7 @@ class _Present:
         self._folders = {PurePosixPath(*each[start:]) for each in parts for start in range(len(each))}
 
     def named(self, file: Path, text: str) -> Set[Path]:
-        """The files that the text of a program names."""
+        """Return the files that the text of a program names."""
         spelt = (PurePosixPath(name.replace("\\", "/")) for name in dict.fromkeys(_NAME.findall(text)))
         names = [name for name in spelt if name.name in self._names]
         found = self._at(file, names)
@@ -116,7 +116,9 @@ def _hydra(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _places(file: Path, name: PurePosixPath, root: Path) -> Iterator[Path]:
-    """Where a name may lead that a program has: from its folder, or from one above it in the project."""
+    """Yield where a name may lead that a program has: from its folder, or from one above it in the
+    project.
+    """
     if name.is_absolute():
         return
     for folder in file.parents:
@@ -150,11 +152,11 @@ class Configs:
         self._composed: dict[Path, Entry | None] = {}
 
     def named(self, file: Path) -> tuple[Path, ...]:
-        """The configuration files that a program names."""
+        """Return the configuration files that a program names."""
         return self._named.get(file, ())
 
     def readers(self, path: Path) -> list[Path]:
-        """The programs that name a configuration file."""
+        """Return the programs that name a configuration file."""
         return sorted(file for file, documents in self._named.items() if path in documents)
 
     def hold(self, source: Source) -> bool:
@@ -174,13 +176,13 @@ class Configs:
         self._composed.clear()
 
     def document(self, path: Path) -> Document | None:
-        """A configuration file; None if it is not one of the project's, or cannot be read."""
+        """Return a configuration file; None if it is not one of the project's, or cannot be read."""
         if path not in self._documents:
             self._documents[path] = _read(path) if path in self.files else None
         return self._documents[path]
 
     def find(self, file: Path, name: str, *, beside: bool) -> Path | None:
-        """The file that a program names; ``beside`` if it begins at the folder of the program.
+        """Return the file that a program names; ``beside`` if it begins at the folder of the program.
 
         None if there is none, or several that may be meant.
         """
@@ -190,7 +192,7 @@ class Configs:
         return found[0] if len(found) == 1 else None
 
     def composed(self, file: Path, folder: str, name: str) -> Path | None:
-        """The primary configuration of ``hydra.main`` in a program; None if it is not known."""
+        """Return the primary configuration of ``hydra.main`` in a program; None if it is not known."""
         path = _plain(file.parent / folder / f"{name.removesuffix(_YAML)}{_YAML}")
         if path not in self._composed:
             from torchlint.project.composition import Composition
@@ -201,7 +203,7 @@ class Configs:
     def entry(
         self, path: Path, keys: Sequence[str | int], *, hydra: bool = False, resolved: bool = False
     ) -> Entry | None:
-        """What stands behind some keys in a file; None if nothing does, or nothing that is plain.
+        """Return what stands behind some keys in a file; None if nothing does, or nothing that is plain.
 
         ``hydra`` asks for what its defaults list makes of it, ``resolved`` for what interpolations refer to.
         """

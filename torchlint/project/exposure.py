@@ -18,14 +18,14 @@ class Exposure:
     """What others may use of the files of a project.
 
     What a library exports is for everybody who installs it. Of an application all users are files of the
-    project, unless it loads code under names that it works out.
+    project, unless it loads code under names that it computes.
     """
 
     def __init__(self, index: Index) -> None:
         self._index = index
 
     def is_open(self, file: Path, name: str) -> bool:
-        """Whether code out of sight may use a name of the top level of a file."""
+        """Return whether code out of sight may use a name of the top level of a file."""
         if self._loads_by_name or self._names_nowhere & {file.stem, file.parent.name}:
             return True
         if any(
@@ -38,7 +38,9 @@ class Exposure:
         return self._index.library and self._is_exported(file, name)
 
     def _is_exported(self, file: Path, name: str) -> bool:
-        """Whether a library hands out a name: no part of its dotted path has an underscore in front."""
+        """Return whether a library hands out a name: no part of its dotted path has an underscore in
+        front.
+        """
         root = self._index.folders.root
         packaged = is_in_package(file) or any(
             file.is_relative_to(folder) for folder in (root / "src", *self._index.folders.declared)
@@ -74,7 +76,7 @@ class Exposure:
         return entry_points(self._index.folders.root)
 
     def users(self, file: Path, name: str) -> frozenset[Path]:
-        """The other files that may use a name of the top level of a file, tests among them."""
+        """Return the other files that may use a name of the top level of a file, tests among them."""
         return frozenset(user for user in self._index.users(file) if self._may_use(user, file, name))
 
     def _may_use(self, user: Path, file: Path, name: str) -> bool:
@@ -86,7 +88,7 @@ class Exposure:
         return self._has_as_object(user, file)
 
     def _has_as_object(self, user: Path, file: Path) -> bool:
-        """Whether a file has another one as an object, of which any attribute can be asked for."""
+        """Return whether a file has another one as an object, of which any attribute can be asked for."""
         return any(
             place.file in (file, file.parent, file.parent / INIT) and place.definition is None
             for link in self._index.links(user)

@@ -23,13 +23,13 @@ from torchlint.uncommented import uncommented
 
 _HEADER = re.compile(r"^[ \t]*class\b[^:]*", re.MULTILINE)
 LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
-"""What asks a module for names that it works out, or has a module without giving it a name."""
+"""What asks a module for names that it computes, or has a module without giving it a name."""
 # A word is in a text if it is in one of these.
 _CHAIN = re.compile(r"[\w.]+\(?")
 
 
 def headers(text: str) -> list[str]:
-    """The classes in a text, each as far as the colon behind its bases."""
+    """Return the classes in a text, each as far as the colon behind its bases."""
     return _HEADER.findall(text)
 
 
@@ -47,7 +47,7 @@ class Face:
 
     @classmethod
     def of(cls, source: Source, defined: Iterable[tuple[str, int]]) -> Face:
-        """The face of a text."""
+        """Return the face of a text."""
         text = source.text
         # What is said of a place in a notebook goes by its cells, and their sequence by their texts.
         code = text if source.in_cells else uncommented(text)
@@ -55,13 +55,13 @@ class Face:
         return cls(_digest(code), _digest(repr(marks)), frozenset(_CHAIN.findall(text)), tuple(defined))
 
     def stored(self) -> list[Any]:
-        """The face as JSON can hold it."""
+        """Return the face as JSON can hold it."""
         chains = zlib.compress("\n".join(sorted(self.chains)).encode("utf-8", "surrogatepass"))
         return [self.code, self.marks, b85encode(chains).decode(), [list(each) for each in self.defined]]
 
     @classmethod
     def restored(cls, document: Any) -> Face:
-        """What was `stored`.
+        """Return what was `stored`.
 
         Raises:
             TypeError, ValueError: it is something else.
@@ -75,7 +75,7 @@ class Face:
         return cls(text_of(code), text_of(marks), frozenset(text.split("\n")), named)
 
     def as_asked(self, other: Face, facet: Facet, asked: Iterable[str]) -> bool:
-        """Whether another text shows the same where such things were asked."""
+        """Return whether another text shows the same where such things were asked."""
         match facet:
             case Facet.CODE:
                 return self.code == other.code and self.marks == other.marks
@@ -91,7 +91,7 @@ class Face:
                 return False
 
     def _speaks_as(self, other: Face, asked: Iterable[str]) -> bool:
-        """Whether the same of some words are in both texts."""
+        """Return whether the same of some words are in both texts."""
         gone, come = self.chains - other.chains, other.chains - self.chains
         if not gone and not come:
             return True

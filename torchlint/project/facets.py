@@ -6,7 +6,7 @@ import enum
 
 
 class Facet(enum.IntEnum):
-    """What of a file something rests on."""
+    """What of a file something depends on."""
 
     CODE = 0
     """The program: everything but comments, empty lines and places."""

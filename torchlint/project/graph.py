@@ -58,7 +58,7 @@ class Node:
 
 
 def node(index: Index, file: Path) -> Node:
-    """A file as a node of the graph."""
+    """Return a file as a node of the graph."""
     links = index.links(file)
     edges: dict[Path, tuple[dict[str, None], Standing]] = {}
     for link in links:
@@ -89,13 +89,13 @@ def node(index: Index, file: Path) -> Node:
 
 
 def unresolved(index: Index, file: Path) -> tuple[Unresolved, ...]:
-    """The imports of a file that should lead to a file of the project and do not, each once."""
+    """Return the imports of a file that should lead to a file of the project and do not, each once."""
     missing = (link for link in index.links(file) if link.missing)
     return tuple(dict.fromkeys(Unresolved(_spelt(link), link.statement.row) for link in missing))
 
 
 def kind_of(index: Index, file: Path) -> FileKind:
-    """What a file is there for, as its name, its text and the files that import it show."""
+    """Return what a file is there for, as its name, its text and the files that import it show."""
     record = index.record(file)
     if not record.readable or breaks(index.text(file)):
         return FileKind.UNREADABLE
@@ -112,7 +112,7 @@ def kind_of(index: Index, file: Path) -> FileKind:
 
 
 def _only_sets(record: Record) -> bool:
-    """Whether a file does nothing but give names to values."""
+    """Return whether a file does nothing but give names to values."""
     kinds = {made.kind for made in record.definitions}
     return kinds == {DefinitionKind.VARIABLE} and not record.acts and not record.guards_main
 

@@ -1,6 +1,6 @@
 """Which file of a project defines a name, and which files may use it.
 
-Answers are worked out when they are asked for: a file is read once it is needed, and the answer is the same
+Answers are computed when they are asked for: a file is read once it is needed, and the answer is the same
 in whichever order the questions come.
 """
 
@@ -102,11 +102,13 @@ class Index:
         return {file: rank for rank, file in enumerate(self.ordered, start=1)}
 
     def rank(self, file: Path) -> int:
-        """The place of a file in the order of the project's files; 0 for one that is not among them."""
+        """Return the place of a file in the order of the project's files; 0 for one that is not among
+        them.
+        """
         return self._ranks.get(file, 0)
 
     def source(self, file: Path) -> Source:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
             SourceError: it cannot be read.
@@ -116,7 +118,7 @@ class Index:
         return read(file, notebook=file in self.notebooks)
 
     def text(self, file: Path) -> str:
-        """The text of a file; empty if it cannot be read."""
+        """Return the text of a file; empty if it cannot be read."""
         if file not in self._texts:
             try:
                 self._texts[file] = self.source(file).text
@@ -125,7 +127,7 @@ class Index:
         return self._texts[file]
 
     def speaks_of(self, file: Path, word: str) -> bool:
-        """Whether the text of a file has a word, or whatever else, in it."""
+        """Return whether the text of a file has a word, or whatever else, in it."""
         known = self._spoken.get(word)
         if known is None:
             known = self._spoken[word] = {}
@@ -136,7 +138,7 @@ class Index:
         return found
 
     def headers(self, file: Path) -> str:
-        """The classes in the text of a file, each as far as the colon behind its bases."""
+        """Return the classes in the text of a file, each as far as the colon behind its bases."""
         if file not in self._headers:
             self._headers[file] = "\n".join(headers(self.text(file)))
         return self._headers[file]
@@ -171,7 +173,7 @@ class Index:
                 vars(self).pop(name, None)
 
     def record(self, file: Path) -> Record:
-        """What a file tells of itself; an unreadable record for one that cannot be read."""
+        """Return what a file tells of itself; an unreadable record for one that cannot be read."""
         if file not in self._records:
             try:
                 self._records[file] = self._record(self.source(file))
@@ -180,7 +182,7 @@ class Index:
         return self._records[file]
 
     def module(self, file: Path, name: str, level: int = 0) -> Path | None:
-        """The file, or the folder of a package without one, that a module is for imports in ``file``.
+        """Return the file, or the folder of a package without one, that a module is for imports in ``file``.
 
         ``level`` is the number of leading dots. None for what is not of the project.
         """
@@ -212,14 +214,14 @@ class Index:
         return next((found for found in placed if found is not None), None)
 
     def definition(self, file: Path, name: str) -> Place | None:
-        """Where a name of the top level of ``file`` is defined, through any number of imports.
+        """Return where a name of the top level of ``file`` is defined, through any number of imports.
 
         None if it comes from a library, or is not there at all.
         """
         return self._definition(file, name, set())
 
     def lookup(self, file: Path, name: str, visited: set[Path]) -> Place | str | None:
-        """What a file or package has under a name; for something of a library its dotted name.
+        """Return what a file or package has under a name; for something of a library its dotted name.
 
         The files that were asked for it are added to ``visited``.
         """
@@ -253,23 +255,25 @@ class Index:
         return None
 
     def links(self, file: Path) -> tuple[Link, ...]:
-        """The imports of a file and where they lead, in source order."""
+        """Return the imports of a file and where they lead, in source order."""
         if file not in self._links:
             self._links[file] = tuple(self._link(file, each) for each in self.record(file).imports)
         return self._links[file]
 
     def importers(self, file: Path) -> frozenset[Path]:
-        """The files of the project that import ``file``, or a name that it defines."""
+        """Return the files of the project that import ``file``, or a name that it defines."""
         return self._importers.get(file, frozenset())
 
     def users(self, file: Path) -> frozenset[Path]:
-        """The files that may name what ``file`` defines: its importers, and those of packages above it."""
+        """Return the files that may name what ``file`` defines: its importers, and those of packages above
+        it.
+        """
         found = self.importers(file)
         handing = [user for user in found if user.name == INIT]
         return found.union(*map(self.importers, handing)) - {file}
 
     def is_connected(self, file: Path) -> bool:
-        """Whether a file imports another one, or another one has to do with it.
+        """Return whether a file imports another one, or another one has to do with it.
 
         A test that imports it has not, unless tests replace what they import with something else.
         """
@@ -297,7 +301,7 @@ class Index:
         return fails_on_warnings(self.folders.root)
 
     def around(self, file: Path) -> tuple[Path, ...]:
-        """The other files that may lend a file their words, in order.
+        """Return the other files that may lend a file their words, in order.
 
         Those of its programs, or where these are too many those that it imports and that import it.
         """
@@ -312,7 +316,7 @@ class Index:
         return self._steps[True][rank] | self._steps[False][rank] if rank else 0
 
     def companions(self, file: Path) -> tuple[Path, ...]:
-        """The other files that may run in one process with ``file``, in order.
+        """Return the other files that may run in one process with ``file``, in order.
 
         That is what imports it, and what that imports; tests are left out. None of them if the program has
         more than `MOST_COMPANIONS` files: it is a library, of which each program uses a part.
@@ -324,7 +328,7 @@ class Index:
         return self._companions[file]
 
     def ranked(self, files: Iterable[Path], facet: Facet = Facet.CODE) -> int:
-        """A set of files as a number that has the bit of each file's rank: unions of those are fast.
+        """Return a set of files as a number that has the bit of each file's rank: unions of those are fast.
 
         Those of each facet have bits of their own.
         """
@@ -334,12 +338,12 @@ class Index:
         return (found & ~1) << facet * (len(self.ordered) + 1)
 
     def facet(self, ranks: int, facet: Facet) -> int:
-        """The files that were `ranked` under a facet, as ranked under the first."""
+        """Return the files that were `ranked` under a facet, as ranked under the first."""
         stride = len(self.ordered) + 1
         return ranks >> facet * stride & (1 << stride) - 1
 
     def at_ranks(self, ranks: int) -> tuple[Path, ...]:
-        """The files that were `ranked`, in order."""
+        """Return the files that were `ranked`, in order."""
         return tuple(self.ordered[each - 1] for each in ranks_in(ranks))
 
     @cached_property
@@ -348,7 +352,7 @@ class Index:
         return frozenset(file for file in self.files if not self.record(file).readable)
 
     def _program(self, rank: int) -> int:
-        """The files of the programs that a file is part of; none if there are too many."""
+        """Return the files of the programs that a file is part of; none if there are too many."""
         found = 0
         for above in ranks_in(self._reach(rank, up=True)):
             if not found >> above & 1:
@@ -358,14 +362,15 @@ class Index:
         return found
 
     def imported(self, files: Iterable[Path]) -> int:
-        """The files that some files import, or names of them, as `ranked`."""
+        """Return the files that some files import, or names of them, as `ranked`."""
         found = 0
         for file in files:
             found |= self._steps[False][self.rank(file)]
         return found
 
     def _reach(self, rank: int, *, up: bool) -> int:
-        """The files that import a file, or with ``up`` False those that it imports, and so on, and itself.
+        """Return the files that import a file, or with ``up`` False those that it imports, and so on, and
+        itself.
 
         Sets of files are numbers here, with the bit of each rank: unlike sets of paths, they are joined fast
         enough to do so for every file of a large project.
@@ -447,7 +452,7 @@ class Index:
         return Link(each, (Place(module) if place is None else place,), missing)
 
     def _is_own(self, file: Path, name: str) -> bool:
-        """Whether the first part of a dotted name is a package of the project."""
+        """Return whether the first part of a dotted name is a package of the project."""
         first, _, rest = name.partition(".")
         return bool(rest) and self.module(file, first) is not None
 
@@ -474,7 +479,7 @@ class Index:
         return None
 
     def _imported(self, file: Path, each: Import, asked: set[tuple[Path, str]]) -> Place | None:
-        """What an import statement of ``file`` binds a name to."""
+        """Return what an import statement of ``file`` binds a name to."""
         if each.name is None:
             # ``import a.b`` binds ``a``.
             name = each.module if each.bound != each.module.partition(".")[0] else each.bound
@@ -484,12 +489,12 @@ class Index:
         return self._definition(module, each.name, asked) if module is not None else None
 
     def exports(self, file: Path, name: str) -> bool:
-        """Whether a star import of a module brings a name, if the module has it."""
+        """Return whether a star import of a module brings a name, if the module has it."""
         exported = self.record(file).exported if file in self.files else None
         return name in exported if exported is not None else not name.startswith("_")
 
     def _starred(self, file: Path) -> Iterator[Place]:
-        """What a star import of a module brings, in the order of its text."""
+        """Yield what a star import of a module brings, in the order of its text."""
         own = self.record(file) if file in self.files else Record()
         names = own.exported or [
             *(made.name for made in own.definitions),
@@ -500,7 +505,7 @@ class Index:
                 yield place
 
     def _may_hold(self, file: Path, name: str, asked: set[Path]) -> bool:
-        """Whether a module may have a name that is defined in no file of the project."""
+        """Return whether a module may have a name that is defined in no file of the project."""
         if file not in self.files or file in asked:
             return False
         asked.add(file)
@@ -518,7 +523,7 @@ class Index:
 
 
 def ranks_in(files: int) -> Iterator[int]:
-    """The ranks of the files of a set, lowest first."""
+    """Yield the ranks of the files of a set, lowest first."""
     while files:
         lowest = files & -files
         yield lowest.bit_length() - 1

@@ -48,7 +48,9 @@ class Layout:
     """The files of YAML and JSON that programs may name."""
 
     def with_texts(self, texts: Mapping[Path, str]) -> Layout:
-        """The layout in which some files say something else than on the disk: what an editor has open."""
+        """Return the layout in which some files say something else than on the disk: what an editor has
+        open.
+        """
         if not texts or not self.configurable:
             return self
         programs = {path for path in texts if path in self.members and not is_document(path)}
@@ -87,7 +89,9 @@ class Layout:
         return {file: rank for rank, file in enumerate(self.every)}
 
     def index(self, known: Records | None = None) -> Index:
-        """The records of the files, those of earlier runs ``known``; none is read before it is asked for."""
+        """Return the records of the files, those of earlier runs ``known``; none is read before it is asked
+        for.
+        """
         from torchlint.project.configs import Configs
         from torchlint.project.index import Index
         from torchlint.project.records import record
@@ -131,7 +135,7 @@ class Layouts:
         """The roots of projects that have too many folders or files to be looked at."""
 
     def of(self, file: Path, texts: Mapping[Path, str] | None = None) -> Layout | None:
-        """The project that a file is one of the files of; None if its settings want it judged alone.
+        """Return the project that a file is one of the files of; None if its settings want it judged alone.
 
         ``texts`` count instead of what their files say on the disk.
         """
@@ -141,7 +145,7 @@ class Layouts:
         return layout if file in layout.members else None
 
     def documents_below(self, folders: Iterable[Path], files: Iterable[Path]) -> tuple[Path, ...]:
-        """The configuration files in some folders that the code of projects reads, in order.
+        """Return the configuration files in some folders that the code of projects reads, in order.
 
         Those are the projects of the folders and of ``files``.
         """
@@ -160,7 +164,7 @@ class Layouts:
         return tuple(self._found.values())
 
     def around(self, file: Path) -> Layout:
-        """The project that a file lies in, whether or not it is one of its files."""
+        """Return the project that a file lies in, whether or not it is one of its files."""
         key = file.parent, is_document(file)
         if key not in self._roots:
             roots = roots_around(file.parent) if is_document(file) else roots_of(file)
@@ -168,7 +172,7 @@ class Layouts:
         return self._found[self._roots[key]]
 
     def _first_usable(self, roots: Sequence[Path]) -> Path:
-        """The first of some roots whose project is not too large to be looked at, or else the last."""
+        """Return the first of some roots whose project is not too large to be looked at, or else the last."""
         for root in roots:
             if root in self._too_large:
                 continue
@@ -184,7 +188,7 @@ class Layouts:
         return last
 
     def _layout(self, root: Path) -> Layout | None:
-        """The layout of the project with a root; None if it has too many folders or files."""
+        """Return the layout of the project with a root; None if it has too many folders or files."""
         most = MOST_FOLDERS if is_marked(root) else MOST_FOLDERS_UNMARKED
         documents: set[Path] = set()
         try:
@@ -206,7 +210,7 @@ class Layouts:
         return Layout(root, files, options.project_kind, options.src, named, notebooks, frozenset(documents))
 
     def _is_own(self, file: Path, root: Path) -> bool:
-        """Whether a file belongs to this project, and to no other one within it."""
+        """Return whether a file belongs to this project, and to no other one within it."""
         for folder in file.parents:
             if folder == root:
                 break

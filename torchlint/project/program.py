@@ -58,7 +58,7 @@ class Trees:
         noted.files |= self._bits[rank - 1]
 
     def tree(self, file: Path) -> SyntaxTree | None:
-        """The tree of a file; None for what is no program, or is too large."""
+        """Return the tree of a file; None for what is no program, or is too large."""
         text = self.index.text(file)
         known = self._kept.get(file)
         if known is None or known[0] != text:
@@ -68,7 +68,7 @@ class Trees:
         return known[1]
 
     def size(self, file: Path) -> int:
-        """How many characters the tree of a file is of that is kept; 0 if none is."""
+        """Return how many characters the tree of a file is of that is kept; 0 if none is."""
         return len(self._kept[file][0]) if file in self._kept else 0
 
     def plant(self, file: Path, tree: SyntaxTree) -> None:
@@ -91,7 +91,7 @@ class Trees:
         vars(self.forest).clear()
 
     def __len__(self) -> int:
-        """How many characters the trees are of."""
+        """Return how many characters the trees are of."""
         return sum(len(text) for text, _ in self._kept.values())
 
 
@@ -111,7 +111,7 @@ class Program:
     """Modules of one project that know one another.
 
     A question that leads out of one file is answered in the file that it leads to. All of them share one
-    memory, so that nothing is worked out twice, whichever file is checked.
+    memory, so that nothing is computed twice, whichever file is checked.
     """
 
     def __init__(self, trees: Trees, settings: Settings) -> None:
@@ -127,8 +127,8 @@ class Program:
         self._files: dict[int, Path] = {}
         self._size = 0
         self._codes: dict[int, int] = {}
-        """What rests on the module of each file, as it is noted."""
-        # Answers, each with the files that it rests on.
+        """What depends on the module of each file, as it is noted."""
+        # Answers, each with the files that it depends on.
         self._imported: dict[Binding, tuple[Target | None, int]] = {}
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
         self._users: dict[_Users, tuple[list[Module], int]] = {}
@@ -139,7 +139,7 @@ class Program:
     # ------------------------------------------------------------------ modules
 
     def module(self, file: Path) -> Module | None:
-        """The model of a file of the project; None for one that cannot be read."""
+        """Return the model of a file of the project; None for one that cannot be read."""
         if file not in self._modules:
             tree = self.trees.tree(file)
             # What a place is called is another matter in a notebook only.
@@ -155,12 +155,13 @@ class Program:
         return self._modules[file]
 
     def add(self, source: Source, tree: SyntaxTree) -> Module:
-        """The model of a file that is to be checked, from a tree of it."""
+        """Return the model of a file that is to be checked, from a tree of it."""
         module = self._modules[source.path] = self._link(source.path, tree, source)
         return module
 
     def begin(self, source: Source, effort: Effort) -> Module | None:
-        """The model of a file that is to be checked, None if it cannot be read; its steps are counted anew.
+        """Return the model of a file that is to be checked, None if it cannot be read; its steps are counted
+        anew.
 
         Whatever of other files has to be read for it counts for so much more.
         """
@@ -185,11 +186,11 @@ class Program:
         return module
 
     def __len__(self) -> int:
-        """How many characters the modules are of."""
+        """Return how many characters the modules are of."""
         return self._size
 
     def close(self, *, trees: bool = True) -> None:
-        """Forget everything that was worked out, and the trees unless others go on with them."""
+        """Forget everything that was computed, and the trees unless others go on with them."""
         for module in self._by_rank.values():
             # The one that was checked may be closed already.
             if vars(module):
@@ -202,51 +203,55 @@ class Program:
     # ------------------------------------------------------------------ what modules ask
 
     def home(self, node: cst.CSTNode) -> Module:
-        """The module of the file that a node belongs to."""
+        """Return the module of the file that a node belongs to."""
         rank = self.forest.rank(node)
         noted.files |= self._codes[rank]
         return self._by_rank[rank]
 
     def is_imported(self, part: Any) -> bool:
-        """Whether another file of the project imports a module, or what it defines."""
+        """Return whether another file of the project imports a module, or what it defines."""
         users = sorted(self.index.users(self.file(part)))
         self._note(Facet.NAMES, *users[:1])
         return bool(users)
 
     def shows_users(self, part: Any, name: str) -> bool:
-        """Whether only files of the project can use a name of the top level of a module."""
+        """Return whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
         self._note(Facet.WORDS, *self.index.users(file))
         return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
-        """Whether a file of the project, a test among them, may use a name of the top level of a module."""
+        """Return whether a file of the project, a test among them, may use a name of the top level of a
+        module.
+        """
         file = self.file(part)
         self._note(Facet.WORDS, *self.index.users(file))
         return bool(self._exposure.users(file, name))
 
     def patched(self) -> frozenset[str]:
-        """The names that files of the project replace, which are part of its shape: nothing is noted."""
+        """Return the names that files of the project replace, which are part of its shape: nothing is
+        noted.
+        """
         return self.index.patched
 
     def fails_on_warnings(self) -> bool:
-        """Whether the tests of the project turn warnings into errors, which is part of its shape."""
+        """Return whether the tests of the project turn warnings into errors, which is part of its shape."""
         return self.index.fails_on_warnings
 
     def is_tested(self, part: Any, name: str) -> bool:
-        """Whether a test may use a name of the top level of a module."""
+        """Return whether a test may use a name of the top level of a module."""
         file, root = self.file(part), self.index.folders.root
         tests = [user for user in self._exposure.users(file, name) if is_test(user, root)]
         self._note(Facet.WORDS, *self.index.users(file))
         return bool(tests)
 
     def place(self, node: cst.CSTNode) -> Position:
-        """Where a node begins, with its file."""
+        """Return where a node begins, with its file."""
         module = self.home(node)
         return replace(module.position(node), path=self._files[module.tree.rank])
 
     def file(self, part: Any) -> Path:
-        """The file of a module, or of a part of one."""
+        """Return the file of a module, or of a part of one."""
         return self._files[part.tree.rank]
 
     def _note(self, facet: Facet, *files: Path) -> None:
@@ -254,7 +259,7 @@ class Program:
 
     @staticmethod
     def _kept(table: dict[Key, tuple[Answer, int]], key: Key, work_out: Callable[[Key], Answer]) -> Answer:
-        """What a table has for a key, worked out when it is first asked for."""
+        """Return what a table has for a key, computed when it is first asked for."""
         known = table.get(key)
         if known is None:
             known = table[key] = worked_out(work_out, key)
@@ -263,14 +268,16 @@ class Program:
         return known[0]
 
     def defines(self, names: Names, binding: Binding) -> bool:
-        """Whether an import brings a function, a class or a file of the project, which is no other's name."""
+        """Return whether an import brings a function, a class or a file of the project, which is no other's
+        name.
+        """
         found = self._look_up_import(binding)
         if not isinstance(found, Place):
             return isinstance(found, Path)
         return found.definition is None or found.definition.kind is not DefinitionKind.VARIABLE
 
     def imported(self, names: Names, binding: Binding) -> Target | None:
-        """What an import brings from the project; None if it is of a library, or not found."""
+        """Return what an import brings from the project; None if it is of a library, or not found."""
         return self._kept(self._imported, binding, self._find_imported)
 
     def _find_imported(self, binding: Binding) -> Target | None:
@@ -278,7 +285,7 @@ class Program:
         return self._target(found) if isinstance(found, Place) else found
 
     def _look_up_import(self, binding: Binding) -> Place | Path | str | None:
-        """What the index knows of what an import brings."""
+        """Return what the index knows of what an import brings."""
         return self._kept(self._places, binding, self._find_place)
 
     def _find_place(self, binding: Binding) -> Place | Path | str | None:
@@ -297,7 +304,7 @@ class Program:
         return module
 
     def at(self, names: Names, name: str) -> Target | None:
-        """The file or package that a dotted name is for imports in a module."""
+        """Return the file or package that a dotted name is for imports in a module."""
         path = name.lstrip(".")
         found = self.index.module(self.file(names), path, len(name) - len(path))
         if found is not None:
@@ -305,7 +312,7 @@ class Program:
         return found
 
     def member(self, file: Path, name: str) -> Target | None:
-        """What a file or package of the project has under a name; None if nothing is known of it."""
+        """Return what a file or package of the project has under a name; None if nothing is known of it."""
         found = self._look_up(file, name)
         return self._target(found) if isinstance(found, Place) else found
 
@@ -325,7 +332,7 @@ class Program:
         return names.definitions(names.module_scope, name_of(found)) or None
 
     def starred(self, names: Names, name: str) -> Target | None:
-        """What a star import of a module brings from the project under a name."""
+        """Return what a star import of a module brings from the project under a name."""
         file = self.file(names)
         for each in reversed(self.index.record(file).imports):
             if each.name != STAR:
@@ -348,7 +355,7 @@ class Program:
         heirs: bool = False,
         many: bool = False,
     ) -> Sequence[Module]:
-        """The modules that may use what a module defines, in a fixed order, without itself.
+        """Return the modules that may use what a module defines, in a fixed order, without itself.
 
         Those of what imports it with one of some words in their text, if there are any, and those with one of
         ``instances`` of the rest of its programs, which may be handed them. With ``heirs``, those that define
@@ -362,7 +369,9 @@ class Program:
         return [module for file in files if (module := self.module(file)) is not None]
 
     def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
-        """Whether the text of a module that may use another has a word; with ``instances``, of any module."""
+        """Return whether the text of a module that may use another has a word; with ``instances``, of any
+        module.
+        """
         file = self.file(part)
         direct = self._direct_users(file)
         found = self._speaking_of(direct, (word,))
@@ -371,25 +380,27 @@ class Program:
         return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
 
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
-        """Whether the text of any file of the project, a test among them, has one of some words."""
+        """Return whether the text of any file of the project, a test among them, has one of some words."""
         found = self._speaking_of(self.index.ordered, words)
         self._note(Facet.WORDS, *(found[:1] or self.index.ordered))
         return bool(found)
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
-        """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
+        """Return the configuration file that a module names; ``beside`` if it begins at the folder of the
+        module.
+        """
         return self.index.configs.find(self.file(part), name, beside=beside)
 
     def composed(self, part: Any, folder: str, name: str) -> Path | None:
-        """The primary configuration that Hydra composes for a module; None if it is not known."""
+        """Return the primary configuration that Hydra composes for a module; None if it is not known."""
         return self.index.configs.composed(self.file(part), folder, name)
 
     def entry(self, file: Path, keys: Sequence[str | int], *, hydra: bool, resolved: bool) -> Entry | None:
-        """What stands behind some keys in a configuration file; None if nothing plain does."""
+        """Return what stands behind some keys in a configuration file; None if nothing plain does."""
         return self.index.configs.entry(file, keys, hydra=hydra, resolved=resolved)
 
     def readers(self, file: Path) -> int:
-        """How many files of the project name a configuration file."""
+        """Return how many files of the project name a configuration file."""
         return len(self.index.configs.readers(file))
 
     def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
@@ -398,7 +409,7 @@ class Program:
         return [file for file in files if any(self.index.speaks_of(file, word) for word in words)]
 
     def companions(self, part: Any, words: tuple[str, ...] = ()) -> Sequence[Module]:
-        """The other modules of the programs that a module is part of, in a fixed order.
+        """Return the other modules of the programs that a module is part of, in a fixed order.
 
         With ``words``, those that have one of them in their text.
         """
@@ -411,17 +422,17 @@ class Program:
         return self._modules_of(self._speaking_of(self._companions_of(file), words))
 
     def is_companion(self, part: Any, other: Any) -> bool:
-        """Whether another module is among the `companions` of a module."""
+        """Return whether another module is among the `companions` of a module."""
         return self.file(other) in self._companions_of(self.file(part))
 
     def _companions_of(self, file: Path) -> Collection[Path]:
-        """The other files of the programs that a file is part of."""
+        """Return the other files of the programs that a file is part of."""
         others = self.index.companions(file)
         self._note(Facet.WORDS, *others)
         return others
 
     def _direct_users(self, file: Path) -> Collection[Path]:
-        """The files that may name what a file defines, tests left out."""
+        """Return the files that may name what a file defines, tests left out."""
         if file not in self._direct:
             root = self.index.folders.root
             self._direct[file] = sorted(user for user in self.index.users(file) if not is_test(user, root))
@@ -462,6 +473,6 @@ class Program:
 
 
 def name_of(place: Place) -> str:
-    """The name of a definition in its own file."""
+    """Return the name of a definition in its own file."""
     assert place.definition is not None
     return place.definition.name

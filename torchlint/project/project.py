@@ -37,13 +37,15 @@ class Project:
         self._trees: Trees | None = None
         self._program: Program | None = None
         self._rests: dict[Path, int] = {}
-        """For each file the others that what was found in it rests on."""
+        """For each file the others that what was found in it depends on."""
         self._sets: dict[int, frozenset[Path]] = {}
         self._words: dict[Path, Words] = {}
         self._told: set[str] = set()
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
-        """The files of the project as one model, with what was worked out so far unless it is made anew."""
+        """Return the files of the project as one model, with what was computed so far unless it is made
+        anew.
+        """
         from torchlint.semantics.module import alike
 
         present = self._program
@@ -67,7 +69,9 @@ class Project:
         return self._program
 
     def _lately(self, trees: Trees, most: int) -> frozenset[Path]:
-        """The files that the last checks rested on, as far as their trees are not of too many characters."""
+        """Return the files that the last checks depended on, as far as their trees are not of too many
+        characters.
+        """
         found = size = 0
         for rests in reversed(self._rests.values()):
             more = self.index.facet(rests, Facet.CODE) & ~found
@@ -78,14 +82,16 @@ class Project:
         return self._at_ranks(found)
 
     def apart(self, settings: Settings) -> Program:
-        """The files of the project as another model, with trees of its own and nothing worked out yet."""
+        """Return the files of the project as another model, with trees of its own and nothing computed
+        yet.
+        """
         from torchlint.project.program import Program, Trees
 
         return Program(Trees(self.index), settings)
 
     @contextmanager
     def noting(self, file: Path) -> Iterator[None]:
-        """Meanwhile a file is checked: what is found in it rests on all that is read for it."""
+        """Note within the block what is read for a file: what is found in it depends on that."""
         from torchlint.semantics.dependencies import noted
 
         outer, noted.files = noted.files, 0
@@ -102,7 +108,7 @@ class Project:
         return self._program is not None
 
     def keeps(self, program: object) -> bool:
-        """Whether a model is the one that is kept from one checked file to the next."""
+        """Return whether a model is the one that is kept from one checked file to the next."""
         return program is not None and program is self._program
 
     def close(self) -> None:
@@ -113,26 +119,26 @@ class Project:
             self._trees = None
 
     def forget(self) -> None:
-        """Forget what was worked out."""
+        """Forget what was computed."""
         if self._program is not None:
             self._program.close(trees=False)
             self._program = None
 
     def consulted(self, file: Path) -> frozenset[Path]:
-        """What was found in a file may rest on, so far as the project stands.
+        """Return what was found in a file may depend on, so far as the project stands.
 
-        Beside that it may rest on which files there are, and where their imports lead.
+        Beside that it may depend on which files there are, and where their imports lead.
         """
         return self.rests(file).files
 
     def rests(self, file: Path) -> Rests:
-        """What of which files that is."""
+        """Return what of which files that is."""
         index, configs = self.index, self.index.configs
         programs = [file, *(configs.readers(file) if file in configs.files else ())]
         found = index.ranked(programs, Facet.TEXT)
         for program in programs:
             found |= self._rests.get(program, 0)
-        # Most files of a large project rest on the same ones, remembered once.
+        # Most files of a large project depend on the same ones, remembered once.
         facets = {facet: self._at_ranks(index.facet(found, facet)) for facet in Facet}
         if configs.files:
             files = frozenset[Path]().union(*facets.values())
@@ -140,7 +146,7 @@ class Project:
         return Rests({facet: files for facet, files in facets.items() if files})
 
     def newly_asked(self) -> frozenset[str]:
-        """The words and names that files were asked for since this was asked."""
+        """Return the words and names that files were asked for since this was asked."""
         asked = frozenset(self.index.asked - self._told)
         self._told |= asked
         return asked
@@ -151,7 +157,7 @@ class Project:
         return self._sets[ranks]
 
     def configured_by(self, file: Path) -> list[Path]:
-        """The files in which something may be found at a place in a configuration file, in order.
+        """Return the files in which something may be found at a place in a configuration file, in order.
 
         Those are the programs that read it, and what is part of these.
         """
@@ -162,7 +168,9 @@ class Project:
         return sorted(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
-        """The words of a file, of those that may lend it theirs, and of configurations that these name."""
+        """Return the words of a file, of those that may lend it theirs, and of configurations that these
+        name.
+        """
         others = self.index.around(file)
         self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others, Facet.WORDS)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
@@ -176,7 +184,7 @@ class Project:
         return found
 
     def text(self, file: Path) -> str:
-        """The text of a program or configuration file; nothing of one that cannot be read."""
+        """Return the text of a program or configuration file; nothing of one that cannot be read."""
         document = self.index.configs.document(file)
         return self.index.text(file) if document is None else document.source.text
 
@@ -197,7 +205,8 @@ class Project:
         self.forget()
 
     def holds(self, source: Source) -> bool:
-        """Whether a file is to be checked together with others; its text is taken for that of the file.
+        """Return whether a file is to be checked together with others; its text is taken for that of the
+        file.
 
         A file that no other has to do with is not, unless it reads a configuration file.
         """

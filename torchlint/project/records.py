@@ -72,7 +72,7 @@ class Definition:
 class Record:
     """What a file tells of itself.
 
-    ``exported`` is its ``__all__``, None if it has none or one that is worked out. A file ``guards_main`` if
+    ``exported`` is its ``__all__``, None if it has none or one that is computed. A file ``guards_main`` if
     it compares ``__name__``; it ``acts`` if importing it does more than define and set up: it loops, or calls
     what it defines or imports. It ``loads_by_name`` if it imports modules, or runs code, that it has as a
     text. It is not ``readable`` if it is no program. What it has ``patched`` are the dotted names of what it
@@ -89,7 +89,7 @@ class Record:
     patched: tuple[str, ...] = ()
 
     def leads_as(self, other: Record) -> bool:
-        """Whether the same names lead to the same places, wherever in the file they stand."""
+        """Return whether the same names lead to the same places, wherever in the file they stand."""
         return self.leading == other.leading
 
     @property
@@ -100,12 +100,12 @@ class Record:
         return imports, definitions, self.exported, self.loads_by_name, self.readable, self.patched
 
     def definition(self, name: str) -> Definition | None:
-        """The last definition of a name at the top level."""
+        """Return the last definition of a name at the top level."""
         return next((made for made in reversed(self.definitions) if made.name == name), None)
 
 
 def stored(record: Record) -> list[Any]:
-    """A record as JSON can hold it."""
+    """Return a record as JSON can hold it."""
     return [
         [[e.module, e.level, e.name, e.bound, e.row, int(e.standing)] for e in record.imports],
         [[made.name, int(made.kind), made.row] for made in record.definitions],
@@ -116,7 +116,7 @@ def stored(record: Record) -> list[Any]:
 
 
 def restored(document: Any) -> Record:
-    """What `stored` was given.
+    """Return what `stored` was given.
 
     Raises:
         TypeError, ValueError: it is something else.
@@ -162,7 +162,7 @@ class Records:
         return Records, (self._known, self._new)
 
     def of(self, source: Source) -> Record:
-        """The record of a file."""
+        """Return the record of a file."""
         key = sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if key not in self._met:
             self._met[key] = self._restored(key) or self._made(key, source)
@@ -182,7 +182,8 @@ class Records:
 
 
 def leading(records: Iterable[Record]) -> Iterator[object]:
-    """What each of a project's files has to do with where the imports of any of them lead, rows left out.
+    """Yield what each of a project's files has to do with where the imports of any of them lead, rows left
+    out.
 
     Of what it defines that are the names that some file imports; a name that is asked for in another way is
     looked up in the file that has it, or has not.
@@ -198,7 +199,7 @@ def leading(records: Iterable[Record]) -> Iterator[object]:
 
 
 def record(source: Source) -> Record:
-    """The record of a file; of one that the interpreter refuses, that it is not readable.
+    """Return the record of a file; of one that the interpreter refuses, that it is not readable.
 
     Only what the record is made of is parsed, so that a mistake within a function may go unnoticed.
     """
@@ -216,7 +217,9 @@ def record(source: Source) -> Record:
 
 
 def _patched(text: str) -> tuple[str, ...]:
-    """The names of what a text replaces, in order; the last part alone where the rest is an expression."""
+    """Return the names of what a text replaces, in order; the last part alone where the rest is an
+    expression.
+    """
     found: set[str] = set()
     if "patch" in text or "setattr" in text or ".spy" in text:
         for owner, _, name in _REPLACEMENT.findall(text):
@@ -230,7 +233,7 @@ def _patched(text: str) -> tuple[str, ...]:
 
 
 def skeleton(text: str) -> str:
-    """A program without the bodies of those functions and classes that import nothing, rows kept.
+    """Return a program without the bodies of those functions and classes that import nothing, rows kept.
 
     It may be no program any more where ``text`` is laid out as nobody does, a header at the left margin, say;
     where it is one, it has the same record. To parse the bodies takes ten times as long as all the rest.
@@ -255,7 +258,9 @@ def skeleton(text: str) -> str:
 
 
 def _emptied(found: re.Match[str]) -> str:
-    """A string over several lines without what it says; what is left of it stands in one logical line."""
+    """Return a string over several lines without what it says; what is left of it stands in one logical
+    line.
+    """
     string = found[0]
     if string[0] == "#":
         return ""
@@ -263,7 +268,7 @@ def _emptied(found: re.Match[str]) -> str:
 
 
 def _shortened(opening: re.Match[str], code: str) -> str:
-    """A function or class of the left margin, without its body unless that imports something.
+    """Return a function or class of the left margin, without its body unless that imports something.
 
     Nothing is taken from one with unbalanced brackets either, which may be no program.
     """
@@ -286,7 +291,7 @@ class _Reader:
         self._guards_main = self._loops = self._loads_by_name = False
 
     def record(self, tree: ast.Module) -> Record:
-        """The record of the file that has this tree."""
+        """Return the record of the file that has this tree."""
         self._suite(tree.body, Standing.ALWAYS)
         self._imports += self._lazy.imports()
         own = {made.name for made in self._definitions if made.kind is not DefinitionKind.VARIABLE}
@@ -371,7 +376,7 @@ class _Reader:
                 self._define(inner, None)
 
     def _export(self, value: ast.expr) -> None:
-        """Add to ``__all__``; what is worked out makes all of it unknown."""
+        """Add to ``__all__``; what is computed makes all of it unknown."""
         try:
             names = ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError):
@@ -467,7 +472,7 @@ class _LazyExports:
         self._tables += (each for each in given if isinstance(each, ast.Dict))
 
     def imports(self) -> Iterator[Import]:
-        """What other files can import from the module in this way."""
+        """Yield what other files can import from the module in this way."""
         if not self._hooked:
             return
         for table in self._tables:
@@ -506,7 +511,9 @@ def _lazy_import(module: str, name: str, bound: str, row: int) -> Import:
 
 
 def _is_own_name(part: ast.expr) -> bool:
-    """Whether a text that is put together begins with a dot, or with the name of the package itself."""
+    """Return whether a text that is put together begins with a dot, or with the name of the package
+    itself.
+    """
     match part:
         case ast.FormattedValue(value=inner):
             return _is_own_name(inner)
@@ -548,7 +555,7 @@ _IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"
 
 
 def dotted(expression: ast.expr) -> str | None:
-    """``a.b.c`` as text; None for any other expression."""
+    """Return ``a.b.c`` as text; None for any other expression."""
     parts, node = list[str](), expression
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

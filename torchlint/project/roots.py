@@ -29,12 +29,13 @@ _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
 def root_of(file: Path) -> Path:
-    """The root of the project that a file belongs to, the first of `roots_of`."""
+    """Return the root of the project that a file belongs to, the first of `roots_of`."""
     return roots_of(file)[0]
 
 
 def roots_of(file: Path) -> list[Path]:
-    """The folders that may be the root of the project that a file belongs to, the most likely one first.
+    """Return the folders that may be the root of the project that a file belongs to, the most likely one
+    first.
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
@@ -51,7 +52,8 @@ def roots_of(file: Path) -> list[Path]:
 
 
 def roots_around(folder: Path) -> list[Path]:
-    """The folders that may be the root of the project that the configuration files in a folder belong to.
+    """Return the folders that may be the root of the project that the configuration files in a folder belong
+    to.
 
     Those are the ones of the nearest programs: those in the folder, or in one not far above it.
     """
@@ -68,12 +70,15 @@ def _has_modules(folder: Path) -> bool:
 
 
 def is_marked(folder: Path) -> bool:
-    """Whether a folder has build metadata, settings or a repository, and so is the root of a project."""
+    """Return whether a folder has build metadata, settings or a repository, and so is the root of a
+    project.
+    """
     return any(exists(folder / marker) for marker in _MARKERS)
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a folder is the root of a project, and no part of a package that has a project of its own.
+    """Return whether a folder is the root of a project, and no part of a package that has a project of its
+    own.
 
     ``models/ops/setup.py`` builds an extension of the package ``models``, whose project lies above.
     """
@@ -85,19 +90,21 @@ def is_root(folder: Path) -> bool:
 
 
 def above_package(folder: Path) -> Path:
-    """The nearest folder, this one included, that is no regular package."""
+    """Return the nearest folder, this one included, that is no regular package."""
     while is_file(folder / INIT) and folder != folder.parent:
         folder = folder.parent
     return folder
 
 
 def is_in_package(file: Path) -> bool:
-    """Whether a file is a module of a regular package."""
+    """Return whether a file is a module of a regular package."""
     return is_file(file.parent / INIT)
 
 
 def is_test(file: Path, root: Path) -> bool:
-    """Whether a file of a project holds tests, as test runners go by its name and the folders around it."""
+    """Return whether a file of a project holds tests, as test runners go by its name and the folders around
+    it.
+    """
     name = file.stem
     if name == "conftest" or name.startswith("test_") or name.endswith("_test"):
         return True
@@ -117,7 +124,7 @@ class SourceFolders:
     packages: tuple[tuple[str, Path], ...] = ()
 
     def seen_from(self, file: Path, *, alone: bool = False) -> Iterator[Path]:
-        """The folders that imports in ``file`` begin from, nearest first, each once.
+        """Yield the folders that imports in ``file`` begin from, nearest first, each once.
 
         A module of a package is imported from the folder above it. A script, a notebook and what lies beside
         them begin from their own folder, and may be run from any folder above. ``alone`` says that a file is
@@ -134,14 +141,14 @@ class SourceFolders:
             yield begin
 
     def named(self, name: str) -> Iterator[tuple[Path, str]]:
-        """The folders of packages that a dotted name begins with, and the rest of it, nearest first."""
+        """Yield the folders of packages that a dotted name begins with, and the rest of it, nearest first."""
         for package, folder in sorted(self.packages, reverse=True):
             if name == package or name.startswith(f"{package}."):
                 yield folder, name[len(package) + 1 :]
 
 
 def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
-    """The source folders of a project; ``named`` are those of its configuration, relative to the root.
+    """Return the source folders of a project; ``named`` are those of its configuration, relative to the root.
 
     Those of its build metadata are what an editable installation puts on the path, or maps names to.
     """
@@ -156,7 +163,7 @@ def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
 
 
 def is_built(root: Path) -> bool:
-    """Whether a project has build metadata: others can install it."""
+    """Return whether a project has build metadata: others can install it."""
     from torchlint import toml
 
     pyproject = _pyproject(root)
@@ -174,7 +181,7 @@ def is_built(root: Path) -> bool:
 
 
 def fails_on_warnings(root: Path) -> bool:
-    """Whether the settings of a project's tests turn warnings into errors."""
+    """Return whether the settings of a project's tests turn warnings into errors."""
     return any(_WARNINGS_AS_ERRORS.search(_read(root / name)) for name in SETTINGS)
 
 
@@ -186,7 +193,7 @@ _WARNINGS_AS_ERRORS = re.compile(
 
 
 def entry_points(root: Path) -> frozenset[str]:
-    """What the build metadata of a project has others call, as ``package.module:function``."""
+    """Return what the build metadata of a project has others call, as ``package.module:function``."""
     texts = (_read(root / name) for name in ("pyproject.toml", "setup.cfg", "setup.py"))
     return frozenset(match[0] for text in texts for match in _ENTRY_POINT.finditer(text))
 
@@ -195,7 +202,7 @@ _ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:
-    """Where build back ends are told to look for packages, as folders relative to the root."""
+    """Yield where build back ends are told to look for packages, as folders relative to the root."""
     from torchlint import toml
 
     setuptools = toml.table(pyproject, "tool", "setuptools")
@@ -212,7 +219,7 @@ def _packaged(pyproject: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _placed(root: Path, pyproject: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The packages that setuptools is told the folders of; without a name, the folder of all others."""
+    """Yield the packages that setuptools is told the folders of; without a name, the folder of all others."""
     from torchlint import toml
 
     yield from _options_of_setup(_read(root / "setup.cfg"), "package_dir")
@@ -220,7 +227,7 @@ def _placed(root: Path, pyproject: Mapping[str, Any]) -> Iterator[tuple[str, str
         try:
             packages = ast.literal_eval(written)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue  # It is worked out.
+            continue  # It is computed.
         yield from _pairs(packages)
     yield from _pairs(toml.table(pyproject, "tool", "setuptools", "package-dir"))
 
@@ -229,7 +236,7 @@ _PACKAGE_DIR = re.compile(r"\bpackage_dir\s*=\s*(\{[^{}]*\})")
 
 
 def _options_of_setup(text: str, option: str) -> Iterator[tuple[str, str]]:
-    """The pairs of an option of ``setup.cfg``: ``name = folder`` in a line each."""
+    """Yield the pairs of an option of ``setup.cfg``: ``name = folder`` in a line each."""
     settings = ConfigParser(interpolation=None, strict=False)
     try:
         settings.read_string(text)
@@ -258,7 +265,7 @@ def _pyproject(root: Path) -> Mapping[str, Any]:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of metadata; empty if there is none that can be read."""
+    """Return the text of a file of metadata; empty if there is none that can be read."""
     try:
         return read_text(path, _LARGEST)
     except SourceError:
@@ -266,7 +273,8 @@ def _read(path: Path) -> str:
 
 
 def module_at(folder: Path, name: str) -> Path | None:
-    """What a dotted name is below a source folder: a file, or a folder that is a package without a file.
+    """Return what a dotted name is below a source folder: a file, or a folder that is a package without a
+    file.
 
     As for the interpreter, a package goes before a module of its name, and both before such a folder.
     """

@@ -43,7 +43,9 @@ class Surroundings:
         self._present: tuple[Path, Project] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process is told: everything but what was worked out, the records of files aside."""
+        """Return what another process is told: everything but what was computed, the records of files
+        aside.
+        """
         records = None if self._records is None else partial(_same, self._records())
         return {**vars(self), "_present": None, "_records": records}
 
@@ -55,7 +57,9 @@ class Surroundings:
                 self._present[1].holds(text)
 
     def project(self, root: Path | None) -> Project | None:
-        """The project with this root, with all that was worked out for the files before; None without one."""
+        """Return the project with this root, with all that was computed for the files before; None without
+        one.
+        """
         if root is None:
             return None
         if self._present is None or self._present[0] != root:
@@ -70,11 +74,11 @@ class Surroundings:
         return self._present is not None and self._present[1].is_modelled
 
     def layout(self, root: Path | None) -> Layout | None:
-        """The layout of the project with this root; None without one."""
+        """Return the layout of the project with this root; None without one."""
         return None if root is None else self._layouts[root]
 
     def rests(self, root: Path | None, file: Path) -> Rests:
-        """What was found in a file rests on; to be asked once it is checked.
+        """Return what was found in a file depends on; to be asked once it is checked.
 
         With it come all words that any file was asked for since this was asked.
         """

@@ -35,11 +35,11 @@ _MOST_SNAPSHOTS = 40
 
 
 class Trace(NamedTuple):
-    """The files that a result rests on, as a snapshot has them.
+    """The files that a result depends on, as a snapshot has them.
 
     They are named by their places in the order of the files, with the number of files for each facet on top:
     where each run of neighbours begins, and how long it is, one after the other. In a large project a result
-    may rest on most files. ``asked`` are the words that were looked for, empty until all are known.
+    may depend on most files. ``asked`` are the words that were looked for, empty until all are known.
     """
 
     snapshot: str
@@ -49,7 +49,7 @@ class Trace(NamedTuple):
 
 @dataclass(frozen=True)
 class Rests:
-    """What a result rests on: of some files some facets, and the words and names that were asked for."""
+    """What a result depends on: of some files some facets, and the words and names that were asked for."""
 
     facets: Mapping[Facet, frozenset[Path]] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ class Rests:
         return frozenset[Path]().union(*self.facets.values())
 
     def joined(self, other: Rests) -> Rests:
-        """What two results rest on together."""
+        """Return what two results depend on together."""
         facets = {
             facet: self.facets.get(facet, frozenset()) | other.facets.get(facet, frozenset())
             for facet in {*self.facets, *other.facets}
@@ -102,7 +102,7 @@ class Contents:
         self._asked: set[str] = set()
 
     def of(self, file: Path) -> Content | None:
-        """What a file holds; None if it cannot be read."""
+        """Return what a file holds; None if it cannot be read."""
         if file not in self._known:
             try:
                 self._read(file)
@@ -111,7 +111,7 @@ class Contents:
         return self._known[file]
 
     def _read(self, file: Path) -> bytes:
-        """The bytes of a file, which are taken for what it holds.
+        """Return the bytes of a file, which are taken for what it holds.
 
         Raises:
             SourceError: it cannot be read.
@@ -125,13 +125,15 @@ class Contents:
         return self._given[file] if file in self._given else read_bytes(file)
 
     def salt(self, salt: bytes, layout: Layout, file: Path) -> bytes:
-        """What the key of a file begins with in a project: its own place counts there, and the shape."""
+        """Return what the key of a file begins with in a project: its own place counts there, and the
+        shape.
+        """
         digest = sha256(salt + self.shape(layout))
         digest.update(_named(file))
         return digest.digest()
 
     def shape(self, layout: Layout) -> bytes:
-        """A digest of which files a project has, and of where the imports of each lead."""
+        """Return a digest of which files a project has, and of where the imports of each lead."""
         if layout.root not in self._shapes:
             self._shapes[layout.root] = self._shape(layout)
         return self._shapes[layout.root]
@@ -167,7 +169,7 @@ class Contents:
         return leading(found)
 
     def snapshot(self, layout: Layout) -> str:
-        """The name of what the files of a project hold."""
+        """Return the name of what the files of a project hold."""
         if layout.root not in self._snapshots:
             name = sha256("".join(self._keys(layout)).encode()).hexdigest()[:20]
             self._snapshots[layout.root] = name
@@ -178,7 +180,7 @@ class Contents:
         return [_key(self.of(file)) for file in layout.every]
 
     def trace(self, layout: Layout, rests: Rests) -> Trace:
-        """The trace of a result."""
+        """Return the trace of a result."""
         self._asked |= rests.asked
         runs: list[int] = []
         for facet, files in rests.facets.items():
@@ -193,7 +195,7 @@ class Contents:
         return self._runs[key]
 
     def holds(self, layout: Layout, trace: Trace) -> Trace | None:
-        """The trace of a result by what the files hold now, which are of a project of the same shape.
+        """Return the trace of a result by what the files hold now, which are of a project of the same shape.
 
         None if anything is not as it was.
         """
@@ -214,7 +216,8 @@ class Contents:
         return Trace(self.snapshot(layout), "", trace.runs)
 
     def _since(self, layout: Layout, snapshot: str) -> dict[int, tuple[str, str]] | None:
-        """The files that have changed since a snapshot, by their places: what they held and what they hold.
+        """Return the files that have changed since a snapshot, by their places: what they held and what they
+        hold.
 
         None if it is not known.
         """
@@ -230,7 +233,7 @@ class Contents:
         return self._changed[key]
 
     def _is_alike(self, before: str, now: str, facet: int, asked: str) -> bool:
-        """Whether two texts of a file show the same where some words were asked for."""
+        """Return whether two texts of a file show the same where some words were asked for."""
         key = before, now, facet, asked
         if key not in self._alike:
             old, new, words = self._face(before), self._face(now), self._words(asked)
@@ -245,12 +248,12 @@ class Contents:
         return words if isinstance(words, list) and all(type(word) is str for word in words) else None
 
     def _kept(self, kind: str, name: str) -> Any:
-        """What earlier runs have kept under a name; None if there is no such thing."""
+        """Return what earlier runs have kept under a name; None if there is no such thing."""
         kept = self._memory().get(kind)
         return kept.get(name) if isinstance(kept, dict) else None
 
     def _face(self, key: str) -> Face | None:
-        """The face of a text that an earlier run has met, or this one; None if it is not known."""
+        """Return the face of a text that an earlier run has met, or this one; None if it is not known."""
         from torchlint.project.faces import Face
 
         if key not in self._faces:
@@ -281,7 +284,7 @@ class Contents:
                     continue
 
     def to_keep(self) -> tuple[str, dict[str, Any]]:
-        """The name of what was asked, and all that is to be kept for later runs."""
+        """Return the name of what was asked, and all that is to be kept for later runs."""
         self._make_faces()
         memory = self._memory()
         words = sorted(self._asked)
@@ -299,7 +302,7 @@ class Contents:
 
 
 def _latest(every: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of this run and the last ones before it, newest first."""
+    """Return those of this run and the last ones before it, newest first."""
     return dict(list({**new, **every}.items())[:_MOST_SNAPSHOTS])
 
 
@@ -308,13 +311,13 @@ def _key(content: Content | None) -> str:
 
 
 def numbers(runs: Sequence[int]) -> Iterator[int]:
-    """The numbers in some runs of neighbours, each told by its first and its length."""
+    """Yield the numbers in some runs of neighbours, each told by its first and its length."""
     for first, count in zip(runs[::2], runs[1::2], strict=True):
         yield from range(first, first + count)
 
 
 def _runs(ranks: Iterable[int]) -> tuple[int, ...]:
-    """Numbers in ascending order as the first and the length of each run of neighbours."""
+    """Return numbers in ascending order as the first and the length of each run of neighbours."""
     runs: list[int] = []
     for rank in ranks:
         if runs and runs[-2] + runs[-1] == rank:

@@ -15,7 +15,7 @@ from torchlint.render.report import Report, spot, visible
 
 
 def render(report: Report, *, detailed: bool = False) -> str:
-    """A heading a file, a line for each rule that has advice, and commands to try it.
+    """Return a heading a file, a line for each rule that has advice, and commands to try it.
 
     ``detailed``: instead of the lines, all places in full, with what the fixes change.
     """
@@ -33,7 +33,7 @@ def render(report: Report, *, detailed: bool = False) -> str:
 
 
 def _line(report: Report, found: list[Diagnostic]) -> str:
-    """What one rule advises in a file, at its first place."""
+    """Return what one rule advises in a file, at its first place."""
     first = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     gained = gain(first.code).told
@@ -42,7 +42,7 @@ def _line(report: Report, found: list[Diagnostic]) -> str:
 
 
 def _commands(report: Report, path: Path, found: list[Diagnostic]) -> Iterator[str]:
-    """The commands that measure, show and apply what is advised."""
+    """Yield the commands that measure, show and apply what is advised."""
     name = shlex.quote(report.shown(path))
     offered = {item.code: item.fix.applicability for item in found if item.fix and item.fix.edits}
     fixes = {code: grade for code, grade in offered.items() if grade is not Applicability.DISPLAY}

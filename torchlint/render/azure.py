@@ -7,7 +7,7 @@ from torchlint.render.report import Report, visible
 
 
 def render(report: Report) -> str:
-    """One ``##vso[task.logissue …]…`` line a finding."""
+    """Return one ``##vso[task.logissue …]…`` line a finding."""
     return "".join(_command(report, report.in_file(diagnostic)) for diagnostic in report.diagnostics)
 
 

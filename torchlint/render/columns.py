@@ -12,7 +12,7 @@ from torchlint.source import line_starts
 
 
 def position(text: str, offset: int) -> Position:
-    """The row and column of a character offset in ``text``."""
+    """Return the row and column of a character offset in ``text``."""
     starts = _rows(text)
     row = bisect_right(starts, offset)
     return Position(row, offset - starts[row - 1] + 1)
@@ -25,12 +25,12 @@ def _rows(text: str) -> list[int]:
 
 
 def in_utf16(text: str, position: Position) -> Position:
-    """``position`` with its column in UTF-16 code units, as editors and JavaScript count."""
+    """Return ``position`` with its column in UTF-16 code units, as editors and JavaScript count."""
     return _recounted(text, position, lambda before: len(before.encode("utf-16-le", "surrogatepass")) // 2)
 
 
 def in_utf8(text: str, position: Position) -> Position:
-    """``position`` with its column in bytes of UTF-8, as Go counts."""
+    """Return ``position`` with its column in bytes of UTF-8, as Go counts."""
     return _recounted(text, position, lambda before: len(before.encode("utf-8", "surrogatepass")))
 
 

@@ -6,7 +6,7 @@ from torchlint.render.report import Report, headline, spot
 
 
 def render(report: Report) -> str:
-    """``path:row:column: CODE [*] message`` lines."""
+    """Return ``path:row:column: CODE [*] message`` lines."""
     colon = report.paint(":", "cyan")
     return "".join(
         f"{report.paint(report.shown(item.path), bold=True)}{colon}{spot(item).replace(':', colon)}"

@@ -15,7 +15,7 @@ from torchlint.source import Part
 
 
 def render(report: Report) -> str:
-    """One block a finding, each followed by an empty line."""
+    """Return one block a finding, each followed by an empty line."""
     return "".join(_block(report, diagnostic) for diagnostic in report.diagnostics)
 
 
@@ -61,7 +61,9 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
 
 
 def _impact(diagnostic: Diagnostic) -> str:
-    """How much is at stake, and why: how often the place runs, and what was gained in the benchmark."""
+    """Return how much is at stake, and why: how often the place runs, and what was gained in the
+    benchmark.
+    """
     often = diagnostic.frequency.told if diagnostic.frequency is not None else None
     gained = gain(diagnostic.code).told
     told = diagnostic.impact.label + (f", {often}" if often else "")
@@ -69,7 +71,7 @@ def _impact(diagnostic: Diagnostic) -> str:
 
 
 def _by_part(report: Report, path: Path, fix: Fix) -> Iterator[tuple[Path, Part, Fix]]:
-    """What a fix changes in each file, or in each cell of a notebook, with offsets into that."""
+    """Yield what a fix changes in each file, or in each cell of a notebook, with offsets into that."""
     for file, changes in {path: fix.own, **fix.elsewhere}.items():
         source = report.source(file)
         if source is None:

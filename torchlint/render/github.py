@@ -9,7 +9,7 @@ _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERRO
 
 
 def render(report: Report) -> str:
-    """One ``::warning …::…`` line a finding."""
+    """Return one ``::warning …::…`` line a finding."""
     return "".join(_command(report, diagnostic) for diagnostic in report.diagnostics)
 
 

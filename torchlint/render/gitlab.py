@@ -14,7 +14,7 @@ _WARNINGS = {Impact.LOW: "info", Impact.MEDIUM: "minor", Impact.HIGH: "major"}
 
 
 def render(report: Report) -> str:
-    """An array of objects, indented."""
+    """Return an array of objects, indented."""
     names = fingerprints(report.diagnostics, report.text, report.project or report.root)
     found = [
         _issue(report, report.in_file(diagnostic), name)

@@ -19,7 +19,7 @@ _WHEN = {
 
 
 def text(root: Path, nodes: Sequence[Node], library: bool) -> str:
-    """A paragraph for each file: what it is, imports from where, and reads, and what was not found."""
+    """Return a paragraph for each file: what it is, imports from where, and reads, and what was not found."""
     imports = sum(len(node.imports) for node in nodes)
     counts = f"{plural(len(nodes), 'file')}, {plural(imports, 'import')} between them"
     lines = [f"{root} ({_kind(library)}): {counts}"]
@@ -36,7 +36,7 @@ def _kind(library: bool) -> str:
 
 
 def as_json(root: Path, nodes: Sequence[Node], library: bool) -> str:
-    """An object for each project: its root, what it is, and its files with what they import."""
+    """Return an object for each project: its root, what it is, and its files with what they import."""
     document = {
         "root": str(root),
         "kind": _kind(library),
@@ -63,7 +63,7 @@ def as_json(root: Path, nodes: Sequence[Node], library: bool) -> str:
 
 
 def dot(root: Path, nodes: Sequence[Node], library: bool) -> str:
-    """A graph for Graphviz; imports that may not run are dashed."""
+    """Return a graph for Graphviz; imports that may not run are dashed."""
     lines = [f"digraph {json.dumps(root.name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for node in nodes:
         label = f"{_shown(node.file, root)}\n{node.kind.value}"
@@ -83,7 +83,7 @@ def dot(root: Path, nodes: Sequence[Node], library: bool) -> str:
 
 
 def mermaid(root: Path, nodes: Sequence[Node], library: bool) -> str:
-    """A flowchart for Markdown; imports that may not run are dotted."""
+    """Return a flowchart for Markdown; imports that may not run are dotted."""
     numbers = {node.file: f"f{number}" for number, node in enumerate(nodes)}
     for node in nodes:
         for edge in node.imports:
@@ -113,7 +113,7 @@ FORMATS: Mapping[str, Callable[[Path, Sequence[Node], bool], str]] = {
 
 
 def _documents(nodes: Sequence[Node]) -> list[Path]:
-    """The configuration files that some files read, in order."""
+    """Return the configuration files that some files read, in order."""
     return sorted({document for node in nodes for document in node.reads})
 
 

@@ -8,7 +8,7 @@ from torchlint.render.report import Report, headline, spot
 
 
 def render(report: Report) -> str:
-    """A heading a file, an indented line a finding, an empty line after each file."""
+    """Return a heading a file, an indented line a finding, an empty line after each file."""
     out = []
     for path, group in groupby(report.diagnostics, key=lambda item: item.path):
         out.append(f"{report.paint(report.shown(path), bold=True)}:\n")

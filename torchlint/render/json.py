@@ -11,18 +11,18 @@ from torchlint.render.report import Report, Text
 
 
 def render(report: Report) -> str:
-    """An array of objects, indented, keys sorted."""
+    """Return an array of objects, indented, keys sorted."""
     found = [_object(report, diagnostic) for diagnostic in report.diagnostics]
     return dumps(found, indent=2) + "\n"
 
 
 def render_lines(report: Report) -> str:
-    """One object a line."""
+    """Return one object a line."""
     return "".join(dumps(_object(report, diagnostic)) + "\n" for diagnostic in report.diagnostics)
 
 
 def dumps(value: Any, *, indent: int | None = None, sort_keys: bool = True) -> str:
-    """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it.
+    """Return JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it.
 
     Nor does a build server that reads the log find a command in it, such as ``##vso[…]``.
 
@@ -99,7 +99,7 @@ def _offset(source: Text, offset: int) -> dict[str, int]:
 
 
 def _cell(source: Text, offset: int) -> dict[str, int]:
-    """The cell of an edit; a fix may change several of a notebook."""
+    """Return the cell of an edit; a fix may change several of a notebook."""
     cell = source.locate(offset).cell
     return {} if cell is None else {"cell": cell}
 

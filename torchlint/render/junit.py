@@ -14,7 +14,7 @@ _OUTCOMES = ("failure", "error", "skipped")
 
 
 def render(report: Report) -> str:
-    """A suite a file and a test a finding; a run without findings is one test that passes.
+    """Return a suite a file and a test a finding; a run without findings is one test that passes.
 
     A finding that fails the run is a failure, one that does not, such as a note, a skipped test, and a
     file that could not be treated an error.

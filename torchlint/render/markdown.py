@@ -18,7 +18,9 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#~$|&@:!\"']")
 
 
 def render(report: Report) -> str:
-    """A heading, the totals, and a row a finding, what matters most first; of very many, those that fit."""
+    """Return a heading, the totals, and a row a finding, what matters most first; of very many, those that
+    fit.
+    """
     totals = summary.render(report).rstrip("\n").replace("\n", "  \n")
     rows: list[str] = []
     size = 0
@@ -56,7 +58,7 @@ def _row(report: Report, diagnostic: Diagnostic) -> str:
 
 
 def _message(message: str) -> str:
-    """Prose in which what stands in backticks is code."""
+    """Return prose in which what stands in backticks is code."""
     parts = _CODE.split(message)
     return "".join(_code(part) if number % 2 else _text(part) for number, part in enumerate(parts))
 

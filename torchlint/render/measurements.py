@@ -81,7 +81,7 @@ class _Row:
 
 
 def render(results: Results, width: int, *, color: bool = False) -> str:
-    """The table, what there is to say about it, and where the device was waited for.
+    """Return the table, what there is to say about it, and where the device was waited for.
 
     ``width`` is the number of columns of the terminal. Columns that do not fit are left out by name.
     """
@@ -108,7 +108,9 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
 
 
 def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
-    """The lines that wait for the device: confirmed, predicted but not seen, seen but not predicted."""
+    """Return the lines that wait for the device: confirmed, predicted but not seen, seen but not
+    predicted.
+    """
     out = f"\nSynchronizing calls in {plural(report.steps, 'step')}\n"
     if report.phases:
         out += "\n" + _paragraph("", words.watched(report), width)
@@ -146,7 +148,7 @@ def _sync(row: SyncRow, width: int, color: bool) -> str:
 
 
 def _advice(results: Results, width: int, color: bool) -> str:
-    """What to do, in front of everything else."""
+    """Return what to do, in front of everything else."""
     if results.command == "bench":
         return ""
     told = "\n".join(filter(None, map(words.what_to_do, results.measurements)))
@@ -208,7 +210,7 @@ def _pad(text: str, column: _Column) -> str:
 
 
 def _fit(columns: Sequence[_Column], width: int) -> tuple[list[_Column], str]:
-    """The columns for which there is room, and what stands between them."""
+    """Return the columns for which there is room, and what stands between them."""
     kept = list(columns)
     while True:
         for gap in _GAPS:
@@ -360,7 +362,7 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
 
 
 def _bench_remarks(measurements: Sequence[Measurement], width: int, color: bool) -> str:
-    """What there is to say, once for all rules and sizes of which it is true."""
+    """Return what there is to say, once for all rules and sizes of which it is true."""
     places: dict[Remark, dict[str, list[str]]] = {}
     for measurement in measurements:
         for remark in words.remarks(measurement):
@@ -383,7 +385,7 @@ def _about(remark: Remark, subject: str) -> str:
 
 
 def _paragraph(head: str, text: str, width: int, *, color: bool = False) -> str:
-    """A sentence behind what it is about; what a program printed keeps its lines."""
+    """Return a sentence behind what it is about; what a program printed keeps its lines."""
     first, *rest = text.strip().splitlines() or [""]
     indent = " " * (len(head) - len(head.lstrip()))
     plain = visible(head.strip()) + (": " if head.strip() else "")

@@ -16,7 +16,7 @@ ADVICE = "It is advice about a program as a whole: `torchlint advise` shows it."
 
 
 def render(rule: Rule) -> str:
-    """Title, severity, fix, what to do by hand, the documentation, and what was measured."""
+    """Return the page: title, severity, fix, what to do by hand, the documentation, what was measured."""
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
         facts += " It is opt-in: select it by its code, its name or ALL."

@@ -17,7 +17,7 @@ _LONGEST = 500
 
 
 def render(report: Report, text: str, fix: Fix, gutter: int) -> str:
-    """What ``fix`` changes in ``text``; places far apart are separated by dots."""
+    """Return what ``fix`` changes in ``text``; places far apart are separated by dots."""
     lines, starts = layout(text)
     edge = report.paint("|", "blue", bold=True)
     blank = f"{' ' * gutter} {edge}"
@@ -39,7 +39,7 @@ def render(report: Report, text: str, fix: Fix, gutter: int) -> str:
 
 
 def _row(starts: list[int], offset: int) -> int:
-    """The index of the line that holds ``offset``."""
+    """Return the index of the line that holds ``offset``."""
     return max(0, min(bisect_right(starts, offset) - 1, len(starts) - 2))
 
 
@@ -65,7 +65,9 @@ def _apply(text: str, edits: tuple[Edit, ...], start: int, end: int) -> str:
 def _changes(
     report: Report, old: list[str], new: list[str], shift: int, gutter: int, edge: str
 ) -> Iterator[str]:
-    """The lines of one place; numbers are those of the fixed text, ``shift`` the index of its first line."""
+    """Yield the lines of one place; numbers are those of the fixed text, ``shift`` the index of its first
+    line.
+    """
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag == "equal":
@@ -93,7 +95,7 @@ def _line(line: str) -> str:
 
 
 def last_row(text: str, fix: Fix) -> int:
-    """The highest line number that `render` shows, to make room for it."""
+    """Return the highest line number that `render` shows, to make room for it."""
     lines, starts = layout(text)
     if not fix.edits:
         return 1
@@ -105,7 +107,7 @@ def last_row(text: str, fix: Fix) -> int:
 
 
 def paint_diff(report: Report, diff: str) -> str:
-    """A unified diff with its lines coloured; the text itself is not touched."""
+    """Return a unified diff with its lines coloured; the text itself is not touched."""
     if not report.color:
         return diff
     painted = []

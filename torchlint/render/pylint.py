@@ -6,7 +6,7 @@ from torchlint.render.report import Report, visible
 
 
 def render(report: Report) -> str:
-    """``path:row: [CODE] message`` lines."""
+    """Return ``path:row: [CODE] message`` lines."""
     return "".join(
         f"{report.shown(item.path)}:{item.start.row}: [{visible(item.code)}] {visible(item.message)}\n"
         for item in map(report.in_file, report.diagnostics)

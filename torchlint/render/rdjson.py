@@ -17,7 +17,7 @@ _LONGEST = 30
 
 
 def render(report: Report) -> str:
-    """One object, indented. Columns count bytes of UTF-8."""
+    """Return one object, indented. Columns count bytes of UTF-8."""
     address = home()
     document = {
         "source": {"name": "torchlint", **({"url": address} if address else {})},
@@ -44,7 +44,7 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _suggestion(diagnostic: Diagnostic, source: Text) -> dict[str, Any] | None:
-    """The fix as one replacement: several suggestions would be applied apart from each other."""
+    """Return the fix as one replacement: several suggestions would be applied apart from each other."""
     if diagnostic.fix is None or diagnostic.fix.elsewhere:
         return None
     edits, text = source.edits_in_file(diagnostic.fix.edits), source.stored

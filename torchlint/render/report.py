@@ -35,23 +35,23 @@ class Text(Protocol):
         """The decoded text."""
 
     def position(self, offset: int) -> Position:
-        """The row and column of a character offset."""
+        """Return the row and column of a character offset."""
 
     def locate(self, offset: int) -> Position:
-        """The same as people are told it: within its cell in a notebook."""
+        """Return the same as people are told it: within its cell in a notebook."""
 
     def part(self, cell: int | None) -> Part | None:
-        """The text of a cell of a notebook; of any other file the whole, for None."""
+        """Return the text of a cell of a notebook; of any other file the whole, for None."""
 
     @property
     def stored(self) -> str:
         """The text that the file holds: the JSON of a notebook, ``text`` of any other file."""
 
     def in_file(self, offset: int) -> Position:
-        """The row and column of a character offset in what the file holds."""
+        """Return the row and column of a character offset in what the file holds."""
 
     def edits_in_file(self, edits: Sequence[Edit]) -> Sequence[Edit]:
-        """What these edits of ``text`` change in what the file holds."""
+        """Return what these edits of ``text`` change in what the file holds."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,15 @@ class Report:
         return replace(self, diagnostics=tuple(every), advice=())
 
     def fixable(self, diagnostic: Diagnostic) -> bool:
-        """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""
+        """Return whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""
         if diagnostic.fix is None or not diagnostic.fix.edits or diagnostic.fix.withheld:
             return False
         least = Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
         return diagnostic.fix.applicability >= least
 
     def shown(self, path: Path) -> str:
-        """The path as people read it: relative to ``root`` if it lies below, control characters visible.
+        """Return the path as people read it: relative to ``root`` if it lies below, control characters
+        visible.
 
         A line that begins with it is never a command of GitHub Actions, ``::error::…``.
         """
@@ -113,21 +114,21 @@ class Report:
         return f"./{text}" if text.lstrip().startswith("::") else text
 
     def absolute(self, path: Path) -> str:
-        """The path as programs read it."""
+        """Return the path as programs read it."""
         return str(path) if path == STDIN else str(self.root / path)
 
     def text(self, path: Path) -> str | None:
-        """The text of a file that has findings, None if it cannot be read."""
+        """Return the text of a file that has findings, None if it cannot be read."""
         source = self.source(path)
         return None if source is None else source.text
 
     def stored(self, path: Path) -> str | None:
-        """What a file holds, in which `in_file` counts; None if it cannot be read."""
+        """Return what a file holds, in which `in_file` counts; None if it cannot be read."""
         source = self.source(path)
         return None if source is None else source.stored
 
     def in_file(self, diagnostic: Diagnostic) -> Diagnostic:
-        """A finding as formats without cells show it: where the JSON of a notebook has the line.
+        """Return a finding as formats without cells show it: where the JSON of a notebook has the line.
 
         The message names the cell, and the line in it. What an editor holds stands at the start.
         """
@@ -142,7 +143,7 @@ class Report:
         return replace(diagnostic, start=start, end=end, noqa_row=start.row, message=message, related=related)
 
     def _in_file(self, path: Path, place: Position) -> Position:
-        """A place in a cell as one of the file; any other place as it is."""
+        """Return a place in a cell as one of the file; any other place as it is."""
         source = self.source(place.path or path)
         part = None if source is None or place.cell is None else source.part(place.cell)
         if source is None or part is None:
@@ -153,41 +154,42 @@ class Report:
         return replace(found, cell=place.cell, path=place.path)
 
     def tracked(self, path: Path) -> str:
-        """The path as trackers of findings know it: relative to the project, with slashes."""
+        """Return the path as trackers of findings know it: relative to the project, with slashes."""
         from torchlint.fingerprints import relative
 
         return relative(path, self.project or self.root)
 
     def url(self, diagnostic: Diagnostic) -> str | None:
-        """Where the rule is documented; None as long as that has no known address."""
+        """Return where the rule is documented; None as long as that has no known address."""
         from torchlint import links
 
         return links.explaining(diagnostic, self.rules)
 
     def code(self, diagnostic: Diagnostic) -> str:
-        """The code of a finding as terminals show it: coloured, and a link where they follow links."""
+        """Return the code of a finding as terminals show it: coloured, and a link where they follow links."""
         text = self.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
         url = self.url(diagnostic) if self.hyperlinks else None
         return text if url is None else f"{_LINK}{quote(url, safe=_IN_URLS)}{_END}{text}{_LINK}{_END}"
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
-        """``text`` in a colour, if this report is coloured."""
+        """Return ``text`` in a colour, if this report is coloured."""
         return paint(text, color, bold=bold) if self.color else text
 
 
 def paint(text: str, color: Color = "", *, bold: bool = False) -> str:
-    """``text`` between the escape sequences for a colour."""
+    """Return ``text`` between the escape sequences for a colour."""
     codes = [str(code) for code in ((1,) if bold else ()) + ((_ANSI[color],) if color else ())]
     return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
 
 
 def severity_color(severity: Severity) -> Color:
-    """The colour that a severity has in every human format."""
+    """Return the colour that a severity has in every human format."""
     return {Severity.NOTE: "cyan", Severity.WARNING: "yellow", Severity.ERROR: "red"}[severity]
 
 
 def visible(text: str) -> str:
-    """``text`` with control characters replaced by visible ones, so that no program drives the terminal.
+    """Return ``text`` with control characters replaced by visible ones, so that no program drives the
+    terminal.
 
     Nor does it drive a build server that reads the log: Azure Pipelines obeys ``##vso[…]`` anywhere in a
     line, GitHub Actions ``##[…]``. The bracket becomes one that looks alike; a line stays as long as it is.
@@ -201,7 +203,9 @@ _LOGGING_COMMAND = re.compile(r"(##(?:vso)?)\[", re.IGNORECASE)
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text of several lines, none of which is a command of GitHub Actions, ``::error::…``."""
+    """Return the same for a text of several lines, none of which is a command of GitHub Actions,
+    ``::error::…``.
+    """
     return "\n".join(_COMMAND.sub(r"\1∷", visible(line)) for line in text.split("\n"))
 
 
@@ -218,26 +222,26 @@ def _visible(char: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """``1 fix``, ``2 fixes``."""
+    """Return ``1 fix``, ``2 fixes``."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
 
 
 def spot(diagnostic: Diagnostic) -> str:
-    """``row:column`` of a finding; ``cell 3:row:column`` in a notebook."""
+    """Return ``row:column`` of a finding; ``cell 3:row:column`` in a notebook."""
     cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}:"
     return f"{cell}{diagnostic.start.row}:{diagnostic.start.column}"
 
 
 def headline(report: Report, diagnostic: Diagnostic, message: str | None = None) -> str:
-    """``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
+    """Return ``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
     return f"{report.code(diagnostic)} {mark}{visible(diagnostic.message if message is None else message)}"
 
 
 def reason(diagnostic: Diagnostic) -> str:
-    """The message as formats show it that show the help as well: without advice that the help repeats.
+    """Return the message as formats show it that show the help as well: without advice that the help repeats.
 
     Formats of one line a finding have no help, so that messages end with the advice in short: ``…; use
     `F.silu` ``.

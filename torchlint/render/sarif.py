@@ -45,7 +45,9 @@ _Named = tuple[Diagnostic, str]
 
 
 def render(report: Report) -> str:
-    """The log of one run, indented. What is too much for GitHub is left out, the least severe first."""
+    """Return the log of one run, indented. What is too much for GitHub is left out, the least severe
+    first.
+    """
     names = fingerprints(report.diagnostics, report.text, report.project or report.root)
     found = [
         (diagnostic, name)
@@ -61,7 +63,7 @@ def render(report: Report) -> str:
 
 
 def _most_severe(found: Sequence[_Named], count: int) -> Sequence[_Named]:
-    """The ``count`` most severe findings, of equals those of most impact, in their old order."""
+    """Return the ``count`` most severe findings, of equals those of most impact, in their old order."""
     if len(found) <= count:
         return found
     ranked = sorted(range(len(found)), key=lambda at: (-found[at][0].severity.rank, -found[at][0].impact))
@@ -69,7 +71,7 @@ def _most_severe(found: Sequence[_Named], count: int) -> Sequence[_Named]:
 
 
 def _compressed(text: str) -> int:
-    """The size after gzip, or before it where that settles the question."""
+    """Return the size after gzip, or before it where that settles the question."""
     return len(text) if len(text) <= MOST_BYTES else len(zlib.compress(text.encode("ascii")))
 
 
@@ -130,7 +132,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _precision(rule: Rule) -> str:
-    """How many readers of a finding would act on it, as far as the catalogue says; nobody counted them.
+    """Return how many readers of a finding would act on it, as far as the catalogue says; nobody counted
+    them.
 
     What is opt-in is so because most programs have a reason for it, and a note is advice that depends on
     the program. Nothing is `very-high`, which a count would have to show.
@@ -141,14 +144,14 @@ def _precision(rule: Rule) -> str:
 
 
 def _tags(rule: Rule) -> list[str]:
-    """What the rule is about: its family, and whether that is performance."""
+    """Return what the rule is about: its family, and whether that is performance."""
     family = rule.family.replace("_", "-")
     subject = [] if family == "linter" else ["performance"]
     return ["pytorch", *subject, *filter(None, [family])]
 
 
 def _cut(text: str) -> str:
-    """A text of one paragraph that is no longer than a description may be."""
+    """Return a text of one paragraph that is no longer than a description may be."""
     text = " ".join(text.split())
     if len(text) <= _LONGEST_DESCRIPTION:
         return text
@@ -228,12 +231,14 @@ def _properties(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _remark(report: Report, path: Path, place: Position, remark: str) -> dict[str, Any]:
-    """A related place and what is said of it."""
+    """Return a related place and what is said of it."""
     return {**_location(report, path, place, place), "message": {"text": _literal(remark)}}
 
 
 def _message(diagnostic: Diagnostic) -> str:
-    """What is wrong, with links to what explains it; then what to do, which is no part of GitHub's titles."""
+    """Return what is wrong, with links to what explains it; then what to do, which is no part of GitHub's
+    titles.
+    """
     links = ", ".join(
         f"[{remark.translate(_NO_BRACKETS)}]({number})"
         for number, (_, remark) in enumerate(diagnostic.related, start=1)
@@ -248,7 +253,9 @@ _LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
 
 
 def _literal(text: str) -> str:
-    """``text`` with the code in it that readers would take for a link, such as ``f[0](1)``, escaped."""
+    """Return ``text`` with the code in it that readers would take for a link, such as ``f[0](1)``,
+    escaped.
+    """
     return _LINK.sub(r"\\[\1\\]", text)
 
 
@@ -316,5 +323,5 @@ def _artifact(report: Report, path: Path) -> dict[str, str]:
 
 
 def _directory(path: Path) -> str:
-    """The address of a folder, which ends with a slash."""
+    """Return the address of a folder, which ends with a slash."""
     return path.absolute().as_uri().rstrip("/") + "/"

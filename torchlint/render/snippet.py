@@ -19,13 +19,13 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def split_lines(text: str) -> list[str]:
-    """The physical lines of a program with their ends; unlike `str.splitlines` only at CR and LF."""
+    """Return the physical lines of a program with their ends; unlike `str.splitlines` only at CR and LF."""
     return _LINE.findall(text)
 
 
 @lru_cache(maxsize=2)
 def layout(text: str) -> tuple[list[str], list[int]]:
-    """The lines of a whole file and the offsets at which they begin, and the last one ends.
+    """Return the lines of a whole file and the offsets at which they begin, and the last one ends.
 
     The findings of a file come one after the other, so that its lines are worth keeping.
     """
@@ -34,12 +34,12 @@ def layout(text: str) -> tuple[list[str], list[int]]:
 
 
 def expand(line: str) -> str:
-    """A source line as it is printed: no line end, tabs as spaces, control characters visible."""
+    """Return a source line as it is printed: no line end, tabs as spaces, control characters visible."""
     return visible(line.rstrip("\r\n").expandtabs(_TAB))
 
 
 def cells(text: str) -> int:
-    """The number of terminal columns that ``text`` takes."""
+    """Return the number of terminal columns that ``text`` takes."""
     return len(text) if text.isascii() else sum(_cells(char) for char in text)
 
 
@@ -52,7 +52,7 @@ def _cells(char: str) -> int:
 
 
 def extent(lines: list[str], start: Position, end: Position) -> tuple[int, int]:
-    """The first and the last row that `render` shows; zeros if the text has no such line."""
+    """Return the first and the last row that `render` shows; zeros if the text has no such line."""
     if not 1 <= start.row <= len(lines):
         return 0, 0
     last = min(max(end.row, start.row), len(lines))
@@ -65,7 +65,8 @@ def extent(lines: list[str], start: Position, end: Position) -> tuple[int, int]:
 
 
 def render(report: Report, text: str, start: Position, end: Position, color: Color, gutter: int) -> str:
-    """The lines around ``start`` to ``end`` with the place underlined; empty if the text has no such line.
+    """Return the lines around ``start`` to ``end`` with the place underlined; empty if the text has no such
+    line.
 
     ``gutter`` is the width of the column of line numbers.
     """
@@ -121,7 +122,9 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
 def _near(
     lines: list[str], start: Position, end: Position, width: int
 ) -> tuple[list[str], Position, Position]:
-    """The same place in lines that are cut far away from it, where they are so long that it takes time."""
+    """Return the same place in lines that are cut far away from it, where they are so long that it takes
+    time.
+    """
     near = range(max(0, start.row - 1 - _CONTEXT), min(len(lines), end.row + _CONTEXT))
     most = _FAR * width
     if not any(len(lines[index]) > 3 * most for index in near):
@@ -136,7 +139,7 @@ def _near(
 
 
 def _window(left: int, right: int, room: int, length: int) -> tuple[int, int]:
-    """The columns ``[from, to)`` to show of a line that may be longer than the room for it."""
+    """Return the columns ``[from, to)`` to show of a line that may be longer than the room for it."""
     if length <= room or right <= room:
         return 0, room
     begin = max(0, min(left - room // 4, right - room))
@@ -145,7 +148,7 @@ def _window(left: int, right: int, room: int, length: int) -> tuple[int, int]:
 
 
 def _cut(line: str, begin: int, end: int) -> str:
-    """The columns ``[begin, end)`` of a line, with ``…`` where something is left out."""
+    """Return the columns ``[begin, end)`` of a line, with ``…`` where something is left out."""
     if begin == 0 and cells(line) <= end:
         return line
     kept, at = [], 0

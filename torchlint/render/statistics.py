@@ -18,7 +18,7 @@ def _by_rule(report: Report) -> list[list[Diagnostic]]:
 
 
 def render(report: Report) -> str:
-    """``count  code  [*] name`` lines, most frequent first; ``[-]`` where only some can be fixed."""
+    """Return ``count  code  [*] name`` lines, most frequent first; ``[-]`` where only some can be fixed."""
     groups = _by_rule(report)
     width = max((len(str(len(group))) for group in groups), default=0)
     out = []
@@ -32,7 +32,7 @@ def render(report: Report) -> str:
 
 
 def render_json(report: Report) -> str:
-    """The same as an array of objects."""
+    """Return the same as an array of objects."""
     found = [
         {
             "code": group[0].code,
@@ -51,5 +51,5 @@ def render_json(report: Report) -> str:
 
 
 def render_json_lines(report: Report) -> str:
-    """The same, one object a line."""
+    """Return the same, one object a line."""
     return "".join(dumps(item, sort_keys=False) + "\n" for item in json.loads(render_json(report)))

@@ -15,21 +15,21 @@ _MOST = 3
 
 
 def render(report: Report) -> str:
-    """What was found, what of it matters most, and what ``--fix`` could do about it."""
+    """Return what was found, what of it matters most, and what ``--fix`` could do about it."""
     if report.alone and not report.diagnostics:
         return _of_advice(report) + _hidden(report)
     return _of_findings(report) + _hidden(report)
 
 
 def _of_advice(report: Report) -> str:
-    """How much advice there is, and how much of it was followed."""
+    """Return how much advice there is, and how much of it was followed."""
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
     told = plural(len(report.advice), "piece") + " of advice" if report.advice else "No advice"
     return f"{told}{f', {fixed} more followed' if fixed else ''}.\n"
 
 
 def _hidden(report: Report) -> str:
-    """How many findings, or pieces of advice, are of too little impact to be reported."""
+    """Return how many findings, or pieces of advice, are of too little impact to be reported."""
     count = report.hidden
     if not count:
         return ""
@@ -40,7 +40,9 @@ def _hidden(report: Report) -> str:
 
 
 def _most(report: Report) -> str:
-    """Those findings of many that matter most, by impact and by what was measured; one of each rule."""
+    """Return those findings of many that matter most, by impact and by what was measured; one of each
+    rule.
+    """
     if len(report.diagnostics) <= MANY:
         return ""
     from torchlint.impact import gain
@@ -85,7 +87,7 @@ def _of_findings(report: Report) -> str:
 
 
 def _explained(report: Report) -> str:
-    """Where the rules are explained, for as long as findings carry no address that says so."""
+    """Return where the rules are explained, for as long as findings carry no address that says so."""
     codes = [item.code for item in report.diagnostics if item.code not in UNTREATED]
     if not codes or any(report.url(item) for item in report.diagnostics):
         return ""
@@ -93,7 +95,7 @@ def _explained(report: Report) -> str:
 
 
 def _available(report: Report) -> tuple[int, int]:
-    """How many findings ``--fix`` fixes, and how many more ``--unsafe-fixes`` would add."""
+    """Return how many findings ``--fix`` fixes, and how many more ``--unsafe-fixes`` would add."""
     fixable = sum(map(report.fixable, report.diagnostics))
     unsafe = sum(
         item.fix is not None
@@ -106,7 +108,7 @@ def _available(report: Report) -> tuple[int, int]:
 
 
 def _by_other_fixes(report: Report) -> list[str]:
-    """How the number of fixes made comes from the number of fixable findings that a check tells."""
+    """Return how the number of fixes made comes from the number of fixable findings that a check tells."""
     told = []
     if report.later:
         told.append(f"{report.later} of them caused by other fixes")
@@ -116,7 +118,7 @@ def _by_other_fixes(report: Report) -> list[str]:
 
 
 def render_fix_only(report: Report, *, written: bool) -> str:
-    """What was fixed, or with ``--diff`` would be."""
+    """Return what was fixed, or with ``--diff`` would be."""
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
     unsafe = _available(report)[1]
     verb = "Fixed" if written else "Would fix"
@@ -134,7 +136,7 @@ def render_fix_only(report: Report, *, written: bool) -> str:
 
 
 def render_fixes(report: Report, *, written: bool) -> str:
-    """The applied fixes by file and rule, for ``--show-fixes``."""
+    """Return the applied fixes by file and rule, for ``--show-fixes``."""
     total = sum(sum(counts.values()) for counts in report.applied.values())
     if not total:
         return ""

@@ -8,7 +8,7 @@ from torchlint.rule import Rule
 
 
 def render(seconds: Mapping[str, float], rules: Mapping[str, Rule]) -> str:
-    """One line a rule or part of the work, with its seconds of CPU time and its share of all of them.
+    """Return one line a rule or part of the work, with its seconds of CPU time and its share of all of them.
 
     The times of all workers are added up.
     """

@@ -91,18 +91,20 @@ class Record:
 
 
 def total(findings: Iterable[Finding]) -> Counter[str]:
-    """How many findings there are of each kind."""
+    """Return how many findings there are of each kind."""
     return Counter(kind for finding in findings for kind in finding.kinds)
 
 
 def slug(name: str) -> str:
-    """A name as one of a file: no two names have the same."""
+    """Return a name as one of a file: no two names have the same."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
     return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def names(folders: Sequence[Path]) -> Mapping[Path, str]:
-    """Names for repositories: the team's folder and their own, or more of the path if that is not enough."""
+    """Return names for repositories: the team's folder and their own, or more of the path if that is not
+    enough.
+    """
     ends = {folder: _ends(folder) for folder in folders}
     seen = Counter(end for several in ends.values() for end in several)
     return {
@@ -112,7 +114,7 @@ def names(folders: Sequence[Path]) -> Mapping[Path, str]:
 
 
 def _ends(folder: Path) -> list[str]:
-    """What a path ends with, from the last two of its parts on."""
+    """Return what a path ends with, from the last two of its parts on."""
     return ["/".join(folder.parts[-length:]) for length in range(2, len(folder.parts) + 1)]
 
 
@@ -136,7 +138,7 @@ class Shelf:
         write(self._path(record.name), json.dumps(asdict(record)))
 
     def get(self, name: str) -> Record | None:
-        """The record of a repository; None if there is none that can be read."""
+        """Return the record of a repository; None if there is none that can be read."""
         try:
             known = json.loads(self._path(name).read_text(encoding="utf-8"))
             findings = [Finding(**{**item, "lines": tuple(item["lines"])}) for item in known["findings"]]

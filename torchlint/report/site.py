@@ -58,7 +58,7 @@ class Line:
 
 
 def files(record: Record) -> tuple[File, ...]:
-    """The files of a repository, those with the most at stake first."""
+    """Return the files of a repository, those with the most at stake first."""
     by_file = sorted(record.findings, key=attrgetter("file"))
     groups = [(name, tuple(found)) for name, found in groupby(by_file, key=attrgetter("file"))]
     ranked = sorted(groups, key=lambda group: (*_rank(total(group[1])), group[0]))

@@ -52,7 +52,7 @@ def survey(name: str, folder: str, wish: Wish) -> Record:
 
 
 def _checked(folder: str, wish: Wish) -> list[dict[str, Any]]:
-    """The findings in a folder, as ``check`` writes them.
+    """Return the findings in a folder, as ``check`` writes them.
 
     Raises:
         ValueError: it writes none; the message is its own.
@@ -123,7 +123,7 @@ def _findings(found: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[Find
 def surveyed(
     folders: Mapping[Path, str], wish: Wish, jobs: int, engine: str, start: Callable[..., Record] = survey
 ) -> Iterator[Record]:
-    """The records of repositories, given by folder with their names, as they get ready.
+    """Yield the records of repositories, given by folder with their names, as they get ready.
 
     Raises:
         ImportError: the engine is not installed.

@@ -30,7 +30,8 @@ class Product:
 
 
 def product(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Product:
-    """The number and the factors that an expression is the product of; names with one use are looked into.
+    """Return the number and the factors that an expression is the product of; names with one use are looked
+    into.
 
     Those names are added to ``names``, for `as_assigned`. What is made of too many operations is one factor.
     """
@@ -68,7 +69,7 @@ def product(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> 
 def _multiplied(
     operations: Operations, operation: Operation
 ) -> tuple[float, float, list[tuple[cst.BaseExpression, int]]] | None:
-    """The numbers by which a product is multiplied and divided, and its factors with their exponents.
+    """Return the numbers by which a product is multiplied and divided, and its factors with their exponents.
 
     None if an operation is no product.
     """
@@ -97,7 +98,7 @@ def _multiplied(
 def plus_number(
     module: Module, node: cst.BaseExpression, names: list[cst.Name]
 ) -> tuple[cst.BaseExpression, float] | None:
-    """The term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative.
+    """Return the term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative.
 
     A name that is looked into is added to ``names``, for `as_assigned`.
     """
@@ -113,7 +114,8 @@ def plus_number(
 
 
 def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Operation | None:
-    """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``).
+    """Return the operation behind an expression, or behind a name that is read nowhere else (added to
+    ``names``).
 
     Whether such a name still stands for that operation is asked last, of all names of a formula that was
     recognised: see `as_assigned`.
@@ -132,7 +134,9 @@ def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -
 
 
 def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
-    """Whether the expressions that were assigned to some names would give the same where those are read."""
+    """Return whether the expressions that were assigned to some names would give the same where those are
+    read.
+    """
     operations = operations_of(module)
     for name in names:
         bindings = module.bindings(name)
@@ -143,7 +147,7 @@ def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
 
 
 def argument(module: Module, node: cst.BaseExpression) -> str:
-    """The code of an expression as an argument: without the brackets around it."""
+    """Return the code of an expression as an argument: without the brackets around it."""
     code = module.source(node)
     if isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield)):
         return code
@@ -153,13 +157,15 @@ def argument(module: Module, node: cst.BaseExpression) -> str:
 
 
 def operand(module: Module, node: cst.BaseExpression) -> str:
-    """The code of an expression as an operand of the tightest operator: in brackets unless it is an atom."""
+    """Return the code of an expression as an operand of the tightest operator: in brackets unless it is an
+    atom.
+    """
     code = argument(module, node)
     return code if isinstance(node, _ATOMS) else f"({code})"
 
 
 def assignments(module: Module, bindings: Iterable[Binding]) -> list[cst.CSTNode]:
-    """The assignments that make some bindings, without what else stands on their lines."""
+    """Return the assignments that make some bindings, without what else stands on their lines."""
     found = (
         module.tree.enclosing(binding.node, cst.Assign, cst.AnnAssign, cst.AugAssign) for binding in bindings
     )

@@ -51,12 +51,12 @@ class Annotations:
 
     @staticmethod
     def counterpart(module: Any) -> Annotations:
-        """The annotations of a module."""
+        """Return the annotations of a module."""
         found: Annotations = module.inference.annotations
         return found
 
     def of_binding(self, binding: Binding) -> Value | None:
-        """What the annotation of a parameter or variable promises; None if it has none."""
+        """Return what the annotation of a parameter or variable promises; None if it has none."""
         holder: cst.CSTNode | None = binding.node
         if not isinstance(holder, cst.Param):
             holder = self.tree.parent(binding.node)
@@ -65,7 +65,7 @@ class Annotations:
         return self.promised(holder.annotation.annotation)
 
     def others(self, binding: Binding, excluded: Value) -> Value | None:
-        """What the annotation of a parameter promises of it where it is none of one of its types.
+        """Return what the annotation of a parameter promises of it where it is none of one of its types.
 
         That is a tensor for ``images: Tensor | DataLoader`` that is no loader; None if no type is excluded.
         """
@@ -76,7 +76,7 @@ class Annotations:
         return join(left) if left and len(left) < len(types) and excluded.known else None
 
     def _types(self, node: cst.BaseExpression) -> Iterator[Value]:
-        """The types of which an annotation promises one."""
+        """Yield the types of which an annotation promises one."""
         match node:
             case cst.BinaryOperation(operator=cst.BitOr()):
                 yield from self._types(node.left)
@@ -89,7 +89,7 @@ class Annotations:
                 yield self.promised(node)
 
     def promised(self, node: cst.BaseExpression) -> Value:
-        """What a type annotation promises; strings, ``Optional`` and ``X | None`` are seen through."""
+        """Return what a type annotation promises; strings, ``Optional`` and ``X | None`` are seen through."""
         match node:
             case cst.SimpleString():
                 text = node.evaluated_value
@@ -115,7 +115,7 @@ class Annotations:
                 return UNKNOWN
 
     def _class_named(self, text: str) -> Value:
-        """An instance of the class that a string names, so that it may be defined further down."""
+        """Return an instance of the class that a string names, so that it may be defined further down."""
         bindings = self.names.module_scope.bindings.get(text, ())
         if len(bindings) != 1:
             return UNKNOWN

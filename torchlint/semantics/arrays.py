@@ -94,7 +94,7 @@ class Arrays:
 
 
 def array(module: Module, node: cst.BaseExpression) -> Array | None:
-    """What an expression is that certainly is a NumPy array, and no scalar; None for all others."""
+    """Return what an expression is that certainly is a NumPy array, and no scalar; None for all others."""
     found = _known(module, node, ())
     if found is None and isinstance(node, cst.Name):
         proven = module.inference.proven(node)
@@ -104,7 +104,7 @@ def array(module: Module, node: cst.BaseExpression) -> Array | None:
 
 @solved(_UNSEEN)
 def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | None:
-    """What a part of an expression, or of what a definition gives, is."""
+    """Return what a part of an expression, or of what a definition gives, is."""
     if isinstance(node, Binding):
         if isinstance(node.node, cst.Param):
             annotation = node.node.annotation
@@ -123,7 +123,7 @@ def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | N
 
 
 def _shown(module: Module, node: cst.CSTNode) -> Array | list[Source] | None:
-    """What an expression shows by itself to be, or what it is like."""
+    """Return what an expression shows by itself to be, or what it is like."""
     match node:
         case cst.Call():
             return _of_call(module, node)
@@ -148,7 +148,7 @@ def _uses_pandas(module: Module) -> bool:
 
 
 def _any_of(found: Iterable[Array | None]) -> Array | None:
-    """What may be any of these."""
+    """Return what may be any of these."""
     options = list(found)
     arrays = [option for option in options if option is not None and option != _UNSEEN]
     if None in options:
@@ -160,7 +160,7 @@ def _any_of(found: Iterable[Array | None]) -> Array | None:
 
 
 def _of_operation(module: Module, node: cst.BinaryOperation) -> Array | None:
-    """An operation on arrays; one on an array and a tensor makes a tensor, or fails.
+    """Return an operation on arrays; one on an array and a tensor makes a tensor, or fails.
 
     ``@`` makes a scalar of two vectors.
     """
@@ -207,7 +207,7 @@ def _of_call(module: Module, call: cst.Call) -> Array | list[Source] | None:
 
 
 def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
-    """What a library function returns."""
+    """Return what a library function returns."""
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     asked = given.get("dtype")
@@ -232,7 +232,7 @@ def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
 
 
 def _of_data(module: Module, data: cst.BaseExpression) -> Array:
-    """``np.array(data)`` and its like: numbers if the data certainly is made of them."""
+    """Return ``np.array(data)`` and the like: numbers if the data certainly is made of them."""
     value = module.value(data)
     if value.kind in (Kind.NUMBER, Kind.BOOL, Kind.TENSOR, Kind.SHAPE):
         return Array(numeric=True)
@@ -247,7 +247,7 @@ def _of_data(module: Module, data: cst.BaseExpression) -> Array:
 
 
 def _of_result(module: Module, function: cst.FunctionDef) -> Array | None:
-    """What a function of the file returns."""
+    """Return what a function of the file returns."""
     if function.asynchronous is not None:
         return None
     exits = [
@@ -272,13 +272,13 @@ def _is_array_type(module: Module, annotation: cst.Annotation) -> bool:
 
 
 def _typed(module: Module, asked: cst.BaseExpression) -> Array:
-    """An array of the dtype that an expression stands for."""
+    """Return an array of the dtype that an expression stands for."""
     dtype = named_dtype(module, asked)
     return Array(dtype, numeric=dtype is not None)
 
 
 def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
-    """The dtype that ``np.float32``, ``"float32"``, ``float`` or ``torch.float32`` stands for."""
+    """Return the dtype that ``np.float32``, ``"float32"``, ``float`` or ``torch.float32`` stands for."""
     return dtypes.named(module.value(node))
 
 
@@ -287,7 +287,7 @@ def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
 
 @solved(None)
 def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
-    """What a list or tuple of arrays, or of such lists, holds; None for what is not certainly one."""
+    """Return what a list or tuple of arrays, or of such lists, holds; None for what is not certainly one."""
     ends = _held(module, Source(node, (Item.EACH,)))
     held = [end for end in ends if isinstance(end, cst.BaseExpression)]
     if not held or len(held) < len(ends):
@@ -310,7 +310,9 @@ def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
 
 @traced(Through.ITEMS)
 def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | list[Source] | None:
-    """The expressions that are items of a list; False for one that has another name to put items into."""
+    """Return the expressions that are items of a list; False for one that has another name to put items
+    into.
+    """
     if not path:
         return node
     if isinstance(node, cst.Param):
@@ -329,7 +331,7 @@ def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool |
 
 @traced(Through.NOTHING)
 def _is_filled(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a list certainly has an item."""
+    """Return whether a list certainly has an item."""
     if isinstance(node, (cst.List, cst.Tuple)) and not path:
         return bool(node.elements)
     if isinstance(node, cst.Name):

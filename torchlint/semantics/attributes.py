@@ -31,7 +31,7 @@ class SelfAttributes(Part):
         self.names = module.names
 
     def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class whose ``self`` a method around ``node`` has."""
+        """Return the class whose ``self`` a method around ``node`` has."""
         function = self.tree.enclosing(node, cst.FunctionDef)
         while function is not None:
             above = self.tree.parent(self.tree.parent(function) or function)
@@ -42,24 +42,24 @@ class SelfAttributes(Part):
 
     @staticmethod
     def is_self(node: cst.CSTNode) -> bool:
-        """Whether an expression is ``self``, going by its name."""
+        """Return whether an expression is ``self``, going by its name."""
         return isinstance(node, cst.Name) and node.value == "self"
 
     def self_class(self, attribute: cst.CSTNode | None) -> cst.ClassDef | None:
-        """The class of ``self`` in ``self.x``; None for any other expression."""
+        """Return the class of ``self`` in ``self.x``; None for any other expression."""
         if isinstance(attribute, cst.Attribute) and self.is_self(attribute.value):
             return self.enclosing_class(attribute)
         return None
 
     @remembered
     def family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
-        """The class with its bases and subclasses in this file: they share what is set on ``self``."""
+        """Return the class with its bases and subclasses in this file: they share what is set on ``self``."""
         classes = self.module.classes
         related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
         return tuple(related | dict.fromkeys(classes.heirs(owner)))
 
     def is_sequential_class(self, definition: cst.ClassDef | None) -> bool:
-        """Whether a class is ``nn.Sequential`` but for its constructor."""
+        """Return whether a class is ``nn.Sequential`` but for its constructor."""
         if definition is None:
             return False
         qualified = [self.module.qualified(base.value) for base in definition.bases]
@@ -73,7 +73,7 @@ class SelfAttributes(Part):
         return not methods & {"forward", "__call__", "__getitem__", "__iter__"}
 
     def fills_own_sequence(self, call: cst.CSTNode | None) -> bool:
-        """Whether the call is ``super().__init__(layers...)`` of a sequence class."""
+        """Return whether the call is ``super().__init__(layers...)`` of a sequence class."""
         if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return False
         owner = call.func.value
@@ -105,7 +105,7 @@ class SelfAttributes(Part):
         return found
 
     def self_reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
-        """The reads of ``self.<name>`` in a class and its family; ``name`` may have ``*`` in it."""
+        """Return the reads of ``self.<name>`` in a class and its family; ``name`` may have ``*`` in it."""
         pattern = name_pattern(name) if "*" in name else None
         found: list[cst.Attribute] = []
         for member in self.family(owner):
@@ -118,7 +118,7 @@ class SelfAttributes(Part):
         return found
 
     def foreign_reads(self, name: str) -> list[cst.Attribute]:
-        """The reads of an attribute of this name that are none of ``self``."""
+        """Return the reads of an attribute of this name that are none of ``self``."""
         return self._foreign_reads.get(name, [])
 
     @cached_property
@@ -132,7 +132,7 @@ class SelfAttributes(Part):
 
     @remembered
     def _bindings(self, name: str) -> dict[cst.ClassDef | None, list[AttributeBinding]]:
-        """The assignments to an attribute of this name, by the class of whose ``self`` it is one."""
+        """Return the assignments to an attribute of this name, by the class of whose ``self`` it is one."""
         found: dict[cst.ClassDef | None, list[AttributeBinding]] = {}
         for binding in self.names.attributes.get(name, ()):
             found.setdefault(self.self_class(binding.target), []).append(binding)
@@ -152,7 +152,9 @@ class SelfAttributes(Part):
         return found
 
     def registered_name(self, argument: cst.Arg) -> str | None:
-        """The attribute under which ``self`` gets the argument, with ``*`` for what code makes of it."""
+        """Return the attribute under which ``self`` gets the argument, with ``*`` for what code makes of
+        it.
+        """
         call = self.tree.parent(argument)
         if not isinstance(call, cst.Call) or not call.args:
             return None
@@ -173,7 +175,9 @@ class SelfAttributes(Part):
         return None
 
     def attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-        """All that is ever set as attribute ``name`` of ``self``; empty if some of it is out of sight."""
+        """Return all that is ever set as attribute ``name`` of ``self``; empty if some of it is out of
+        sight.
+        """
         owner = self.enclosing_class(at)
         found: list[cst.BaseExpression] = []
         if owner is None or self.set_outside(owner, name):
@@ -190,9 +194,10 @@ class SelfAttributes(Part):
     def assigned(
         self, owner: cst.ClassDef, name: str
     ) -> list[tuple[AttributeBinding | None, cst.BaseExpression]] | None:
-        """What the class itself sets as attribute ``name`` of its instances; None if some is out of sight.
+        """Return what the class itself sets as attribute ``name`` of its instances; None if some is out of
+        sight.
 
-        Each value with its assignment, which may take a part of it; without one for ``setattr`` and its like.
+        Each value with its assignment, which may take a part of it; without one for ``setattr`` and the like.
         """
         family = self.family(owner)
         found: list[tuple[AttributeBinding | None, cst.BaseExpression]] = []
@@ -210,12 +215,16 @@ class SelfAttributes(Part):
         return [*found, *((None, value) for other, value in registered if may_be_same(other, name))]
 
     def set_outside(self, owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
-        """The targets of assignments to an attribute ``name`` that may be one of the instances of a class."""
+        """Return the targets of assignments to an attribute ``name`` that may be one of the instances of a
+        class.
+        """
         family = self.family(owner)
         return [b.target for b in self._bindings(name).get(None, ()) if self.may_belong(b.target, family)]
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
-        """Whether ``net.conv``, written outside of every class, may mean an attribute of these classes."""
+        """Return whether ``net.conv``, written outside of every class, may mean an attribute of these
+        classes.
+        """
         if not isinstance(attribute, cst.Attribute) or self.self_class(attribute) is not None:
             return False
         value = self.module.value(attribute.value)
@@ -225,7 +234,9 @@ class SelfAttributes(Part):
         return made is None and value.cls is None
 
     def getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
-        """The calls ``getattr(self, name)`` of a class and its family, with the pattern of the name."""
+        """Return the calls ``getattr(self, name)`` of a class and its family, with the pattern of the
+        name.
+        """
         family = self.family(owner)
         return [(call, name) for call, name in self._getattr_calls if self.enclosing_class(call) in family]
 
@@ -240,7 +251,9 @@ class SelfAttributes(Part):
 
 
 def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-    """The part of an assigned expression that a target in an unpacking gets, where the file shows it."""
+    """Return the part of an assigned expression that a target in an unpacking gets, where the file shows
+    it.
+    """
     for step in path:
         if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
             return None
@@ -251,7 +264,7 @@ def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.Base
 
 
 def pattern_of(name: cst.BaseExpression) -> str:
-    """The name that an expression spells, with ``*`` for every part that code makes."""
+    """Return the name that an expression spells, with ``*`` for every part that code makes."""
     spelt: list[str] = []
     pending = [name]
     while pending:
@@ -280,7 +293,7 @@ def name_pattern(name: str) -> re.Pattern[str]:
 
 
 def may_be_same(first: str, second: str) -> bool:
-    """Whether two names, each perhaps with ``*`` in it, can be one."""
+    """Return whether two names, each perhaps with ``*`` in it, can be one."""
     if "*" in first and "*" in second:
         start, end = first.split("*")[0], first.split("*")[-1]
         other_start, other_end = second.split("*")[0], second.split("*")[-1]

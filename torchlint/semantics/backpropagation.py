@@ -165,7 +165,7 @@ class Backpropagation(Part):
         return frozenset(backward.call for backward in self.passes)
 
     def steps(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` or a function that it calls runs a backward pass."""
+        """Return whether ``node`` or a function that it calls runs a backward pass."""
         return self.of_passes.holds(node) or self._leads_elsewhere(node, "of_passes")
 
     @cached_property
@@ -176,11 +176,13 @@ class Backpropagation(Part):
     # ------------------------------------------------------------------ code that needs autograd
 
     def computes_gradients(self, node: cst.CSTNode) -> bool:
-        """Whether ``node``, or a function that it calls, asks for gradients in any way."""
+        """Return whether ``node``, or a function that it calls, asks for gradients in any way."""
         return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
 
     def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
-        """Whether ``node`` may call a function that leads to what is looked for, in another file as well."""
+        """Return whether ``node`` may call a function that leads to what is looked for, in another file as
+        well.
+        """
         calls = self.tree.within(node, self.tree.nodes(cst.Call))
         return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
 
@@ -234,7 +236,9 @@ class Backpropagation(Part):
                 return False
 
     def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
-        """Whether another file is given a module or an optimizer to train: ``fit_probe(head, features)``."""
+        """Return whether another file is given a module or an optimizer to train:
+        ``fit_probe(head, features)``.
+        """
         if not begins(_last_word(call.func), *_TRAINING) or self.module.callee(call) is not None:
             return False
         return not dotted.startswith("torch.") and any(
@@ -243,7 +247,9 @@ class Backpropagation(Part):
         )
 
     def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
-        """Whether code of another file, by its name, wants gradients: ``adversary.perturb(images)``."""
+        """Return whether code of another file, by its name, wants gradients:
+        ``adversary.perturb(images)``.
+        """
         if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
             return False
         func, last = call.func, _last_word(call.func)
@@ -258,7 +264,9 @@ class Backpropagation(Part):
         return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def _is_of_library(self, node: cst.BaseExpression) -> bool:
-        """Whether an object is an attack, or the like, of a library: ``atk = torchattacks.PGD(model)``."""
+        """Return whether an object is an attack, or the like, of a library:
+        ``atk = torchattacks.PGD(model)``.
+        """
         if not isinstance(node, cst.Name):
             return False
         made = (binding.value for binding in self.module.bindings(node) if not binding.path)
@@ -302,12 +310,13 @@ class Backpropagation(Part):
     # ------------------------------------------------------------------ what they reach
 
     def feeds(self, place: cst.BaseExpression) -> bool:
-        """Whether what is kept under this name or attribute may take part in a backward pass."""
+        """Return whether what is kept under this name or attribute may take part in a backward pass."""
         kept = set(self._kept_in(place))
         return any(not kept.isdisjoint(each._reached.places) for each in self._everywhere)
 
     def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
-        """The definitions that a name may have where something is put into what it holds, or the attribute.
+        """Return the definitions that a name may have where something is put into what it holds, or the
+        attribute.
 
         ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
         """
@@ -318,7 +327,9 @@ class Backpropagation(Part):
         return reaching or self.keys(place)
 
     def freed(self, node: cst.BaseExpression) -> bool:
-        """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
+        """Return whether a backward pass that keeps no graph runs through a tensor that ``node`` is made
+        of.
+        """
         freed = self._freed
         for name in self._live(node):
             if isinstance(name, cst.Name) and any(b in freed.places for b in self.module.bindings(name)):
@@ -336,7 +347,7 @@ class Backpropagation(Part):
         )
 
     def is_loss(self, node: cst.BaseExpression) -> bool:
-        """Whether ``backward`` is called on a name, so that it must be a tensor with a graph.
+        """Return whether ``backward`` is called on a name, so that it must be a tensor with a graph.
 
         So is an item of a container all of whose items are added up for ``backward``.
         """
@@ -349,14 +360,14 @@ class Backpropagation(Part):
         return bool(bindings) and all(b in losses or self.is_summand(b) for b in bindings)
 
     def is_summand(self, binding: Binding) -> bool:
-        """Whether a loop goes over the items of a container that are added up for ``backward``."""
+        """Return whether a loop goes over the items of a container that are added up for ``backward``."""
         if binding.kind not in _LOOPS or binding.value is None:
             return False
         container = _container_of(binding.value, binding.path)
         return container is not None and self.holds_losses(container)
 
     def holds_losses(self, node: cst.BaseExpression) -> bool:
-        """Whether a name is that of a dict or list whose items are added up for ``backward``."""
+        """Return whether a name is that of a dict or list whose items are added up for ``backward``."""
         if not isinstance(node, cst.Name):
             return False
         _, containers = self._losses
@@ -404,7 +415,7 @@ class Backpropagation(Part):
         return frozenset(found), frozenset(containers)
 
     def _compared(self, call: cst.Call) -> tuple[Binding, ...]:
-        """The definitions of the one argument that a criterion can have the graph of its result from.
+        """Return the definitions of the one argument that a criterion can have the graph of its result from.
 
         ``criterion(prediction, target)`` of which the file knows that the target has no graph.
         """
@@ -425,7 +436,7 @@ class Backpropagation(Part):
         return value.kind in _HOST or (value.tensorlike and value.graph is Graph.DETACHED)
 
     def _summed(self, summed: cst.BaseExpression) -> cst.Name | None:
-        """The name of the container whose items ``sum`` adds up, by itself or times their weights.
+        """Return the name of the container whose items ``sum`` adds up, by itself or times their weights.
 
         Not if a condition picks some, for the others may be reports: all but those that have a weight.
         """
@@ -449,18 +460,18 @@ class Backpropagation(Part):
         return None
 
     def _is_called_loss(self, node: cst.Name) -> bool:
-        """Whether a tensor goes by the name of a loss."""
+        """Return whether a tensor goes by the name of a loss."""
         value = self.module.value(node)
         return (
             "loss" in node.value.lower() and value.kind is Kind.TENSOR and value.graph is not Graph.DETACHED
         )
 
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
-        """Whether the value of ``node`` is computed from what is kept under ``place``."""
+        """Return whether the value of ``node`` is computed from what is kept under ``place``."""
         return not self.keys(place).isdisjoint(self.flow([node]).places)
 
     def reaches(self, target: cst.CSTNode) -> bool:
-        """Whether what is assigned or called here, or returned by this function, is backpropagated.
+        """Return whether what is assigned or called here, or returned by this function, is backpropagated.
 
         Unlike ``feeds`` this is about one assignment, not about all that a name is ever given.
         """
@@ -476,7 +487,9 @@ class Backpropagation(Part):
         return any(place in each._reached.places for each in self._everywhere)
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
-        """Whether the value of an expression holds a tensor with its graph, as far as the file shows."""
+        """Return whether the value of an expression holds a tensor with its graph, as far as the file
+        shows.
+        """
         value = self.module.value(node)
         if value.tensorlike:
             return value.graph is not Graph.DETACHED
@@ -492,7 +505,7 @@ class Backpropagation(Part):
         return any(isinstance(call, cst.Call) and self._is_attached(call) for call in flow.calls)
 
     def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """``node`` and the nodes below it that gradients can flow back to."""
+        """Yield ``node`` and the nodes below it that gradients can flow back to."""
         waiting = [node]
         while waiting:
             current = waiting.pop()
@@ -509,7 +522,9 @@ class Backpropagation(Part):
 
     @remembered
     def keys(self, place: cst.BaseExpression) -> AbstractSet[Place]:
-        """The definitions behind a name, or the attribute, that an expression (or its item) is kept in."""
+        """Return the definitions behind a name, or the attribute, that an expression (or its item) is kept
+        in.
+        """
         while isinstance(place, cst.Subscript):
             place = place.value
         if isinstance(place, cst.Attribute):
@@ -539,7 +554,7 @@ class Backpropagation(Part):
         return [*(root for backward in self.passes for root in backward.roots), *self._framework_roots]
 
     def _backpropagated_elsewhere(self) -> Iterator[cst.BaseExpression]:
-        """What the file hands to a function of another file that backpropagates it."""
+        """Yield what the file hands to a function of another file that backpropagates it."""
         for call in self.tree.nodes(cst.Call) if self.link is not None else ():
             if not call.args or self.module.qualified(call.func) is not None:
                 continue
@@ -550,7 +565,7 @@ class Backpropagation(Part):
 
     @remembered
     def backpropagated(self, function: cst.FunctionDef) -> tuple[str, ...]:
-        """The parameters of a function that its own file backpropagates."""
+        """Return the parameters of a function that its own file backpropagates."""
         if not self.passes:
             return ()
         scope = self.module.names.scope_of(function)
@@ -566,7 +581,7 @@ class Backpropagation(Part):
         return self.flow([*roots, *self._framework_roots])
 
     def flow(self, roots: Iterable[cst.BaseExpression]) -> Flow:
-        """What the values of these expressions are computed from, however far back.
+        """Return what the values of these expressions are computed from, however far back.
 
         A function that is entered through a call gets what this call gives it, and nothing of what others
         do: a loss computed by a helper in training says nothing about its use in validation.
@@ -616,7 +631,7 @@ class Backpropagation(Part):
         )
 
     def _is_local(self, key: Place, function: Function | None) -> bool:
-        """Whether a place is a variable of this function."""
+        """Return whether a place is a variable of this function."""
         if function is None or not isinstance(key, Binding):
             return False
         holder = key.scope.node
@@ -643,7 +658,7 @@ class Backpropagation(Part):
 
     @remembered
     def _sources(self, key: Place, entered: bool) -> list[cst.CSTNode]:
-        """The expressions that a name or attribute gets its value from.
+        """Return the expressions that a name or attribute gets its value from.
 
         The parameters of a function that was ``entered`` get theirs from the call that led into it.
         """
@@ -676,7 +691,7 @@ class Backpropagation(Part):
                 yield from (inner for inner in self.module.uses(parameter) if inner in self._filled)
 
     def _received(self, use: cst.Name) -> Iterator[Binding]:
-        """The parameters of a function of the file as which it is given a container."""
+        """Yield the parameters of a function of the file as which it is given a container."""
         arg = self.tree.parent(use)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(call, cst.Call):
@@ -728,7 +743,9 @@ class Backpropagation(Part):
 
 
 def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst.Name | None:
-    """The name of the container whose items a loop takes: those of ``x``, ``x.values()``, ``x.items()``."""
+    """Return the name of the container whose items a loop takes: those of ``x``, ``x.values()``,
+    ``x.items()``.
+    """
     match iterable:
         case cst.Name() if not path:
             return iterable
@@ -741,7 +758,9 @@ def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst
 
 
 def _has_weight(test: cst.BaseExpression, term: cst.BaseExpression) -> bool:
-    """Whether a condition asks for a weight: ``loss[k] * weights[k] for k in loss if k in weights``."""
+    """Return whether a condition asks for a weight:
+    ``loss[k] * weights[k] for k in loss if k in weights``.
+    """
     if not isinstance(term, cst.BinaryOperation):
         return False
     factors = {_container_name(term.left), _container_name(term.right)}
@@ -757,7 +776,7 @@ def _container_name(factor: cst.BaseExpression) -> str | None:
 
 
 def _owner_name(iterable: cst.BaseExpression) -> str | None:
-    """The ``x`` of ``x.keys()``."""
+    """Return the ``x`` of ``x.keys()``."""
     match iterable:
         case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name("keys"))):
             return owner
@@ -766,7 +785,9 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
 
 
 def _wants_gradients(dotted: str) -> bool:
-    """Whether something of this full name asks for gradients; helpers that draw or read pictures do not."""
+    """Return whether something of this full name asks for gradients; helpers that draw or read pictures do
+    not.
+    """
     return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
 
 
@@ -777,7 +798,7 @@ def _last_word(node: cst.BaseExpression) -> str:
 
 
 def may_be_no_tensor(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value that is a tensor most of the time is a number or None at others.
+    """Return whether a value that is a tensor most of the time is a number or None at others.
 
     ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
     called on it before, in the same block or around it: that would have raised.
@@ -800,7 +821,7 @@ def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _backpropagated_before(module: Module, name: cst.Name) -> bool:
-    """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
+    """Return whether every way to ``name`` leads through a ``backward`` of the same definitions."""
     tree = module.tree
     bindings = set(module.bindings(name))
     for backward in Backpropagation.of(module).passes:

@@ -40,17 +40,21 @@ class CallGraph:
 
     @staticmethod
     def counterpart(module: Any) -> CallGraph:
-        """The call graph of a module."""
+        """Return the call graph of a module."""
         graph: CallGraph = module.inference.callgraph
         return graph
 
     def callee(self, call: cst.Call) -> Function | None:
-        """The function that a call runs: a method, a lambda, a module's ``forward``; None for several."""
+        """Return the function that a call runs: a method, a lambda, a module's ``forward``; None for
+        several.
+        """
         found = self.callees(call)
         return found[0] if len(found) == 1 else None
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """The functions of the project one of which a call runs, in a fixed order; none for any other."""
+        """Return the functions of the project one of which a call runs, in a fixed order; none for any
+        other.
+        """
         if self.names.qualified(call.func) is not None:
             return ()
         run = [each for one in self._value(call.func).each for each in self._standing_in(self._run_by(one))]
@@ -59,14 +63,14 @@ class CallGraph:
         return tuple(sorted({each for each in run if each is not None}, key=self.tree.order.__getitem__))
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
-        """The function itself, or the methods of heirs that stand in for one without a body."""
+        """Return the function itself, or the methods of heirs that stand in for one without a body."""
         if isinstance(function, cst.FunctionDef) and is_abstract(function):
             return self.overriding(function) or (function,)
         return (function,)
 
     @remembered
     def overriding(self, method: cst.FunctionDef) -> tuple[cst.FunctionDef, ...]:
-        """The methods with a body that heirs of its class define in its place."""
+        """Return the methods with a body that heirs of its class define in its place."""
         owner = self.classes.owner(method)
         if owner is None:
             return ()
@@ -74,11 +78,11 @@ class CallGraph:
         return tuple(each for each in heirs if each is not None and not is_abstract(each))
 
     def is_settled(self, call: cst.Call) -> bool:
-        """Whether the answer for a call holds, whatever else is asked."""
+        """Return whether the answer for a call holds, whatever else is asked."""
         return self.fixpoint.knows(call.func) or self.names.qualified(call.func) is not None
 
     def _run_by(self, value: Value) -> Function | None:
-        """The function of this file that runs when something is called."""
+        """Return the function of this file that runs when something is called."""
         if value is BOTTOM:
             return None
         if value.kind is Kind.FUNCTION and isinstance(value.definition, (cst.FunctionDef, cst.Lambda)):
@@ -93,7 +97,7 @@ class CallGraph:
         return None
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
-        """The calls in this file that run a function of this file, in source order."""
+        """Return the calls in this file that run a function of this file, in source order."""
         found: list[cst.Call] = self.fixpoint.ask(("callers", function), self._find_callers, _CALLERS)
         return found
 
@@ -120,7 +124,9 @@ class CallGraph:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def naming(self, method: cst.FunctionDef) -> dict[cst.Call, cst.Call]:
-        """The calls in this file that run a method by its name, ``self.call("on_step", loss)``, and how."""
+        """Return the calls in this file that run a method by its name, ``self.call("on_step", loss)``, and
+        how.
+        """
         named = self._calls_by_text.get(method.name.value, ())
         return {call: way for call in named if (way := self._way_to(call, method)) is not None}
 
@@ -137,7 +143,9 @@ class CallGraph:
         return found
 
     def _way_to(self, call: cst.Call, method: Function) -> cst.Call | None:
-        """The call in the function that a call runs which runs a method by the name that it is given."""
+        """Return the call in the function that a call runs which runs a method by the name that it is
+        given.
+        """
         naming = [argument for argument in call.args if _is_name_of(argument.value, method)]
         runner = self.callee(call) if naming else None
         if not isinstance(runner, cst.FunctionDef) or not isinstance(method, cst.FunctionDef):
@@ -146,7 +154,7 @@ class CallGraph:
         return self.running(runner, name, method) if name is not None else None
 
     def running(self, runner: cst.FunctionDef, name: str, method: cst.FunctionDef) -> cst.Call | None:
-        """The call in a function of what ``getattr(x, name)`` gives it, if that may be a method."""
+        """Return the call in a function of what ``getattr(x, name)`` gives it, if that may be a method."""
         for call in self.tree.within(runner, self.tree.nodes(cst.Call)):
             given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
             match call.func if given is None else given.value:
@@ -162,7 +170,7 @@ class CallGraph:
 
     @remembered
     def dispatched(self, function: cst.FunctionDef) -> tuple[cst.Call, ...]:
-        """Calls of other files, in a project of any size, that may run a function.
+        """Return calls of other files, in a project of any size, that may run a function.
 
         Among them those of a method that it stands in for, whatever they are made through. They are neither
         all that there are, nor does each of them run it.
@@ -186,7 +194,9 @@ class CallGraph:
         return tuple(sorted(found, key=self.tree.order.__getitem__))
 
     def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
-        """The modules of other files that may run a function; of a library, ``many`` if that is asked for."""
+        """Return the modules of other files that may run a function; of a library, ``many`` if that is asked
+        for.
+        """
         if self.link is None or not isinstance(function, cst.FunctionDef):
             return ()
         owner = self.classes.owner(function)
@@ -210,12 +220,12 @@ class CallGraph:
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
     def decorated(self, function: cst.FunctionDef) -> tuple[Decorated, ...]:
-        """The classes and functions of the project that a function is given as their decorator."""
+        """Return the classes and functions of the project that a function is given as their decorator."""
         return tuple(definition for _, definition in self.decorators(function))
 
     @remembered
     def decorators(self, function: cst.FunctionDef) -> tuple[tuple[cst.BaseExpression, Decorated], ...]:
-        """The decorators of the project that a function is, with what they decorate.
+        """Return the decorators of the project that a function is, with what they decorate.
 
         Or one that encloses it makes it a decorator: ``@register("name")``.
         """
@@ -248,11 +258,13 @@ class CallGraph:
 
     @remembered
     def _pool(self, name: str) -> _Pool:
-        """The calls of what goes by a name."""
+        """Return the calls of what goes by a name."""
         return _Pool(list(self.tree.calls_by_name.get(name, ())))
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
-        """The methods of other classes of the file that this method stands in for in instances of its own."""
+        """Return the methods of other classes of the file that this method stands in for in instances of its
+        own.
+        """
         owner = self.classes.owner(function)
         if owner is None or not isinstance(function, cst.FunctionDef):
             return set()
@@ -261,13 +273,15 @@ class CallGraph:
         return {method for method in named if method is not None}
 
     def dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
-        """Whether a call of one of these methods is made through ``self``, which may be an heir."""
+        """Return whether a call of one of these methods is made through ``self``, which may be an heir."""
         func = call.func
         through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
         return through_self and self.callee(call) in methods
 
     def candidates(self, function: cst.CSTNode) -> list[_Pool]:
-        """The calls of this file that could run a function, of whichever file, by the names it goes by."""
+        """Return the calls of this file that could run a function, of whichever file, by the names it goes
+        by.
+        """
         names: set[str] = set()
         if isinstance(function, cst.FunctionDef):
             names.add(function.name.value)
@@ -299,7 +313,8 @@ class CallGraph:
 
     @remembered
     def _aliases(self, name: str) -> frozenset[str]:
-        """Further names that functions or classes of this name go by: of variables, attributes, parameters.
+        """Return further names that functions or classes of this name go by: of variables, attributes,
+        parameters.
 
         They get them by plain assignment (``self.update = self.update_one``), ``partial``, as an argument, as
         a default, or as the result of the function that defines them. Many functions may share the name:
@@ -331,14 +346,14 @@ class CallGraph:
         return frozenset(found)
 
     def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> str | None:
-        """The parameter of a function of this file that an argument may become."""
+        """Return the parameter of a function of this file that an argument may become."""
         if argument.keyword is not None:
             return argument.keyword.value
         return self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
 
     @remembered
     def _kept_as(self, name: str) -> frozenset[str]:
-        """The names and attributes that a name is plainly assigned to."""
+        """Return the names and attributes that a name is plainly assigned to."""
         holders = map(self.tree.parent, self.names.reads(name))
         kept = (_assigned_names(holder) for holder in holders if isinstance(holder, cst.Assign))
         return frozenset(chain.from_iterable(kept))
@@ -364,14 +379,16 @@ class CallGraph:
         return found
 
     def _names_of_results(self, maker: str) -> Iterator[str]:
-        """The names given to what functions of a name return: ``report = make_reporter()``."""
+        """Yield the names given to what functions of a name return: ``report = make_reporter()``."""
         for call in self.tree.calls_by_name.get(maker, ()):
             holder = self.tree.parent(call)
             if isinstance(holder, cst.Assign):
                 yield from _assigned_names(holder)
 
     def _may_call_instance(self, call: cst.Call) -> bool:
-        """Whether a call may be one of a module instance: a variable or ``self.x``, not a known name."""
+        """Return whether a call may be one of a module instance: a variable or ``self.x``, not a known
+        name.
+        """
         func = call.func
         if isinstance(func, cst.Name):
             if func.value in self._defined:
@@ -390,7 +407,7 @@ class CallGraph:
         return frozenset((*functions, *(d.name.value for d in self.tree.nodes(cst.ClassDef))))
 
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
-        """The arguments of a call bound to the parameters of a function of this file."""
+        """Return the arguments of a call bound to the parameters of a function of this file."""
         callee = self._value(call.func)
         if callee.definition is not function and (run := self._way_to(call, function)) is not None:
             runner = self.callee(call)
@@ -399,19 +416,21 @@ class CallGraph:
         return self._bound(call, function, callee.presets if callee.definition is function else ())
 
     def run_with(self, call: cst.Call, function: Function, held: calls.Unpacked | None) -> calls.BoundCall:
-        """A call bound to a function, where the stars that it hands on, if any, hold this."""
+        """Return a call bound to a function, where the stars that it hands on, if any, hold this."""
         unpacked = held if self._hands_on_stars(call) is not None else None
         return calls.bind(call, self._signature(function), unpacked=unpacked)
 
     def passed(self, call: cst.Call, function: Function, name: str) -> tuple[calls.Argument, ...]:
-        """What a call passes for a parameter, also by ``*args, **kwargs`` of the function around it."""
+        """Return what a call passes for a parameter, also by ``*args, **kwargs`` of the function around
+        it.
+        """
         argument = self.bound_to(call, function).get(name)
         if not argument.unknown:
             return (argument,)
         return tuple(bound.get(name) for bound in self.laid_out(call, function))
 
     def laid_out(self, call: cst.Call, function: Function) -> list[calls.BoundCall]:
-        """A call bound to a function, once for each way to fill the stars that it hands on."""
+        """Return a call bound to a function, once for each way to fill the stars that it hands on."""
         held = self.handed_on(call)
         if not held or self._value(call.func).presets:
             return [self.bound_to(call, function)]
@@ -419,7 +438,8 @@ class CallGraph:
 
     @solved(())
     def handed_on(self, call: cst.Call) -> tuple[calls.Unpacked | None, ...]:
-        """What ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function around it.
+        """Return what ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function
+        around it.
 
         None where that is not known; nothing if there are none, or it unpacks something else as well.
         """
@@ -431,7 +451,9 @@ class CallGraph:
 
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function around a call that unpacks nothing but the ``*args`` and ``**kwargs`` of that."""
+        """Return the function around a call that unpacks nothing but the ``*args`` and ``**kwargs`` of
+        that.
+        """
         around = self.names.scope(call).node
         unpacked = [argument.value for argument in call.args if argument.star]
         if not unpacked or not isinstance(around, cst.FunctionDef):
@@ -450,7 +472,8 @@ class CallGraph:
 
     @remembered
     def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
-        """The parameters of a function that applies one to the tensors in another, however deep they lie.
+        """Return the parameters of a function that applies one to the tensors in another, however deep they
+        lie.
 
         ``apply(f, x)`` returns ``f(x)`` for a tensor, and for a container what it makes of its parts; or a
         function defined in it does so, which it hands ``x`` to.
@@ -474,21 +497,25 @@ class CallGraph:
         return None
 
     def _returned_calls(self, function: cst.FunctionDef, within: bool = False) -> Iterator[cst.Call]:
-        """The calls whose results a function returns as they are, with those of functions ``within`` it."""
+        """Yield the calls whose results a function returns as they are, with those of functions ``within``
+        it.
+        """
         for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
             if isinstance(statement.value, cst.Call):
                 if within or self.names.scope(statement).node is function:
                     yield statement.value
 
     def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression) -> str | None:
-        """The parameter of a function that an expression is, if it can be nothing else."""
+        """Return the parameter of a function that an expression is, if it can be nothing else."""
         bindings = self.names.bindings(node) if isinstance(node, cst.Name) else ()
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return None
         return bindings[0].name if bindings[0].scope.node is function else None
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""
+        """Return the dict or list display that a variable stands for, if it can be no other and stays
+        unchanged.
+        """
         if not isinstance(node, cst.Name):
             return node
         binding = self.names.assignment(node)
@@ -507,14 +534,14 @@ class CallGraph:
 
 
 def _is_name_of(node: cst.BaseExpression, function: Function) -> bool:
-    """Whether a literal text is the name of a function."""
+    """Return whether a literal text is the name of a function."""
     if not isinstance(node, cst.SimpleString) or not isinstance(function, cst.FunctionDef):
         return False
     return bool(node.evaluated_value == function.name.value)
 
 
 def is_abstract(function: cst.FunctionDef) -> bool:
-    """Whether the body only holds a place for what heirs define: ``...``, ``pass`` or ``raise``."""
+    """Return whether the body only holds a place for what heirs define: ``...``, ``pass`` or ``raise``."""
     for statement in function.body.body:
         parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
         for part in parts:
@@ -535,7 +562,9 @@ class _Pool:
         self._settled: dict[cst.CSTNode, list[cst.Call]] = {}
 
     def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
-        """The calls that are known to run one of some functions, and those of which it is not known yet."""
+        """Return the calls that are known to run one of some functions, and those of which it is not known
+        yet.
+        """
         with self._rests.asked():
             return self._sorted(functions, graph)
 
@@ -554,7 +583,7 @@ class _Pool:
 
 
 def _assigned_names(statement: cst.Assign) -> Iterator[str]:
-    """The last words of what an assignment gives its value to."""
+    """Yield the last words of what an assignment gives its value to."""
     for target in statement.targets:
         if isinstance(target.target, (cst.Name, cst.Attribute)):
             yield last_name(target.target) or ""

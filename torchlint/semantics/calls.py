@@ -69,7 +69,7 @@ class Signature:
         return iter(self.parameters)
 
     def get(self, name: str) -> Parameter | None:
-        """The parameter of this name in the first overload that has one."""
+        """Return the parameter of this name in the first overload that has one."""
         for signature in (self, *self.overloads):
             for parameter in signature.parameters:
                 if parameter.name == name:
@@ -136,7 +136,7 @@ Resolve = Callable[[cst.BaseExpression], "cst.BaseExpression | Unpacked"]
 
 
 def literal_kind(node: cst.BaseExpression) -> str | None:
-    """What a literal is, in the words of ``Parameter.accepts``; None for anything else."""
+    """Return what a literal is, in the words of ``Parameter.accepts``; None for anything else."""
     match node:
         case cst.Integer() | cst.Float() | cst.UnaryOperation(expression=cst.Integer() | cst.Float()):
             return "number"
@@ -169,12 +169,14 @@ class BoundCall:
     _bindings: tuple[_Binding, ...] = field(repr=False)
 
     def get(self, name: str) -> Argument:
-        """What the call passes for the parameter ``name``; unknown where overloads that fit disagree."""
+        """Return what the call passes for the parameter ``name``; unknown where overloads that fit
+        disagree.
+        """
         first = self._bindings[0].get(name)
         return first if all(other.get(name) == first for other in self._bindings[1:]) else _UNKNOWN
 
     def parameter(self, argument: cst.Arg) -> str | None:
-        """The name of the parameter that ``argument`` fills; None if it is unknown."""
+        """Return the name of the parameter that ``argument`` fills; None if it is unknown."""
         names = {binding.names.get(argument) for binding in self._bindings}
         return names.pop() if len(names) == 1 else None
 
@@ -248,7 +250,9 @@ class _Passed:
 
 
 def _literal_pairs(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
-    """The keywords in ``{"name": value}`` or ``dict(name=value)``; None if they are not all spelt out."""
+    """Return the keywords in ``{"name": value}`` or ``dict(name=value)``; None if they are not all spelt
+    out.
+    """
     pairs: dict[str, cst.BaseExpression] = {}
     match value:
         case cst.Dict(elements=elements):
@@ -402,13 +406,15 @@ def bind(
 
 
 def either(ways: Sequence[BoundCall]) -> BoundCall:
-    """A call that is bound in several ways, as one of which only that is known in which they agree."""
+    """Return a call that is bound in several ways, as one of which only that is known in which they agree."""
     first, *_ = ways
     return BoundCall(first.call, first.signature, tuple(each for way in ways for each in way._bindings))
 
 
 def signature_of_function(function: cst.FunctionDef | cst.Lambda, *, bound: bool = False) -> Signature:
-    """The signature that a ``def`` or ``lambda`` declares; ``bound`` leaves out ``self`` or ``cls``."""
+    """Return the signature that a ``def`` or ``lambda`` declares; ``bound`` leaves out ``self`` or
+    ``cls``.
+    """
     declared = function.params
     parameters = [_declared(p, ParameterKind.POSITIONAL_ONLY) for p in declared.posonly_params]
     parameters += [_declared(p, ParameterKind.POSITIONAL) for p in declared.params]
@@ -443,7 +449,7 @@ def _constant(node: cst.BaseExpression) -> object:
 
 @cache
 def parse_signature(*texts: str) -> Signature:
-    """The signature that ``texts`` write down, one overload each, in the notation of a ``def``.
+    """Return the signature that ``texts`` write down, one overload each, in the notation of a ``def``.
 
     An annotation names what the parameter accepts (``device: device | str | none = None``).
 

@@ -47,7 +47,8 @@ _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 
 @remembered
 def loads_weights(module: Module) -> bool:
-    """Whether there is a call that loads weights, an option that asks for them, or the address of some.
+    """Return whether there is a call that loads weights, an option that asks for them, or the address of
+    some.
 
     A base class that can load itself from a hub counts: that is how its heirs are made.
     """
@@ -63,7 +64,7 @@ def loads_weights(module: Module) -> bool:
 
 @remembered
 def loads_published_weights(module: Module) -> bool:
-    """Whether the models of a file can be filled with weights that somebody else has trained.
+    """Return whether the models of a file can be filled with weights that somebody else has trained.
 
     A function for that is called, an option asks for them, their address is there, a model loads itself, or
     inherits how to.
@@ -87,13 +88,17 @@ def loads_published_weights(module: Module) -> bool:
 
 @remembered
 def trains_from_scratch(module: Module) -> bool:
-    """Whether the program trains the models of a file itself, and nobody has published weights for them."""
+    """Return whether the program trains the models of a file itself, and nobody has published weights for
+    them.
+    """
     files = (module, *module.companions(*PUBLISHED))
     return module.mentions(*_TRAINING) and not any(map(loads_published_weights, files))
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
-    """Whether a class inherits, also from one of another file, how it is filled with published weights."""
+    """Return whether a class inherits, also from one of another file, how it is filled with published
+    weights.
+    """
     lineage = module.classes.info(definition).lineage[1:]
     return any(
         "from_pretrained" in info.methods
@@ -103,5 +108,5 @@ def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
 
 
 def is_stored_weights(text: str) -> bool:
-    """Whether a text is, or ends with, the address of stored weights."""
+    """Return whether a text is, or ends with, the address of stored weights."""
     return text.endswith(_STORED) and ("http://" in text or "https://" in text)

@@ -54,7 +54,7 @@ _OTHER_CLASSES = {
 
 @cache
 def kind_of_class(qualified: str) -> Kind:
-    """What instances of a library class are; ``Kind.UNKNOWN`` where torchlint has no use for them."""
+    """Return what instances of a library class are; ``Kind.UNKNOWN`` where torchlint has no use for them."""
     other = _OTHER_CLASSES.get(qualified)
     if other is not None:
         return other
@@ -114,11 +114,13 @@ class ClassInfo:
         return self.heir_of_lightning or any(map(is_lightning_module, self.bases))
 
     def inherits(self, *names: str) -> bool:
-        """Whether one of these library classes is among its bases."""
+        """Return whether one of these library classes is among its bases."""
         return any(name in self.bases for name in names)
 
     def method(self, name: str) -> cst.FunctionDef | None:
-        """The method that an instance answers to this name with, if a class of this file defines it."""
+        """Return the method that an instance answers to this name with, if a class of this file defines
+        it.
+        """
         for info in self.lineage:
             if name in info.methods:
                 return info.methods[name]
@@ -126,7 +128,7 @@ class ClassInfo:
 
 
 def _fields(definition: cst.ClassDef) -> list[str]:
-    """The names that a class annotates in its body, in order."""
+    """Return the names that a class annotates in its body, in order."""
     found = []
     for statement in definition.body.body:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
@@ -136,7 +138,7 @@ def _fields(definition: cst.ClassDef) -> list[str]:
 
 
 class Classes:
-    """The classes of one file, worked out on demand."""
+    """The classes of one file, computed on demand."""
 
     def __init__(self, tree: SyntaxTree, names: Names) -> None:
         self.tree = tree
@@ -147,13 +149,13 @@ class Classes:
 
     @staticmethod
     def counterpart(module: Any) -> Classes:
-        """The classes of a module."""
+        """Return the classes of a module."""
         classes: Classes = module.classes
         return classes
 
     @remembered
     def info(self, node: cst.ClassDef) -> ClassInfo:
-        """What is known of a class of this file."""
+        """Return what is known of a class of this file."""
         self._pending.add(node)
         found = self._make(node)
         self._pending.discard(node)
@@ -207,7 +209,7 @@ class Classes:
         return of_other_framework(self.names)
 
     def _takes_lightning_steps(self, methods: dict[str, cst.FunctionDef]) -> bool:
-        """Whether a class of a file that imports Lightning defines a step over a batch."""
+        """Return whether a class of a file that imports Lightning defines a step over a batch."""
         steps = [methods[name] for name in ("training_step", "validation_step") if name in methods]
         given = [step.params.params[1].name.value for step in steps if len(step.params.params) > 1]
         if not any(name == "batch" or name.endswith("_batch") for name in given):
@@ -216,7 +218,9 @@ class Classes:
         return any((binding.imported or "").partition(".")[0] in _LIGHTNING_PACKAGES for binding in bindings)
 
     def _asks_itself_as_module(self, methods: dict[str, cst.FunctionDef]) -> bool:
-        """Whether a method asks where the parameters of its own instance are: ``next(self.parameters())``."""
+        """Return whether a method asks where the parameters of its own instance are:
+        ``next(self.parameters())``.
+        """
         if "parameters" in methods or not self.tree.mentions("next(self.parameters())"):
             return False
         return any(
@@ -226,7 +230,7 @@ class Classes:
         )
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
-        """Whether the constructor hands on to a base class, as modules must."""
+        """Return whether the constructor hands on to a base class, as modules must."""
         init = methods.get("__init__")
         if init is None:
             return True
@@ -236,7 +240,7 @@ class Classes:
         )
 
     def definition(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class of this file that a name stands for, if it can only be that one."""
+        """Return the class of this file that a name stands for, if it can only be that one."""
         if isinstance(node, cst.Name):
             bindings = self.names.bindings(node)
             imported = self.link is not None and len(bindings) == 1
@@ -254,14 +258,14 @@ class Classes:
         return None
 
     def owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
-        """The class whose body holds this method directly; None for plain functions."""
+        """Return the class whose body holds this method directly; None for plain functions."""
         if not isinstance(function, cst.FunctionDef):
             return None
         maker = self.names.scope(function).node
         return maker if isinstance(maker, cst.ClassDef) else None
 
     def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
-        """The classes that inherit from this one, however far down, and the class itself.
+        """Return the classes that inherit from this one, however far down, and the class itself.
 
         Those of this file, and of files that import from it.
         """
@@ -281,7 +285,7 @@ class Classes:
         return found
 
     def self_name(self, method: cst.FunctionDef) -> str | None:
-        """The name under which a method knows its instance; None for static and class methods."""
+        """Return the name under which a method knows its instance; None for static and class methods."""
         if self.owner(method) is None or (not method.params.params and not method.params.posonly_params):
             return None
         for decorator in method.decorators:
@@ -295,13 +299,13 @@ class Classes:
 
     @remembered
     def attribute_bindings(self, info: ClassInfo, attr: str) -> list[AttributeBinding]:
-        """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
+        """Return the assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
         lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
         found = [binding for node in lineage for binding in self.assigned(node, attr)]
         return sorted(found, key=lambda binding: self.tree.order[binding.target])
 
     def lacks(self, node: cst.ClassDef, attr: str) -> bool:
-        """Whether instances of a class certainly have no attribute or method of a name.
+        """Return whether instances of a class certainly have no attribute or method of a name.
 
         Apart from those that all modules have, if it is one.
         """
@@ -313,17 +317,20 @@ class Classes:
         return not any(self.has_own(each.node, attr) for each in info.lineage)
 
     def has_own(self, node: cst.ClassDef, attr: str) -> bool:
-        """Whether a class itself, or something else in its file, gives an attribute to its instances."""
+        """Return whether a class itself, or something else in its file, gives an attribute to its
+        instances.
+        """
         names = self.names
         return attr in names.scope_of(node).bindings or attr in names.attributes
 
     def assigned(self, node: cst.ClassDef, attr: str) -> list[AttributeBinding]:
-        """The assignments ``self.attr = …`` in the methods of one class."""
+        """Return the assignments ``self.attr = …`` in the methods of one class."""
         return self._assigned.get((node, attr), [])
 
     @remembered
     def parameter_behind(self, definition: cst.ClassDef, attr: str) -> tuple[str, int | None] | None:
-        """The parameter of the constructor that becomes an attribute as it is, with its place among those.
+        """Return the parameter of the constructor that becomes an attribute as it is, with its place among
+        those.
 
         The place is None where a keyword alone can tell. A dataclass, or a class with a base of a library and
         without a constructor of its own, takes its annotated fields.
@@ -358,7 +365,7 @@ class Classes:
         return found
 
     def instance_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class of this file whose method calls this expression ``self``."""
+        """Return the class of this file whose method calls this expression ``self``."""
         if not isinstance(node, cst.Name):
             return None
         for binding in self.names.bindings(node):
@@ -371,7 +378,7 @@ class Classes:
 
 
 def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
-    """The statements of a class body, those under ``if`` and ``try`` included."""
+    """Return the statements of a class body, those under ``if`` and ``try`` included."""
     found: list[cst.CSTNode] = []
     for statement in body.body:
         found.append(statement)
@@ -400,6 +407,6 @@ def _is_first_parameter(call: cst.Call) -> bool:
 
 
 def is_property(method: cst.FunctionDef) -> bool:
-    """Whether a method is read like an attribute."""
+    """Return whether a method is read like an attribute."""
     made = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in method.decorators]
     return any(last_name(node) in ("property", "cached_property") for node in made)

@@ -68,12 +68,14 @@ class Clues:
 
     @staticmethod
     def counterpart(module: Any) -> Clues:
-        """The clues of a module."""
+        """Return the clues of a module."""
         found: Clues = module.inference.clues
         return found
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
-        """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
+        """Return the attributes that this variable is asked for: in its function, or for ``self.x`` in its
+        class.
+        """
         return self._used(node).attributes
 
     @cached_property
@@ -100,7 +102,7 @@ class Clues:
         return frozenset(found)
 
     def has_items(self, name: cst.Name) -> bool:
-        """Whether a variable is asked for its items or keys, which no tensor has."""
+        """Return whether a variable is asked for its items or keys, which no tensor has."""
         return name.value in self._mappings and bool(self.used_attributes(name) & _ITEMS)
 
     @cached_property
@@ -110,7 +112,7 @@ class Clues:
         return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 
     def _used(self, node: cst.CSTNode) -> _Used:
-        """What is asked of a variable nearby."""
+        """Return what is asked of a variable nearby."""
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
             return _UNUSED
@@ -121,7 +123,7 @@ class Clues:
 
     @remembered
     def _used_by_home(self, spelt: str) -> dict[Scope | cst.ClassDef | None, _Used]:
-        """What is asked of the variables that are spelt so, by where they are bound."""
+        """Return what is asked of the variables that are spelt so, by where they are bound."""
         found: dict[Scope | cst.ClassDef | None, _Used] = {}
         for use in self._attributes_of[spelt]:
             used = found.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
@@ -131,7 +133,9 @@ class Clues:
 
     @remembered
     def _remade(self, home: Scope, name: str) -> frozenset[Binding]:
-        """The assignments that give a variable the result of a function of torch, if there are others."""
+        """Return the assignments that give a variable the result of a function of torch, if there are
+        others.
+        """
         bindings = home.bindings.get(name, [])
         made = frozenset(filter(self._is_made_by_torch, bindings))
         return made if len(made) < len(bindings) else frozenset()
@@ -142,7 +146,7 @@ class Clues:
 
     @remembered
     def _used_before(self, spelt: str, home: Scope, bindings: tuple[Binding, ...]) -> _Used:
-        """What is asked of a variable that has the value of some definitions.
+        """Return what is asked of a variable that has the value of some definitions.
 
         What a function of torch has made of it since (``x = torch.full_like(y, x)``) tells nothing of it.
         """
@@ -156,11 +160,11 @@ class Clues:
         return found
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
-        """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
+        """Return where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
         return self.names.lookup(spelt, at) if simple else self.tree.enclosing(at, cst.ClassDef)
 
     def taken_as_tensor(self, binding: Binding) -> bool:
-        """Whether a batch is used as no structure can be.
+        """Return whether a batch is used as no structure can be.
 
         A function that takes tensors only, or a loss of torch, gets it as it is, or what it is compared with;
         or several of its dimensions are indexed at once.
@@ -170,7 +174,7 @@ class Clues:
 
     @remembered
     def _takers(self, binding: Binding) -> tuple[bool, list[cst.BaseExpression]]:
-        """Whether a function of torch takes a variable for a tensor, and what else gets it first."""
+        """Return whether a function of torch takes a variable for a tensor, and what else gets it first."""
         others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):
             # What a loop goes over may as well be pictures, which are arrays.
@@ -198,14 +202,14 @@ class Clues:
         return False, others
 
     def _is_cut(self, use: cst.Name) -> bool:
-        """``x[:, i]``, ``x[..., 0]``, ``x[0, :4]``: whether several dimensions are indexed at once."""
+        """Return whether several dimensions are indexed at once: ``x[:, i]``, ``x[..., 0]``, ``x[0, :4]``."""
         match self.tree.parent(use):
             case cst.Subscript(value=owner, slice=[_, _, *_] as parts) if owner is use:
                 return any(_spans(part.slice) for part in parts)
         return False
 
     def _comparison_of(self, use: cst.Name) -> cst.Comparison | None:
-        """The comparison of a variable with one other thing that gives an answer for each element."""
+        """Return the comparison of a variable with one other thing that gives an answer for each element."""
         parent = self.tree.parent(use)
         comparison = self.tree.parent(parent) if isinstance(parent, cst.ComparisonTarget) else parent
         match comparison:
@@ -216,7 +220,7 @@ class Clues:
         return None
 
     def _is_asked_as_tensor(self, comparison: cst.Comparison) -> bool:
-        """``(x == 0).any()``: whether the answer is asked for what that of numbers does not have."""
+        """Return whether the answer is asked for what that of numbers does not have: ``(x == 0).any()``."""
         attribute = self.tree.parent(comparison)
         return (
             isinstance(attribute, cst.Attribute)
@@ -225,7 +229,7 @@ class Clues:
         )
 
     def by_use(self, node: cst.CSTNode) -> Value:
-        """What a variable must be, given what is asked of it nearby."""
+        """Return what a variable must be, given what is asked of it nearby."""
         if self._is_cut_and_copied(node):
             return TENSOR
         used = self._used(node)
@@ -257,7 +261,9 @@ class Clues:
         return UNKNOWN
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
-        """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
+        """Return whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the
+        host.
+        """
         spelt = dotted_text(node) if self._copied_slices else None
         if spelt is None or spelt not in self._copied_slices:
             return False
@@ -281,7 +287,8 @@ class Clues:
         return found
 
     def _placed_in_place(self, uses: _Used) -> bool:
-        """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
+        """Return whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its
+        own.
 
         Only a module has a use for that; a tensor's ``to`` gives a new tensor. ``trainer.train()`` trains.
         """
@@ -295,7 +302,7 @@ class Clues:
         return False
 
     def by_name(self, name: str, node: cst.CSTNode, shown: Value = UNKNOWN) -> Value:
-        """What a variable of this name conventionally is, of all that it may be as far as is shown."""
+        """Return what a variable of this name conventionally is, of all that it may be as far as is shown."""
         for value in _by_convention(name):
             if not shown.may_be(value.kind):
                 continue
@@ -307,7 +314,8 @@ class Clues:
         return UNKNOWN
 
     def may_be_picture(self, node: cst.CSTNode) -> bool:
-        """Whether the function asks if this variable is a picture or an array: then it is given from outside.
+        """Return whether the function asks if this variable is a picture or an array: then it is given from
+        outside.
 
         What is handed in as either lies in host memory, until the function moves it.
         """
@@ -332,7 +340,7 @@ class Clues:
 
 
 def _spans(part: cst.BaseSlice) -> bool:
-    """Whether a part of an index is one of slices, of which a key of a dictionary has none."""
+    """Return whether a part of an index is one of slices, of which a key of a dictionary has none."""
     return isinstance(part, cst.Slice) or (
         isinstance(part, cst.Index) and isinstance(part.value, cst.Ellipsis)
     )
@@ -340,7 +348,7 @@ def _spans(part: cst.BaseSlice) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _by_convention(name: str) -> tuple[Value, ...]:
-    """What a variable of this name can be, the likeliest first."""
+    """Return what a variable of this name can be, the likeliest first."""
     meanings = (
         (names_device(name), Value(Kind.DEVICE, device=Device.ACCELERATOR)),
         (names_loader(name), Value(Kind.LOADER)),
@@ -353,7 +361,7 @@ def _by_convention(name: str) -> tuple[Value, ...]:
 
 
 def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:
-    """Whether a call is spelt as only methods of tensors are: ``x.argmax(dim=1, keepdim=True)``."""
+    """Return whether a call is spelt as only methods of tensors are: ``x.argmax(dim=1, keepdim=True)``."""
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return False
     if call.func.attr.value not in results.TENSOR_METHODS or tree.mentions("xarray"):

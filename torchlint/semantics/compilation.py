@@ -51,7 +51,7 @@ class Region:
 
 
 def compiled(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is inside a function or module that ``torch.compile`` compiles."""
+    """Return whether a node is inside a function or module that ``torch.compile`` compiles."""
     return Compilation.of(module).region(node) is not None
 
 
@@ -59,7 +59,7 @@ class Compilation(Part):
     """The compiled code of one file, whichever file of its programs has it compiled."""
 
     def region(self, node: cst.CSTNode) -> Region | None:
-        """How the code at a node comes to be compiled, on the shortest way; None if it is not."""
+        """Return how the code at a node comes to be compiled, on the shortest way; None if it is not."""
         if not self.entries:
             return None
         function = self.module.function(node)
@@ -84,7 +84,9 @@ class Compilation(Part):
         return None
 
     def _left_alone(self, function: Function) -> bool:
-        """Whether the compiler is kept out of a function, or the function asks whether it is compiled."""
+        """Return whether the compiler is kept out of a function, or the function asks whether it is
+        compiled.
+        """
         disabling = (self, *map(Compilation.of, self.module.companions("disable", "allow_in_graph")))
         if any(function in each._disabled for each in disabling):
             return True
@@ -111,7 +113,9 @@ class Compilation(Part):
         return found
 
     def _keeps_out(self, decorator: cst.BaseExpression) -> bool:
-        """Whether a decorator keeps the compiler out, by its body, or by its name if that is not shown."""
+        """Return whether a decorator keeps the compiler out, by its body, or by its name if that is not
+        shown.
+        """
         name = last_name(decorator)
         made = self.module.value(decorator).definition
         if not isinstance(made, cst.FunctionDef):
@@ -158,7 +162,7 @@ class Compilation(Part):
         return found
 
     def given(self, node: cst.Call | cst.Decorator) -> cst.CSTNode | None:
-        """What a call or decorator has compiled: an expression, or the function or class below it.
+        """Return what a call or decorator has compiled: an expression, or the function or class below it.
 
         ``torch.compile(model)``, ``torch.compile(mode=…)(f)``, ``model.compile()``.
         """
@@ -183,7 +187,7 @@ class Compilation(Part):
         return imported or (self.tree.mentions("torch.compile") and self.tree.matches(_RENAMED))
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
-        """Whether a decorator, or what stands in for one, is a compiler, with options or without."""
+        """Return whether a decorator, or what stands in for one, is a compiler, with options or without."""
         if isinstance(made, cst.Call):
             if self._switched_off(made):
                 return False
@@ -200,7 +204,7 @@ class Compilation(Part):
         )
 
     def _run_by(self, value: Value) -> Iterator[Function]:
-        """The functions of the file that run when something is called."""
+        """Yield the functions of the file that run when something is called."""
         if isinstance(value.definition, cst.ClassDef):
             yield from self._methods(value.definition)
         elif value.definition is not None:
@@ -215,7 +219,7 @@ class Compilation(Part):
 
 
 def _given(call: cst.Call) -> cst.BaseExpression | None:
-    """What a compiler is given: the first argument, or ``model=``."""
+    """Return what a compiler is given: the first argument, or ``model=``."""
     for position, arg in enumerate(call.args):
         if arg.star:
             return None
@@ -246,7 +250,7 @@ class Capture(Part):
     """The captured code of one file, whichever file of its programs captures it."""
 
     def region(self, node: cst.CSTNode) -> CapturedRegion | None:
-        """How a node comes to be captured, on the shortest way; None if it is not, or only at times.
+        """Return how a node comes to be captured, on the shortest way; None if it is not, or only at times.
 
         A place below a condition may be left out while the stream is captured.
         """
@@ -268,7 +272,7 @@ class Capture(Part):
         return self._reached(function) if function is not None else None
 
     def _around(self, node: cst.CSTNode) -> cst.Call | None:
-        """The context manager, entered in its function, that captures what a node does."""
+        """Return the context manager, entered in its function, that captures what a node does."""
         for item in self.module.flow.contexts(node):
             made = item.item
             if isinstance(made, cst.Call) and self.module.qualified(made.func) in CAPTURING:
@@ -277,7 +281,7 @@ class Capture(Part):
 
     @remembered
     def _reached(self, function: Function) -> CapturedRegion | None:
-        """How what a function does comes to be captured, by its callers."""
+        """Return how what a function does comes to be captured, by its callers."""
         waiting: deque[tuple[Function, tuple[cst.Call, ...]]] = deque([(function, ())])
         seen: set[Function] = {function}
         while waiting:
@@ -300,7 +304,7 @@ class Capture(Part):
         return None
 
     def _asks(self, function: Function) -> bool:
-        """Whether a function asks if it is being captured, and so knows what it does."""
+        """Return whether a function asks if it is being captured, and so knows what it does."""
         return any(
             isinstance(part, cst.Name) and part.value == _ASKING
             for part in self.tree.descendants(function.body)
@@ -346,7 +350,7 @@ class Capture(Part):
 
 
 def _run_by(module: Module, node: cst.BaseExpression) -> Function | None:
-    """The function that runs when a function, or an instance of a module, is called."""
+    """Return the function that runs when a function, or an instance of a module, is called."""
     value = module.value(node)
     definition = value.definition
     if isinstance(definition, cst.ClassDef) and value.kind is Kind.MODULE:
@@ -355,5 +359,5 @@ def _run_by(module: Module, node: cst.BaseExpression) -> Function | None:
 
 
 def captured(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is captured in a CUDA graph, surely and not only at times."""
+    """Return whether a node is captured in a CUDA graph, surely and not only at times."""
     return Capture.of(module).region(node) is not None

@@ -95,7 +95,8 @@ class Configured:
 
 
 def configured(module: Module, call: cst.Call, name: str) -> Configured | None:
-    """What a configuration file says of a parameter of a call; None where none does, or it is not plain.
+    """Return what a configuration file says of a parameter of a call; None where none does, or it is not
+    plain.
 
     The parameter is given an item of the configuration (``num_workers=cfg.num_workers``), or is among those
     that are unpacked (``**cfg.loader``) or instantiated.
@@ -124,7 +125,7 @@ def configured(module: Module, call: cst.Call, name: str) -> Configured | None:
 
 
 def instantiated(module: Module, call: cst.Call) -> str | None:
-    """The dotted name of what ``hydra.utils.instantiate(cfg.loader)`` makes an instance of."""
+    """Return the dotted name of what ``hydra.utils.instantiate(cfg.loader)`` makes an instance of."""
     if module.link is None or not call.args or module.qualified(call.func) not in _INSTANTIATE:
         return None
     place = _unpacked(module, call)
@@ -138,12 +139,16 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 
 
 def parses_file(call: cst.Call) -> bool:
-    """Whether a call is like ``parser.parse_yaml_file(…)``, which makes arguments of all that a file says."""
+    """Return whether a call is like ``parser.parse_yaml_file(…)``, which makes arguments of all that a file
+    says.
+    """
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
 def parses_training_arguments(module: Module, call: cst.Call) -> bool:
-    """Whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training arguments."""
+    """Return whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training
+    arguments.
+    """
     if not parses_file(call) or not isinstance(call.func, cst.Attribute):
         return False
     parser = call.func.value
@@ -158,7 +163,7 @@ def parses_training_arguments(module: Module, call: cst.Call) -> bool:
 
 
 def settings_of(module: Module, call: cst.Call) -> Table | None:
-    """The mapping of a configuration file that a call is given as its keywords."""
+    """Return the mapping of a configuration file that a call is given as its keywords."""
     if module.link is None:
         return None
     module = module.home(call)
@@ -168,7 +173,7 @@ def settings_of(module: Module, call: cst.Call) -> Table | None:
 
 
 def _unpacked(module: Module, call: cst.Call) -> Place | None:
-    """Where the mapping is that a call is given as its keywords, if that is the only one."""
+    """Return where the mapping is that a call is given as its keywords, if that is the only one."""
     starred = [argument for argument in call.args if argument.star]
     if module.qualified(call.func) in _INSTANTIATE and not starred:
         first = call.args[0] if call.args else None
@@ -202,7 +207,7 @@ def _entry(module: Module, place: Place) -> Entry | None:
 
 
 def _is_exclusive(module: Module, place: Place) -> bool:
-    """Whether one place of one program alone has to do with what stands behind some keys."""
+    """Return whether one place of one program alone has to do with what stands behind some keys."""
     assert module.link is not None
     if not place.keys or module.link.readers(place.file) != 1:
         return False
@@ -249,7 +254,7 @@ def _called(module: Module, call: cst.Call, path: Path) -> Place | list[Source] 
 
 
 def _is_argument(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is an argument of the command line as it was given: ``sys.argv[1]``."""
+    """Return whether an expression is an argument of the command line as it was given: ``sys.argv[1]``."""
     return isinstance(node, cst.Subscript) and module.qualified(node.value) == "sys.argv"
 
 
@@ -267,7 +272,7 @@ def _is_command_line(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _handed_by_hydra(module: Module, param: cst.Param, path: Path) -> Place | None:
-    """The configuration that ``@hydra.main(config_path=…, config_name=…)`` hands to a function."""
+    """Return the configuration that ``@hydra.main(config_path=…, config_name=…)`` hands to a function."""
     binding = module.binding_of(param)
     function = binding.scope.node if binding is not None else None
     if module.link is None or not isinstance(function, cst.FunctionDef):
@@ -305,7 +310,7 @@ class _Named(NamedTuple):
 
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Source] | None:
-    """The configuration file that something is the name of, or the path, the open file or the text."""
+    """Return the configuration file that something is the name of, or the path, the open file or the text."""
     if path not in ((), (Item.ENTERED,)) or module.link is None:
         return None
     if isinstance(node, cst.Call):
@@ -333,7 +338,7 @@ def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Sou
 
 @solved(None)
 def _name(module: Module, node: cst.BaseExpression) -> _Named | None:
-    """The name of a file that an expression is, as far as it is written out."""
+    """Return the name of a file that an expression is, as far as it is written out."""
     match node:
         case cst.SimpleString() | cst.ConcatenatedString():
             text = node.evaluated_value
@@ -380,7 +385,7 @@ def _joined(folder: _Named | None, name: _Named | None) -> _Named | None:
 
 
 def _is_set(module: Module, file: FilePath, key: str) -> bool:
-    """Whether the program sets a key of a configuration anew, or perhaps any."""
+    """Return whether the program sets a key of a configuration anew, or perhaps any."""
     return any(
         place == file and name in (key, None)
         for each in (module, *module.companions())
@@ -390,7 +395,7 @@ def _is_set(module: Module, file: FilePath, key: str) -> bool:
 
 @remembered
 def _changes(module: Module) -> tuple[tuple[FilePath, str | None], ...]:
-    """The keys of configurations that a module sets, with the file; None for any key of it."""
+    """Return the keys of configurations that a module sets, with the file; None for any key of it."""
     return tuple(
         (end.file, key)
         for owner, key in _set_items(module)
@@ -400,7 +405,7 @@ def _changes(module: Module) -> tuple[tuple[FilePath, str | None], ...]:
 
 
 def _set_items(module: Module) -> Iterator[tuple[cst.BaseExpression, str | None]]:
-    """What a module sets an item of, and under which key."""
+    """Yield what a module sets an item of, and under which key."""
     for name, bindings in module.names.attributes.items():
         yield from ((binding.target.value, name) for binding in bindings)
     for assign in module.tree.nodes(cst.Assign):

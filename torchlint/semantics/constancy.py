@@ -2,7 +2,7 @@
 
 A rule that writes ``log_softmax(x)`` where ``log(p)`` stands reads ``x`` later than the program did. That is
 right only if nothing in between gives the name another value, or writes to the object that it names, by
-whatever name. What may change each variable is worked out once for a file.
+whatever name. What may change each variable is computed once for a file.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _RANDOM = ("rand", "dropout", "bernoulli", "multinomial", "normal", "poisson", "
 def same_later(
     module: Module, node: cst.CSTNode, at: cst.CSTNode, without: Sequence[cst.CSTNode] = ()
 ) -> bool:
-    """Whether ``node``, evaluated where ``at`` stands behind it, gives the same there.
+    """Return whether ``node``, evaluated where ``at`` stands behind it, gives the same there.
 
     ``without`` are statements that the fix takes out: what they change is not changed any more. Both places
     stand in one function, ``at`` in the block of ``node`` or further in, but in no loop, ``try`` or ``with``
@@ -93,7 +93,9 @@ def same_later(
 
 
 def unwritten(module: Module, name: cst.Name) -> bool:
-    """Whether the object that a name was given is read as it was made: nothing wrote to it in between."""
+    """Return whether the object that a name was given is read as it was made: nothing wrote to it in
+    between.
+    """
     bindings = module.bindings(name)
     if len(bindings) != 1 or not _follows(module, bindings[0].node, name):
         return False
@@ -102,7 +104,7 @@ def unwritten(module: Module, name: cst.Name) -> bool:
 
 
 def _follows(module: Module, node: cst.CSTNode, at: cst.CSTNode) -> bool:
-    """Whether ``at`` runs once at most for each time that ``node`` has run, and after it."""
+    """Return whether ``at`` runs once at most for each time that ``node`` has run, and after it."""
     tree = module.tree
     if module.function(node) is not module.function(at) or tree.order[at] < tree.last(node):
         return False
@@ -110,18 +112,20 @@ def _follows(module: Module, node: cst.CSTNode, at: cst.CSTNode) -> bool:
 
 
 def _around(module: Module, node: cst.CSTNode) -> tuple[list[cst.CSTNode], ...]:
-    """The loops, ``try`` blocks and context managers that a node stands in."""
+    """Return the loops, ``try`` blocks and context managers that a node stands in."""
     flow = module.flow
     return [*flow.statement_loops(node)], [*flow.tries(node)], [*flow.contexts(node)]
 
 
 def _moment(module: Module, node: cst.CSTNode) -> int:
-    """When a node has been evaluated, on a scale on which the node of number ``n`` begins at ``2 * n``."""
+    """Return when a node has been evaluated, on a scale on which the node of number ``n`` begins at
+    ``2 * n``.
+    """
     return 2 * module.tree.last(node) + 1
 
 
 def _reads(module: Module, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
-    """The variables that an expression reads, and the attributes."""
+    """Yield the variables that an expression reads, and the attributes."""
     for part in (node, *module.tree.descendants(node)):
         if isinstance(part, cst.Attribute):
             if module.qualified(part) is None:
@@ -140,7 +144,7 @@ class _Interval(NamedTuple):
     without: tuple[cst.CSTNode, ...]
 
     def keeps(self, read: cst.Name | cst.Attribute, at: cst.CSTNode) -> bool:
-        """Whether a variable, and what it names, stay what they are."""
+        """Return whether a variable, and what it names, stay what they are."""
         if isinstance(read, cst.Attribute):
             called = self.module.tree.parent(read)
             method = isinstance(called, cst.Call) and called.func is read
@@ -156,7 +160,7 @@ class _Interval(NamedTuple):
         return not self._changes((scope, read.value))
 
     def in_order(self, node: cst.CSTNode) -> bool:
-        """Whether the calls of an expression may be made later than those that stand in between."""
+        """Return whether the calls of an expression may be made later than those that stand in between."""
         tree = self.module.tree
         calls = [part for part in (node, *tree.descendants(node)) if isinstance(part, cst.Call)]
         if not any(_acts(self.module, call) for call in calls):
@@ -173,7 +177,7 @@ class _Interval(NamedTuple):
         return elsewhere and self._meets(_opaque_calls(self.module, self.function))
 
     def _meets(self, changes: Sequence[Change]) -> bool:
-        """Whether one of some changes, which are in the order of time, is made in between."""
+        """Return whether one of some changes, which are in the order of time, is made in between."""
         for index in range(bisect_right(changes, self.begin, key=_after), len(changes)):
             if changes[index].after >= self.end:
                 return False
@@ -182,7 +186,7 @@ class _Interval(NamedTuple):
         return False
 
     def _is_elsewhere(self, function: cst.CSTNode | None, variable: Variable) -> bool:
-        """Whether another function changes a variable, which may be called in between."""
+        """Return whether another function changes a variable, which may be called in between."""
         if function is self.function:
             return False
         if isinstance(variable, str):
@@ -191,7 +195,7 @@ class _Interval(NamedTuple):
         return variable[0].kind is ScopeKind.CLASS or function is not _owner(variable[0])
 
     def _gives_away(self, read: cst.Attribute) -> bool:
-        """Whether the owner of an attribute is handed to code that the file does not show."""
+        """Return whether the owner of an attribute is handed to code that the file does not show."""
         root: cst.BaseExpression = read
         while isinstance(root, cst.Attribute):
             root = root.value
@@ -230,14 +234,16 @@ def _after(change: Change) -> int:
 
 @remembered
 def _settings(module: Module, variable: Variable) -> list[Change]:
-    """All that gives a variable another value, in the order of time."""
+    """Return all that gives a variable another value, in the order of time."""
     found = [Change(_bound_after(module, node), node) for node in _set_at(module, variable)]
     return sorted(found, key=_after)
 
 
 @remembered
 def _writes(module: Module, leader: Variable) -> list[Change]:
-    """All that may write to what a variable names, and those that share its memory, in the order of time."""
+    """Return all that may write to what a variable names, and those that share its memory, in the order of
+    time.
+    """
     found: list[Change] = []
     for other in _groups(module).get(leader, [leader]):
         for read in _reads_of(module, other):
@@ -269,7 +275,7 @@ def _set_at(module: Module, variable: Variable) -> Iterator[cst.CSTNode]:
 
 
 def _bound_after(module: Module, target: cst.CSTNode) -> int:
-    """When an assignment target has its value: when the statement has computed the rest."""
+    """Return when an assignment target has its value: when the statement has computed the rest."""
     tree = module.tree
     parent = tree.parent(target)
     by = parent if isinstance(parent, cst.NamedExpr) else module.flow.statement(target)
@@ -305,7 +311,9 @@ _WITHOUT_MEMORY = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.DTYPE, 
 
 
 def _written_by(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """What may write to the object that is used, right where it is; what is of its memory counts, too."""
+    """Return what may write to the object that is used, right where it is; what is of its memory counts,
+    too.
+    """
     match use.kind:
         case UseKind.AUGMENTED:
             return use.by
@@ -335,7 +343,7 @@ def _written_by_method(module: Module, use: Use) -> Verdict[cst.CSTNode]:
 
 
 def _may_write(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
-    """Whether a call may write to what it is given."""
+    """Return whether a call may write to what it is given."""
     func = call.func
     if module.value(arg.value).kind in _WITHOUT_MEMORY:
         return False
@@ -369,7 +377,7 @@ def _library_may_write(module: Module, call: cst.Call, arg: cst.Arg, name: str) 
 
 
 def _is_plain_layer(module: Module, call: cst.Call) -> bool:
-    """Whether a call runs a layer of torch that leaves alone what it is given."""
+    """Return whether a call runs a layer of torch that leaves alone what it is given."""
     layer = module.value(call.func)
     if (
         layer.kind is not Kind.MODULE
@@ -390,7 +398,9 @@ def _is_plain_layer(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _groups(module: Module) -> dict[Variable, list[Variable]]:
-    """The variables whose objects may be one, or share memory, by the one that stands for all of them."""
+    """Return the variables whose objects may be one, or share memory, by the one that stands for all of
+    them.
+    """
     groups: dict[Variable, list[Variable]] = {}
     for variable, leader in _sharing(module).items():
         groups.setdefault(leader, []).append(variable)
@@ -399,7 +409,9 @@ def _groups(module: Module) -> dict[Variable, list[Variable]]:
 
 @remembered
 def _sharing(module: Module) -> dict[Variable, Variable]:
-    """What stands for the variables that may share memory, by each of them; those alone are left out."""
+    """Return what stands for the variables that may share memory, by each of them; those alone are left
+    out.
+    """
     leaders: dict[Variable, Variable] = {}
 
     def leader(variable: Variable) -> Variable:
@@ -419,7 +431,7 @@ def _sharing(module: Module) -> dict[Variable, Variable]:
 
 
 def _assignments(module: Module) -> Iterator[tuple[Variable, cst.BaseExpression]]:
-    """All variables and attributes with what they are made of."""
+    """Yield all variables and attributes with what they are made of."""
     bindings: list[Binding] = list(module.names.by_node.values())
     for binding in bindings:
         if binding.value is not None and binding.kind is not BindingKind.AUGMENT:
@@ -431,7 +443,7 @@ def _assignments(module: Module) -> Iterator[tuple[Variable, cst.BaseExpression]
 
 
 def _roots(module: Module, node: cst.BaseExpression) -> Iterator[Variable]:
-    """The variables whose memory the value of an expression may have."""
+    """Yield the variables whose memory the value of an expression may have."""
     waiting: list[cst.BaseExpression] = [node]
     while waiting:
         node = waiting.pop()
@@ -465,7 +477,7 @@ def _roots(module: Module, node: cst.BaseExpression) -> Iterator[Variable]:
 
 
 def _handed_on(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
-    """What a call may answer with, of what it is given."""
+    """Return what a call may answer with, of what it is given."""
     name = module.qualified(call.func)
     given = [arg.value for arg in call.args]
     if name is not None and not name.startswith("."):
@@ -488,12 +500,12 @@ def _handed_on(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
 
 @remembered
 def _opaque_calls(module: Module, function: Function | None) -> list[Change]:
-    """The calls of a function that may run other functions of the file, or what it does not show."""
+    """Return the calls of a function that may run other functions of the file, or what it does not show."""
     return _changes_by(module, (call for call in module.calls_in(function) if _is_opaque(module, call)))
 
 
 def _changes_by(module: Module, calls: Iterable[cst.Call]) -> list[Change]:
-    """What some calls may change, in the order of time."""
+    """Return what some calls may change, in the order of time."""
     return sorted((Change(_moment(module, call), call) for call in calls), key=_after)
 
 
@@ -513,7 +525,9 @@ def _is_opaque(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _actions(module: Module, function: Function | None) -> list[Change]:
-    """The calls of a function that do more than to compute: that draw random numbers, or are not shown."""
+    """Return the calls of a function that do more than to compute: that draw random numbers, or are not
+    shown.
+    """
     return _changes_by(module, (call for call in module.calls_in(function) if _acts(module, call)))
 
 

@@ -126,23 +126,25 @@ _BY_PURPOSE: Final = frozenset({Context.PLOTTING, Context.TEACHING, Context.BENC
 
 
 def context(module: Module, node: cst.CSTNode) -> Context | None:
-    """What a place is there for, if that makes its speed of little account; None for all other code."""
+    """Return what a place is there for, if that makes its speed of little account; None for all other
+    code.
+    """
     return Contexts.of(module).context(node)
 
 
 def is_test(module: Module) -> bool:
-    """Whether the file as a whole holds unit tests."""
+    """Return whether the file as a whole holds unit tests."""
     return Contexts.of(module).is_test
 
 
 def imports_test_library(names: Names) -> bool:
-    """Whether a file imports what unit tests are written with."""
+    """Return whether a file imports what unit tests are written with."""
     bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
     return any((binding.imported or "").partition(".")[0] in TEST_LIBRARIES for binding in bindings)
 
 
 def stays_on_host(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:
-    """Whether a class sets its attribute ``device`` to the CPU, and never to anything else."""
+    """Return whether a class sets its attribute ``device`` to the CPU, and never to anything else."""
     devices = [
         inference.value(assign.value).device
         for assign in tree.within(definition, tree.nodes(cst.Assign))
@@ -167,7 +169,7 @@ class Contexts(Part):
 
     @remembered
     def context(self, node: cst.CSTNode) -> Context | None:
-        """The context of a node: its own, or that of the code around it."""
+        """Return the context of a node: its own, or that of the code around it."""
         if self.is_test:
             return Context.TEST
         if self._is_tutorial:
@@ -179,7 +181,7 @@ class Contexts(Part):
         return self._of_function(root) if isinstance(root, FUNCTIONS) else self._of_script(node)
 
     def _guarded(self, node: cst.CSTNode) -> Context | None:
-        """The context of the branch of its function that a node stands in."""
+        """Return the context of the branch of its function that a node stands in."""
         throttling = Throttling.of(self.module)
         if throttling.on_host(node):
             return Context.HOST_ONLY
@@ -193,7 +195,7 @@ class Contexts(Part):
 
     @solved(None)
     def _of_function(self, function: Function) -> Context | None:
-        """The context of all that a function does."""
+        """Return the context of all that a function does."""
         owner = self.module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
         if owner is not None and stays_on_host(self.tree, self.module.inference, owner):
             return Context.HOST_ONLY
@@ -206,7 +208,7 @@ class Contexts(Part):
         )
 
     def _of_callers(self, function: Function) -> Context | None:
-        """The context that all calls of a function share, itself aside.
+        """Return the context that all calls of a function share, itself aside.
 
         What tries a model out says nothing of the model.
         """
@@ -222,7 +224,7 @@ class Contexts(Part):
         return None if found[0] is Context.TEST and _required(function) else found[0]
 
     def _of_script(self, node: cst.CSTNode) -> Context | None:
-        """The context of a place outside of functions: that of its cell, or of the script."""
+        """Return the context of a place outside of functions: that of its cell, or of the script."""
         if self.module.in_notebook:
             return self._of_cell(self.module.position(node).cell)
         main = self._main
@@ -240,12 +242,13 @@ class Contexts(Part):
         return None
 
     def _tries_model(self, main: cst.If) -> bool:
-        """``model(torch.rand(1, 3, 224, 224))``: whether a program only sees whether it runs."""
+        """Return whether a program only sees whether it runs: ``model(torch.rand(1, 3, 224, 224))``."""
         acts = self._acts_in(main, self.tree.nodes(cst.Call))
         return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
 
     def _tests(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is a unit test: it checks something, or makes up the data, and is given none.
+        """Return whether a function is a unit test: it checks something, or makes up the data, and is given
+        none.
 
         In a file that test runners look into, either is enough. By any other name, a function only tries
         something out if it checks what it gets for made-up data, and returns nothing.
@@ -279,7 +282,7 @@ class Contexts(Part):
         return name.startswith("test_") or name.endswith("_test")
 
     def _purpose(self, root: Function | cst.Module, name: str) -> Context | None:
-        """What a function of some name, or a script, is there for, by what it does."""
+        """Return what a function of some name, or a script, is there for, by what it does."""
         if self._telling.isdisjoint(_PURPOSES):
             return None
         acts = self._acts(root)
@@ -299,7 +302,7 @@ class Contexts(Part):
 
     @solved(frozenset())
     def _acts(self, root: Function | cst.Module) -> frozenset[_Act]:
-        """What a function does, or a script, by itself and in the functions that it calls."""
+        """Return what a function does, or a script, by itself and in the functions that it calls."""
         function = None if root is self.tree.root else root
         calls = self.module.calls_in(function)  # type: ignore[arg-type]
         acts = self._acts_of(calls)
@@ -307,7 +310,7 @@ class Contexts(Part):
         return acts | {_Act.DATA} if any(map(self._goes_over_data, loops)) else acts
 
     def _acts_in(self, part: cst.CSTNode, calls: Sequence[cst.Call]) -> frozenset[_Act]:
-        """What a part of a program does, functions that it defines included."""
+        """Return what a part of a program does, functions that it defines included."""
         acts = self._acts_of(self.tree.within(part, calls))
         loops = self.tree.within(part, self.tree.nodes(cst.For))
         return acts | {_Act.DATA} if any(map(self._goes_over_data, loops)) else acts
@@ -324,7 +327,7 @@ class Contexts(Part):
         return frozenset(acts)
 
     def _goes_over_data(self, loop: cst.For) -> bool:
-        """Whether a loop goes over the batches of a loader."""
+        """Return whether a loop goes over the batches of a loader."""
         iterated = (
             [loop.iter, *(arg.value for arg in loop.iter.args)]
             if isinstance(loop.iter, cst.Call)
@@ -337,7 +340,7 @@ class Contexts(Part):
 
     @remembered
     def _done_by(self, call: cst.Call) -> tuple[_Act, ...]:
-        """What one call does, without the function of the file that it may run."""
+        """Return what one call does, without the function of the file that it may run."""
         acts = list(self._named_acts(call))
         name = last_name(call.func) or ""
         if is_training_step(self.module, call) or (
@@ -351,7 +354,7 @@ class Contexts(Part):
         return tuple(acts)
 
     def _named_acts(self, call: cst.Call) -> Iterator[_Act]:
-        """What a call does by what it is called."""
+        """Yield what a call does by what it is called."""
         name, qualified = last_name(call.func) or "", self.module.qualified(call.func) or ""
         if name in _PARSING:
             yield _Act.PARSES
@@ -373,7 +376,9 @@ class Contexts(Part):
             yield _Act.MAKES_UP
 
     def _trains_elsewhere(self, call: cst.Call, name: str) -> bool:
-        """``trainer.fit(model)``, ``train_epoch(model)``: whether a call trains in code that is not shown."""
+        """Return whether a call trains in code that is not shown: ``trainer.fit(model)``,
+        ``train_epoch(model)``.
+        """
         if self.module.callees(call):
             return False
         if isinstance(call.func, cst.Attribute):
@@ -388,7 +393,9 @@ class Contexts(Part):
     # ------------------------------------------------------------------ parts of functions
 
     def _in_region(self, node: cst.CSTNode) -> Context | None:
-        """The context of the loop, the block or the call around a node that is there for one purpose."""
+        """Return the context of the loop, the block or the call around a node that is there for one
+        purpose.
+        """
         flow = self.module.flow
         statement = flow.statement(node)
         for around in self.tree.ancestors(node):
@@ -414,13 +421,13 @@ class Contexts(Part):
         return Context.BENCHMARK if profiled else None
 
     def _is_profile(self, item: cst.WithItem) -> bool:
-        """Whether what a profiler records is no training and no pass over data."""
+        """Return whether what a profiler records is no training and no pass over data."""
         block = self.tree.parent(item)
         return block is not None and self._acts_in(block, self.tree.nodes(cst.Call)).isdisjoint(_WORKING)
 
     @remembered
     def _is_drawn(self, block: cst.For | cst.If) -> bool:
-        """Whether each run of a loop, or of a branch, draws something, and trains nothing."""
+        """Return whether each run of a loop, or of a branch, draws something, and trains nothing."""
         body = block.body
         drawing = any(
             not self.module.flow.is_conditional(call, within=block)
@@ -442,7 +449,7 @@ class Contexts(Part):
 
     @remembered
     def _draws(self, call: cst.Call) -> bool:
-        """Whether a call adds something to a plot."""
+        """Return whether a call adds something to a plot."""
         if not self._imports_drawing:
             return False
         name, qualified = last_name(call.func), self.module.qualified(call.func)
@@ -459,7 +466,7 @@ class Contexts(Part):
         return isinstance(base, cst.Name) and (base.value in _AXES or self._is_of_plot(base))
 
     def _is_of_plot(self, name: cst.Name) -> bool:
-        """``fig, ax = plt.subplots()``: whether a variable is a part of a plot."""
+        """Return whether a variable is a part of a plot: ``fig, ax = plt.subplots()``."""
         return any(
             isinstance(binding.value, cst.Call)
             and (self.module.qualified(binding.value.func) or "").partition(".")[0] in DRAWING_LIBRARIES
@@ -468,7 +475,7 @@ class Contexts(Part):
 
     @remembered
     def _is_timed(self, loop: cst.For) -> bool:
-        """Whether a loop does the same in each round, which a clock is read for."""
+        """Return whether a loop does the same in each round, which a clock is read for."""
         iterated = loop.iter.args[0].value if _is_wrapped(loop.iter) else loop.iter
         if not isinstance(iterated, cst.Call) or last_name(iterated.func) not in ("range", "trange"):
             return False
@@ -486,7 +493,9 @@ class Contexts(Part):
         return self._rounds_are_alike(loop)
 
     def _rounds_are_alike(self, loop: cst.For) -> bool:
-        """Whether each round of a loop computes the same: nothing is handed on, and nothing counted off."""
+        """Return whether each round of a loop computes the same: nothing is handed on, and nothing counted
+        off.
+        """
         tree = self.tree
         if any(tree.within(loop.body, tree.nodes(kind)) for kind in (cst.For, cst.While)):
             return False
@@ -496,7 +505,9 @@ class Contexts(Part):
         return not any(self._changes(loop, name) for name in tree.within(loop.body, tree.nodes(cst.Name)))
 
     def _changes(self, loop: cst.For, name: cst.Name) -> bool:
-        """Whether a variable that is read in a loop comes from the round before, or counts the rounds."""
+        """Return whether a variable that is read in a loop comes from the round before, or counts the
+        rounds.
+        """
         if not self.module.names.is_read(name):
             return False
         bindings = self.module.bindings(name)
@@ -517,7 +528,7 @@ class Contexts(Part):
 
     @remembered
     def _of_cell(self, cell: int | None) -> Context | None:
-        """The context of a cell of a notebook, by all that is in it."""
+        """Return the context of a cell of a notebook, by all that is in it."""
         calls = [call for call in self.tree.nodes(cst.Call) if self.module.position(call).cell == cell]
         acts = self._acts_of(calls)
         if not acts.isdisjoint(_WORKING):
@@ -532,13 +543,15 @@ class Contexts(Part):
 
 
 def _required(function: Function) -> bool:
-    """Whether callers have to give a function something."""
+    """Return whether callers have to give a function something."""
     given = function.params.params
     return any(param.default is None and param.name.value not in ("self", "cls") for param in given)
 
 
 def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
-    """``torch.rand(1, 3, 224, 224)``: whether a call makes a tensor of which the program spells the sizes."""
+    """Return whether a call makes a tensor of which the program spells the sizes:
+    ``torch.rand(1, 3, 224, 224)``.
+    """
     sizes = [arg for arg in call.args if arg.keyword is None] if qualified in _MAKING_UP else []
     parts = (part for size in sizes for part in module.tree.descendants(size))
     unknown = (part for part in parts if isinstance(part, (cst.Name, cst.Attribute, cst.Call)))
@@ -548,16 +561,16 @@ def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
 
 
 def _is_shape(node: cst.BaseExpression) -> bool:
-    """``x.shape``, ``x.size()``."""
+    """Return whether it is ``x.shape``, ``x.size()``."""
     asked = node.func if isinstance(node, cst.Call) else node
     return isinstance(asked, cst.Attribute) and asked.attr.value in ("shape", "size")
 
 
 def _is_wrapped(iterable: cst.BaseExpression) -> TypeGuard[cst.Call]:
-    """``tqdm(range(n))``."""
+    """Return ``tqdm(range(n))``."""
     return isinstance(iterable, cst.Call) and last_name(iterable.func) == "tqdm" and bool(iterable.args)
 
 
 def _reads_clock(module: Module, call: cst.Call) -> bool:
-    """Whether a call reads a clock of the host, or marks a moment of the device."""
+    """Return whether a call reads a clock of the host, or marks a moment of the device."""
     return module.qualified(call.func) in WALL_CLOCKS or last_name(call.func) in ("record", "elapsed_time")

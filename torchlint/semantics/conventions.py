@@ -26,19 +26,23 @@ LENGTHS_NAME = (Role.LENGTH, Role.MAGNITUDE)
 
 
 def goes_over_data(name: str | None) -> bool:
-    """Whether a function of this name runs over a whole data set, and not over one batch."""
+    """Return whether a function of this name runs over a whole data set, and not over one batch."""
     return (begins(name, Role.EVALUATION, Role.TEST, Role.TRAINING) or has(name, Role.EPOCH)) and not has(
         name, Role.ITERATION, Role.BATCH
     )
 
 
 def says_host(name: str) -> bool:
-    """Whether this is called after the host; the ``batch_sizes`` of a packed sequence are always there."""
+    """Return whether this is called after the host; the ``batch_sizes`` of a packed sequence are always
+    there.
+    """
     return has(name, Role.HOST, Role.CPU) or name == "batch_sizes"
 
 
 def is_noise_level(attribute: str, owner: str) -> bool:
-    """Whether an attribute is a table of noise levels, which diffusion schedulers keep in host memory."""
+    """Return whether an attribute is a table of noise levels, which diffusion schedulers keep in host
+    memory.
+    """
     return begins(attribute, Role.NOISE_LEVEL) and ends(owner, Role.SCHEDULER)
 
 
@@ -46,12 +50,14 @@ ACCELERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "xla", "musa", "ml
 
 
 def names_accelerator(text: str) -> bool:
-    """Whether a string names an accelerator, as ``torch.device`` takes it: ``cuda:0``."""
+    """Return whether a string names an accelerator, as ``torch.device`` takes it: ``cuda:0``."""
     return text.partition(":")[0] in ACCELERATORS
 
 
 def uses_model(name: str) -> bool:
-    """Whether a method of this name is called from outside to use the model; what decodes may be a part."""
+    """Return whether a method of this name is called from outside to use the model; what decodes may be a
+    part.
+    """
     return not name.startswith("_") and begins(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION)
 
 
@@ -95,7 +101,8 @@ _REQUIRED = frozenset({"torch", "pytorch", "torchvision", "torchaudio", "transfo
 
 
 def release_by_name(name: str) -> str | None:
-    """The library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``; None for other names.
+    """Return the library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``; None for other
+    names.
 
     The library is empty where the name does not say which it is.
     """
@@ -124,7 +131,8 @@ def release_by_name(name: str) -> str | None:
 
 
 def asked_by_name(function: str, texts: Sequence[str]) -> str | None:
-    """The library whose release a function asks for, ``is_torch_version("<", "2.0")``; None if for none.
+    """Return the library whose release a function asks for, ``is_torch_version("<", "2.0")``; None if for
+    none.
 
     ``texts`` are the strings that it is given, among which the library may be.
     """
@@ -151,7 +159,9 @@ _OLDER_WORDS = frozenset({"less", "lt", "le", "lte", "older", "before", "old", "
 
 
 def newer_by_name(name: str) -> bool | None:
-    """Whether ``TORCH_GREATER_EQUAL_2_0`` and its like are true of newer releases; None if not clear."""
+    """Return whether ``TORCH_GREATER_EQUAL_2_0`` and the like are true of newer releases; None if not
+    clear.
+    """
     said = {*words(name)}
     newer, older = not said.isdisjoint(_NEWER_WORDS), not said.isdisjoint(_OLDER_WORDS)
     return None if newer is older else newer

@@ -39,14 +39,14 @@ class Declared(Protocol):
 
 
 def is_declared(names: Names, node: cst.Name | cst.Attribute, patterns: Sequence[str]) -> bool:
-    """Whether a name or attribute is one of those that the patterns are about."""
+    """Return whether a name or attribute is one of those that the patterns are about."""
     return bool(patterns) and any(_fits(written, patterns) for written in _spellings(names, node))
 
 
 def defines_declared(
     path: PurePath | None, owner: str | None, function: cst.FunctionDef, patterns: Sequence[str]
 ) -> bool:
-    """Whether a function of a file, a method of ``owner`` perhaps, has one of the names."""
+    """Return whether a function of a file, a method of ``owner`` perhaps, has one of the names."""
     file = path.with_suffix("").parts if path is not None else ()
     return _fits(".".join((*file, *([owner] if owner else []), function.name.value)), patterns)
 

@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 class _Noted(threading.local):
     files = 0
-    """The files that what is being worked out has rested on so far."""
+    """The files that what is being computed has depended on so far."""
 
 
 noted = _Noted()
 
 
 def worked_out(work_out: Callable[..., T], *arguments: Any) -> tuple[T, int]:
-    """What a function says, and the files that it rests on, which are noted for the asker as well."""
+    """Return what a function says, and the files it depends on, which are noted for the asker as well."""
     outer, noted.files = noted.files, 0
     try:
         return work_out(*arguments), noted.files
@@ -34,7 +34,7 @@ def worked_out(work_out: Callable[..., T], *arguments: Any) -> tuple[T, int]:
 
 
 class Table:
-    """What a table of answers rests on that are worked out together, and told from one another by nobody."""
+    """What a table of answers depends on that are computed together, and told from one another by nobody."""
 
     __slots__ = ("_files",)
 
@@ -42,16 +42,19 @@ class Table:
         self._files = 0
 
     def note(self) -> None:
-        """Something is read in the table alone."""
+        """Note what the table depends on, for something that is read in the table alone."""
         noted.files |= self._files
 
     def asked(self) -> _Asked:
-        """Meanwhile the table is read and added to: whoever does so rests on all that went into it."""
+        """Return a context in which the table is read and added to.
+
+        The asker depends on all that went into it.
+        """
         return _Asked(self)
 
 
 class _Asked:
-    """Notes what is worked out meanwhile for a table, and what the table rests on for the asker.
+    """Notes what is computed meanwhile for a table, and what the table depends on for the asker.
 
     A class, since a generator takes several times as long to begin and to end.
     """
@@ -71,7 +74,7 @@ class _Asked:
 
 
 class cached_property(Generic[T]):  # noqa: N801 - in place of that of ``functools``
-    """An attribute that is worked out when it is first asked for, and kept with the files it rests on."""
+    """An attribute that is computed when it is first asked for, and kept with the files it depends on."""
 
     def __init__(self, work_out: Callable[[Any], T]) -> None:
         self._work_out = work_out

@@ -32,7 +32,8 @@ _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "
 
 @solved(True)
 def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
-    """Whether an expression is a tensor without dimensions, for certain (True) or going by its name (None).
+    """Return whether an expression is a tensor without dimensions, for certain (True) or going by its name
+    (None).
 
     False where it may have dimensions.
     """
@@ -54,7 +55,7 @@ def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
 
 
 def _operand(module: Module, node: cst.BaseExpression) -> bool | None:
-    """The same of a term or factor, which may be a number as well."""
+    """Return the same of a term or factor, which may be a number as well."""
     kind = module.value(node).kind
     if kind is Kind.UNKNOWN and isinstance(node, cst.Attribute) and ends(last_name(node.value), Role.OPTIONS):
         return None  # ``args.weight``: what options hold are numbers
@@ -107,7 +108,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding) -> bool | None:
 
 
 def _is_trained_on(module: Module, node: cst.Name, binding: Binding) -> bool:
-    """Whether a variable is backpropagated, or one of its name that the same function gives elsewhere.
+    """Return whether a variable is backpropagated, or one of its name that the same function gives elsewhere.
 
     ``loss = score(model, batch)`` is trained on in one function and reported by another.
     """
@@ -121,36 +122,40 @@ def _is_trained_on(module: Module, node: cst.Name, binding: Binding) -> bool:
 
 
 def _returned(module: Module, node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
-    """What a function of the file returns, if a call runs one."""
+    """Return what a function of the file returns, if a call runs one."""
     function = module.callee(node) if isinstance(node, cst.Call) else None
     return returns(module, function) if isinstance(function, cst.FunctionDef) else ()
 
 
 def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None]) -> bool | None:
-    """Whether there are such expressions, and none of them has a dimension."""
+    """Return whether there are such expressions, and none of them has a dimension."""
     if not nodes:
         return False
     return _both(node is not None and has_no_dimension(module.home(node), node) for node in nodes)
 
 
 def is_row(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor certainly has one dimension, by what makes it."""
+    """Return whether a tensor certainly has one dimension, by what makes it."""
     return rank(module, node) == 1
 
 
 def rank(module: Module, node: cst.BaseExpression) -> int | None:
-    """How many dimensions a tensor has, by what makes it; None if the program does not show that."""
+    """Return how many dimensions a tensor has, by what makes it; None if the program does not show that."""
     found = sole(_rank(module, node))
     return None if found is None or found < 0 else found
 
 
 def adds_dimension(item: cst.BaseSlice) -> bool:
-    """Whether an item of a subscript is ``None``, which gives a tensor a dimension of size one there."""
+    """Return whether an item of a subscript is ``None``, which gives a tensor a dimension of size one
+    there.
+    """
     return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor certainly has one dimension at least: what is made of a list has, however deep."""
+    """Return whether a tensor certainly has one dimension at least: what is made of a list has, however
+    deep.
+    """
     if rank(module, node):
         return True
     made = module.value(node).origin
@@ -198,7 +203,9 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
 
 
 def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
-    """The rank of a part of what an expression gives: of the values and indices that ``topk`` finds."""
+    """Return the rank of a part of what an expression gives: of the values and indices that ``topk``
+    finds.
+    """
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="topk" | "sort"))) if (
             path in ((0,), (1,)) and module.qualified(node.func) is None
@@ -215,7 +222,7 @@ def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
 
 
 def _cut(module: Module, node: cst.Subscript) -> int | list[Source]:
-    """The rank of a part that numbers and slices take out of a tensor."""
+    """Return the rank of a part that numbers and slices take out of a tensor."""
     taken = 0
     for element in node.slice:
         index = element.slice.value if isinstance(element.slice, cst.Index) else None
@@ -272,7 +279,7 @@ def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: 
 
 
 def _nesting(module: Module, data: cst.BaseExpression) -> int | list[Source]:
-    """The rank of the tensor that is made of a number, or of a list of numbers."""
+    """Return the rank of the tensor that is made of a number, or of a list of numbers."""
     value = module.value(data)
     if value.kind in _SCALARS:
         return 0
@@ -284,7 +291,7 @@ def _nesting(module: Module, data: cst.BaseExpression) -> int | list[Source]:
 
 
 def _count_of_sizes(module: Module, call: cst.Call, most: int | None = None) -> int:
-    """How many sizes a factory is given, one by one or in a tuple: ``zeros(n)``, ``zeros((n,))``."""
+    """Return how many sizes a factory is given, one by one or in a tuple: ``zeros(n)``, ``zeros((n,))``."""
     sizes = [arg.value for arg in call.args if arg.keyword is None][:most]
     if not sizes:
         sizes = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "size"]
@@ -350,7 +357,7 @@ def _called(module: Module, call: cst.Call) -> bool | None:
 
 
 def _is_reduced(call: cst.Call) -> bool:
-    """Whether a loss, or the criterion made by this call, takes all elements together."""
+    """Return whether a loss, or the criterion made by this call, takes all elements together."""
     if any(arg.star for arg in call.args):
         return False
     for arg in call.args:

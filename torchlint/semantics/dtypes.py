@@ -97,18 +97,18 @@ FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
 
 
 def of_tensor(dtype: str | None) -> str | None:
-    """What NumPy calls a dtype of torch."""
+    """Return what NumPy calls a dtype of torch."""
     name = _OF_TENSORS.get(dtype or "", (dtype or "").rpartition(".")[2])
     return name if name in RANGES or name in FLOATS else None
 
 
 def for_tensor(dtype: str | None) -> str | None:
-    """The dtype of torch for one of NumPy's."""
+    """Return the dtype of torch for one of NumPy's."""
     return None if dtype is None else f"torch.{dtype}"
 
 
 def named(value: Value) -> str | None:
-    """The dtype that ``np.float32``, ``"float32"``, ``float`` or ``torch.float32`` stands for."""
+    """Return the dtype that ``np.float32``, ``"float32"``, ``float`` or ``torch.float32`` stands for."""
     if isinstance(value.constant, str):
         return _DTYPES.get(value.constant)
     name = value.cls or ""
@@ -118,7 +118,7 @@ def named(value: Value) -> str | None:
 
 
 def of_call(dotted: str, given: Sequence[Value], keywords: Mapping[str, Value]) -> str | None:
-    """The dtype of the array that a function of NumPy returns, where the arguments show it.
+    """Return the dtype of the array that a function of NumPy returns, where the arguments show it.
 
     Args:
         dotted: the function.
@@ -170,7 +170,7 @@ def _array(value: Value, dtype: str | None) -> Value:
 
 
 def _of_data(data: Value) -> str | None:
-    """The dtype of ``np.array(data)``."""
+    """Return the dtype of ``np.array(data)``."""
     if data.kind is Kind.NDARRAY:
         return data.dtype
     if data.kind is Kind.TENSOR:
@@ -187,14 +187,14 @@ def _of_data(data: Value) -> str | None:
 
 
 def _of_numbers(numbers: Sequence[Value]) -> str | None:
-    """The dtype of an array of numbers, one of which is certainly a float of Python."""
+    """Return the dtype of an array of numbers, one of which is certainly a float of Python."""
     if not all(v.kind in (Kind.NUMBER, Kind.BOOL) for v in numbers):
         return None
     return "float64" if any(isinstance(v.constant, float) for v in numbers) else None
 
 
 def of_operation(left: Value, right: Value, *, division: bool = False) -> str | None:
-    """The dtype of an operation of arithmetic, of which at least one side is an array."""
+    """Return the dtype of an operation of arithmetic, of which at least one side is an array."""
     sides = (left, right)
     arrays = [v for v in sides if v.kind is Kind.NDARRAY]
     others = [v for v in sides if v.kind is not Kind.NDARRAY]
@@ -217,7 +217,7 @@ def of_operation(left: Value, right: Value, *, division: bool = False) -> str | 
 
 
 def of_method(array: Value, name: str, given: Sequence[Value]) -> str | None:
-    """The dtype of what a method of an array returns."""
+    """Return the dtype of what a method of an array returns."""
     if name == "astype":
         return named(given[0]) if given else None
     if name == "argsort":
@@ -230,5 +230,5 @@ def of_method(array: Value, name: str, given: Sequence[Value]) -> str | None:
 
 
 def reduces(name: str) -> bool:
-    """Whether a method of an array may return a scalar."""
+    """Return whether a method of an array may return a scalar."""
     return name in _AVERAGING_METHODS | _CHOOSING_METHODS

@@ -66,7 +66,7 @@ class Setting:
 
 
 def settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
-    """The variables of the environment that an assignment or a call sets."""
+    """Yield the variables of the environment that an assignment or a call sets."""
     for name, value in _set(module, node):
         keyword = isinstance(name, cst.Name) and isinstance(module.tree.parent(name), cst.Arg)
         if isinstance(name, cst.SimpleString) or (isinstance(name, cst.Name) and keyword):
@@ -101,7 +101,7 @@ def _set(
 
 
 def settings_above(module: Module, setting: Setting) -> Iterator[Setting]:
-    """What is set higher up in the same function, or at the level of the module."""
+    """Yield what is set higher up in the same function, or at the level of the module."""
     order = module.tree.order
     here = module.function(setting.node)
     nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
@@ -111,7 +111,7 @@ def settings_above(module: Module, setting: Setting) -> Iterator[Setting]:
 
 
 def inherited_by_others(module: Module) -> bool:
-    """Whether the file starts other processes, which get what it sets."""
+    """Return whether the file starts other processes, which get what it sets."""
     return not _STARTING.isdisjoint(identifiers(module)) or any(
         string.raw_value == "spawn" for string in module.tree.nodes(cst.SimpleString)
     )
@@ -123,7 +123,7 @@ def inherited_by_others(module: Module) -> bool:
 def found_before(
     module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> cst.CSTNode | None:
-    """What is wanted and certainly runs before ``node``; None if nothing is seen to.
+    """Return what is wanted and certainly runs before ``node``; None if nothing is seen to.
 
     It stands above the node in its blocks, or above all calls of its function.
     """
@@ -146,7 +146,9 @@ def found_before(
 def _found_before_calls(
     module: Module, function: cst.FunctionDef | cst.Lambda, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> tuple[cst.CSTNode, ...]:
-    """What is wanted and runs before every call of a function that sets a variable, if anything does."""
+    """Return what is wanted and runs before every call of a function that sets a variable, if anything
+    does.
+    """
     calls = module.callers(function)
     if calls:
         found = [found_before(module, call, wanted) for call in calls]
@@ -159,7 +161,7 @@ def _found_before_calls(
 def _first_of_module(
     module: Module, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> tuple[cst.CSTNode, ...]:
-    """What is wanted and runs when the file is imported, if anything does."""
+    """Return what is wanted and runs when the file is imported, if anything does."""
     for statement in module.tree.root.body:
         made = None if is_main_guard(statement) else _first(module, statement, wanted)
         if made is not None:
@@ -170,7 +172,9 @@ def _first_of_module(
 def _first(
     module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> cst.CSTNode | None:
-    """The first part of a statement that is wanted, or that calls a function of the file which holds it."""
+    """Return the first part of a statement that is wanted, or that calls a function of the file which holds
+    it.
+    """
     if isinstance(node, (*_FUNCTIONS, cst.ClassDef, cst.ExceptHandler)):
         return None
     if wanted(module, node):
@@ -196,12 +200,12 @@ def _is_about_devices(module: Module, test: cst.BaseExpression) -> bool:
 def _comes_to(
     module: Module, function: cst.FunctionDef, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> bool:
-    """Whether what is wanted runs when a function does."""
+    """Return whether what is wanted runs when a function does."""
     return _first(module, function.body, wanted) is not None
 
 
 def is_main_guard(node: cst.CSTNode) -> bool:
-    """``if __name__ == "__main__":``."""
+    """Return whether it is ``if __name__ == "__main__":``."""
     match node:
         case cst.If(test=cst.Comparison(left=cst.Name("__name__"))):
             return True
@@ -210,17 +214,17 @@ def is_main_guard(node: cst.CSTNode) -> bool:
 
 
 def imports_torch(module: Module, node: cst.CSTNode) -> bool:
-    """Whether torch is imported, itself or by one of its libraries."""
+    """Return whether torch is imported, itself or by one of its libraries."""
     return not _TORCH.isdisjoint(_imported(module, node))
 
 
 def imports_numpy(module: Module, node: cst.CSTNode) -> bool:
-    """Whether NumPy is imported, itself or by what is built on it."""
+    """Return whether NumPy is imported, itself or by what is built on it."""
     return not _NUMPY.isdisjoint(_imported(module, node))
 
 
 def _imported(module: Module, node: cst.CSTNode) -> Iterator[str]:
-    """The packages that a statement imports."""
+    """Return the packages that a statement imports."""
     names: list[cst.BaseExpression | None] = []
     if isinstance(node, cst.Import):
         names = [alias.name for alias in node.names]
@@ -230,7 +234,7 @@ def _imported(module: Module, node: cst.CSTNode) -> Iterator[str]:
 
 
 def initialises_cuda(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a call makes torch initialise CUDA, where there is a device."""
+    """Return whether a call makes torch initialise CUDA, where there is a device."""
     if not isinstance(node, cst.Call):
         return False
     called = module.qualified(node.func)

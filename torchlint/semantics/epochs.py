@@ -31,7 +31,7 @@ _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 def repeated_epochs(
     module: Module, constructor: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
-    """Where an epoch of a loader begins that a loop makes again and again, with that loop."""
+    """Yield where an epoch of a loader begins that a loop makes again and again, with that loop."""
     for each in (module, *module.companions(*USING)):
         for place, iterated in _epochs(each, constructor):
             loop = _around(each, place, iterated, constructor)
@@ -40,7 +40,7 @@ def repeated_epochs(
 
 
 def _epochs(module: Module, constructor: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
-    """Where an epoch of a loader begins in one file, and what it goes through.
+    """Yield where an epoch of a loader begins in one file, and what it goes through.
 
     That are loops, calls of ``iter``, and functions out of sight that are called as those are which train
     or evaluate.
@@ -64,7 +64,7 @@ def _epochs(module: Module, constructor: cst.Call) -> Iterator[tuple[cst.CSTNode
 
 
 def _goes_through(name: str | None) -> bool:
-    """Whether a function of this name goes through the batches of a loader that it is given."""
+    """Return whether a function of this name goes through the batches of a loader that it is given."""
     return has(name, *_GOING_THROUGH) and not begins(name, Role.MAKING, Role.SAVING)
 
 
@@ -76,7 +76,7 @@ def _is_made(module: Module, node: cst.BaseExpression, constructor: cst.Call) ->
 def _around(
     module: Module, place: cst.CSTNode, iterated: cst.BaseExpression, constructor: cst.Call
 ) -> cst.For | cst.While | None:
-    """The innermost loop that runs ``place`` each time round with the same loader."""
+    """Return the innermost loop that runs ``place`` each time round with the same loader."""
     for outer in module.flow.statement_loops(place):
         if _is_over_epochs(module, outer, iterated, constructor):
             return outer
@@ -97,7 +97,7 @@ def _around(
 
 
 def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
-    """The parameter of ``function`` that the loader comes in by."""
+    """Return the parameter of ``function`` that the loader comes in by."""
     for node in module.tree.descendants(iterated):
         if isinstance(node, cst.Name) and module.names.is_read(node):
             for binding in module.bindings(node):
@@ -123,7 +123,7 @@ def _is_over_epochs(
 
 
 def _counts(module: Module, loop: cst.For) -> bool:
-    """Whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
+    """Return whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
     target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
     if has(last_name(target), Role.EPOCH):
         return True
@@ -148,7 +148,7 @@ def _once(module: Module, loop: cst.For) -> bool:
 
 @remembered
 def _making(module: Module, constructor: cst.Call) -> list[cst.CSTNode]:
-    """The constructor, and all calls that run it."""
+    """Return the constructor, and all calls that run it."""
     found: dict[cst.CSTNode, None] = {constructor: None}
     waiting: list[cst.CSTNode] = [constructor]
     while waiting:
@@ -160,7 +160,7 @@ def _making(module: Module, constructor: cst.Call) -> list[cst.CSTNode]:
 
 
 def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What a loop goes through: several things at once under ``zip``."""
+    """Yield what a loop goes through: several things at once under ``zip``."""
     if isinstance(iterated, cst.Call) and last_name(iterated.func) in ("zip", "enumerate", "tqdm"):
         for argument in iterated.args:
             if argument.keyword is None and not argument.star:

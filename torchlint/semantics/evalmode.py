@@ -46,7 +46,9 @@ _PARTS = frozenset({"parameters", "named_parameters"})
 
 
 def _counts_batches(name: str | None) -> bool:
-    """Whether something of this name is how many batches an epoch has: ``len``, ``steps_per_epoch``."""
+    """Return whether something of this name is how many batches an epoch has: ``len``,
+    ``steps_per_epoch``.
+    """
     if has(name, Role.EPOCH):
         return has(name, Role.ITERATION)
     return ends(name, Role.LENGTH) or (begins(name, Role.NUMBER) and ends(name, Role.BATCH, Role.LOADER))
@@ -61,7 +63,9 @@ class LeftEvaluating:
 
 
 def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
-    """How the model that a call puts into evaluation mode is trained on in it; None if that is not proved."""
+    """Return how the model that a call puts into evaluation mode is trained on in it; None if that is not
+    proved.
+    """
     assert isinstance(call.func, cst.Attribute)
     if has(last_name(call.func.value), Role.COPY):
         return None
@@ -85,7 +89,9 @@ class _Search:
         self.tree = module.tree
 
     def trained_on(self, event: Event, model: Subject) -> Event | None:
-        """The step that trains the model on; None if anything may put it back, or keeps it as it is meant."""
+        """Return the step that trains the model on; None if anything may put it back, or keeps it as it is
+        meant.
+        """
         iteration = self.iteration
         steps = [step for step in iteration.of(Act.STEP) if step.subject is not None]
         backwards = iteration.of(Act.BACKWARD)
@@ -118,7 +124,7 @@ class _Search:
         return function is None or len(self.module.callers(function)) <= 1
 
     def _is_other(self, one: Subject | None, other: Subject) -> bool:
-        """Whether two are surely different models."""
+        """Return whether two are surely different models."""
         if one is None or one.is_certainly(other):
             return False
         origins = one.value.origin, other.value.origin
@@ -128,13 +134,13 @@ class _Search:
         return one.place is not None and all(classes) and classes[0].isdisjoint(classes[1])
 
     def _origin(self, model: Subject) -> cst.CSTNode | None:
-        """What makes a model, in whichever file; None if that cannot be told."""
+        """Return what makes a model, in whichever file; None if that cannot be told."""
         return model.value.origin or sole(Program.of(self.module).made(model.node))
 
     # ------------------------------------------------------------------ what is trained
 
     def _trains(self, step: Event, model: Subject) -> bool:
-        """Whether an optimizer steps the parameters of the model."""
+        """Return whether an optimizer steps the parameters of the model."""
         assert step.subject is not None
         origin = step.subject.value.origin
         if isinstance(origin, cst.Call) and origin.args:
@@ -147,7 +153,7 @@ class _Search:
         return self._is_only_model(model)
 
     def _is_only_model(self, model: Subject) -> bool:
-        """Whether the losses of the iteration come from this model, and no other takes part."""
+        """Return whether the losses of the iteration come from this model, and no other takes part."""
         passes = [event for event in self.iteration.of(Act.FORWARD) if not self._is_criterion(event)]
         run = {event.node for event in passes}
         # What a model runs in its own pass is a part of it.
@@ -167,7 +173,7 @@ class _Search:
     # ------------------------------------------------------------------ what is meant
 
     def _evaluates(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
-        """Whether the model is put into evaluation mode to be evaluated, and not to be trained in it.
+        """Return whether the model is put into evaluation mode to be evaluated, and not to be trained in it.
 
         That is so in a function that does not train, behind the training of the iteration, in a phase in
         which nothing is trained, and before the training if the model is used in between.
@@ -182,7 +188,9 @@ class _Search:
         return self._is_used_between(event, model, backwards)
 
     def _in_different_phases(self, event: Event, backward: Event) -> bool:
-        """Whether a loop within the iteration runs the two by turns: ``for phase in ("train", "val")``."""
+        """Return whether a loop within the iteration runs the two by turns:
+        ``for phase in ("train", "val")``.
+        """
         return any(
             self._excludes(one, other)
             for one in self._conditions(event.outermost)
@@ -190,7 +198,7 @@ class _Search:
         )
 
     def _conditions(self, node: cst.CSTNode) -> Iterator[Decision]:
-        """The decisions on the targets of inner loops that lead to a node."""
+        """Yield the decisions on the targets of inner loops that lead to a node."""
         for loop in self.module.flow.loops(node):
             if not isinstance(loop, cst.For) or not self.tree.contains(self.iteration.loop, loop):
                 continue
@@ -217,7 +225,9 @@ class _Search:
                 return False
 
     def _is_used_between(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
-        """Whether something is predicted between an event and the training: ``translate(model, example)``."""
+        """Return whether something is predicted between an event and the training:
+        ``translate(model, example)``.
+        """
         order = self.tree.order
         training = min(order[backward.outermost] for backward in backwards)
         used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
@@ -229,7 +239,7 @@ class _Search:
         )
 
     def _happens_at_the_end(self, event: Event) -> bool:
-        """Whether the loop is left behind the evaluation, or it comes with the last iteration."""
+        """Return whether the loop is left behind the evaluation, or it comes with the last iteration."""
         node = event.outermost
         loop = self.iteration.loop
         if self.module.flow.ends_loop(node, loop):
@@ -246,7 +256,9 @@ class _Search:
         )
 
     def _picks_one(self, test: cst.BaseExpression, counters: set[str], *, otherwise: bool) -> bool:
-        """``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``: the last iteration, or one of its own."""
+        """Return whether it is ``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``: the last iteration,
+        or one of its own.
+        """
         nodes = list(self.tree.descendants(test))
         modulo = [
             n for n in nodes if isinstance(n, cst.BinaryOperation) and isinstance(n.operator, cst.Modulo)
@@ -259,7 +271,9 @@ class _Search:
         return (counted and not modulo and any(isinstance(n, picking) for n in nodes)) or last
 
     def _meant(self, model: Subject) -> bool:
-        """Whether the model is in evaluation mode before the loop already, so that it is trained in it."""
+        """Return whether the model is in evaluation mode before the loop already, so that it is trained in
+        it.
+        """
         order = self.tree.order
         loop = self.iteration.loop
         function = self.module.function(loop)
@@ -289,7 +303,7 @@ class _Search:
         return bool(call.args) and self.module.value(call.args[0].value).constant is False
 
     def _turned_on(self, begin: int, end: int, function: cst.CSTNode | None) -> bool:
-        """Whether ``train()`` is called between two places of a function."""
+        """Return whether ``train()`` is called between two places of a function."""
         return any(
             begin < self.tree.order[call] < end
             and isinstance(call.func, cst.Attribute)
@@ -302,7 +316,7 @@ class _Search:
     # ------------------------------------------------------------------ the model
 
     def _is_made_inside(self, model: Subject) -> bool:
-        """Whether each iteration makes a model of its own."""
+        """Return whether each iteration makes a model of its own."""
         if bound_in(self.module, self.iteration.loop, model.place):
             return True
         assert model.place is not None
@@ -316,7 +330,9 @@ class _Search:
         return self.tree.contains(self.iteration.loop, origin) or function in self.iteration.functions
 
     def _depends_on_mode(self, model: Subject) -> bool:
-        """Whether the model computes something else in evaluation mode, as far as the file shows it."""
+        """Return whether the model computes something else in evaluation mode, as far as the file shows
+        it.
+        """
         seen: set[cst.CSTNode] = set()
         definition = model.value.definition
         waiting: list[cst.CSTNode] = [definition] if definition is not None else []
@@ -351,7 +367,7 @@ class _Search:
     # ------------------------------------------------------------------ functions of other files
 
     def _may_train(self, call: cst.Call) -> bool:
-        """Whether a function that the file does not show may put the model into training mode."""
+        """Return whether a function that the file does not show may put the model into training mode."""
         dotted = self.module.qualified(call.func)
         if dotted is not None and dotted.startswith(LIBRARIES):
             return False
@@ -370,7 +386,7 @@ class _Search:
 
 @remembered
 def _parts(module: Module, node: cst.BaseExpression) -> list[cst.Attribute]:
-    """The ``model.parameters`` in what an optimizer is given."""
+    """Return the ``model.parameters`` in what an optimizer is given."""
     found: list[cst.Attribute] = []
     waiting, seen = [node], {node}
     while waiting:

@@ -25,22 +25,22 @@ class Evaluator(Protocol):
     grad_off: Callable[[cst.CSTNode], bool]
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What an expression can be."""
+        """Return what an expression can be."""
 
     def binding(self, binding: Binding) -> Value:
-        """What one definition binds its name to."""
+        """Return what one definition binds its name to."""
 
     def attribute(self, base: Value, attr: str) -> Value:
-        """``base.attr``."""
+        """Return ``base.attr``."""
 
     def iterated(self, value: Value) -> Value:
-        """What ``for x in value`` gives ``x``."""
+        """Return what ``for x in value`` gives ``x``."""
 
     def element(self, value: Value, index: int | None = None) -> Value:
-        """``value[index]``."""
+        """Return ``value[index]``."""
 
     def returned(self, function: Function) -> Value:
-        """What a function of the file returns."""
+        """Return what a function of the file returns."""
 
     def instance(self, definition: cst.ClassDef) -> Value:
-        """An instance of a class of the file."""
+        """Return an instance of a class of the file."""

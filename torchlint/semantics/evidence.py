@@ -77,7 +77,7 @@ class Evidence(enum.Enum):
 
 
 def accelerated(module: Module) -> bool:
-    """Whether a file ever runs on an accelerator, or defines modules that others will run on one.
+    """Return whether a file ever runs on an accelerator, or defines modules that others will run on one.
 
     So does a file of a program that runs on one.
     """
@@ -85,7 +85,7 @@ def accelerated(module: Module) -> bool:
 
 
 def evidence(module: Module) -> Evidence:
-    """What a file, or the program that it is part of, shows about where it runs."""
+    """Return what a file, or the program that it is part of, shows about where it runs."""
     own = _Shown.of(module).evidence
     return Evidence.ACCELERATOR if own is not Evidence.ACCELERATOR and _companion_accelerated(module) else own
 
@@ -97,7 +97,7 @@ def _companion_accelerated(module: Module) -> bool:
 
 
 def for_accelerator(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a place may run on an accelerator: the file may, or the place is in compiled code.
+    """Return whether a place may run on an accelerator: the file may, or the place is in compiled code.
 
     What is compiled is made to be fast, and by others than the file itself if it names no device.
     """
@@ -105,7 +105,7 @@ def for_accelerator(module: Module, node: cst.CSTNode) -> bool:
 
 
 def on_device(module: Module, node: cst.CSTNode) -> bool:
-    """Whether an expression is a tensor that lives on an accelerator where this file has one.
+    """Return whether an expression is a tensor that lives on an accelerator where this file has one.
 
     A tensor whose place the file does not show counts if the file as a whole runs on one.
     """
@@ -116,7 +116,7 @@ def on_device(module: Module, node: cst.CSTNode) -> bool:
 
 
 class _Shown(Part):
-    """What one file shows, worked out when first asked."""
+    """What one file shows, computed when first asked."""
 
     @cached_property
     def accelerated(self) -> bool:
@@ -176,7 +176,9 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
 
 
 def _has_declared_names(module: Module) -> bool:
-    """Whether the file has tensors that the configuration says are on an accelerator, or are copied there."""
+    """Return whether the file has tensors that the configuration says are on an accelerator, or are copied
+    there.
+    """
     patterns = (*module.settings.device_names, *module.settings.known_async_helpers)
     return bool(patterns) and any(
         is_declared(module.names, node, patterns)
@@ -187,7 +189,7 @@ def _has_declared_names(module: Module) -> bool:
 
 @remembered
 def named_accelerators(module: Module) -> frozenset[str]:
-    """The strings of a file that name an accelerator: ``cuda``, ``cuda:1``."""
+    """Return the strings of a file that name an accelerator: ``cuda``, ``cuda:1``."""
     texts = (string.raw_value for string in module.tree.nodes(cst.SimpleString))
     return frozenset(filter(names_accelerator, texts))
 
@@ -208,7 +210,7 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
 
 
 def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
-    """Whether the file defines modules and neither trains nor runs them itself."""
+    """Return whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
     if imports_test_library(names):  # what a test defines is there for that test
         return False
@@ -230,7 +232,7 @@ def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) ->
 
 
 def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
-    """Whether what others run makes its tensors where those are that it is given: ``device=x.device``.
+    """Return whether what others run makes its tensors where those are that it is given: ``device=x.device``.
 
     Nobody writes that for the processor alone. What trains by itself, or makes loaders, shows where it does.
     """
@@ -254,12 +256,12 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
 
 
 def _shows_place(tree: SyntaxTree) -> bool:
-    """Whether the file makes loaders, or speaks of host memory."""
+    """Return whether the file makes loaders, or speaks of host memory."""
     return any(map(tree.mentions_in_any_case, _SHOWING_PLACE))
 
 
 def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
-    """Whether a class optimizes a model that it is given, and gets its data from others as well.
+    """Return whether a class optimizes a model that it is given, and gets its data from others as well.
 
     Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
     """
@@ -289,7 +291,7 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
 
 
 def _steps_given_optimizer(tree: SyntaxTree, names: Names) -> bool:
-    """Whether a class steps an optimizer, and the file makes neither one nor layers of a model."""
+    """Return whether a class steps an optimizer, and the file makes neither one nor layers of a model."""
     steps = any(
         attribute.attr.value == "step"
         and ends(last_name(attribute.value), Role.OPTIMIZER)
@@ -309,7 +311,7 @@ def _is_layer(name: str) -> bool:
 
 
 def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:
-    """Whether the file makes an instance of a class that it defines."""
+    """Return whether the file makes an instance of a class that it defines."""
     return any(
         inference.value(call.func).definition is definition
         for call in tree.nodes(cst.Call)
@@ -318,7 +320,9 @@ def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -
 
 
 def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
-    """Whether the file trains: it builds an optimizer, in no class that only others make objects of."""
+    """Return whether the file trains: it builds an optimizer, in no class that only others make objects
+    of.
+    """
     for call in tree.nodes(cst.Call):
         if isinstance(tree.parent(call), cst.Assign) and inference.value(call).kind is Kind.OPTIMIZER:
             owner = tree.enclosing(call, cst.ClassDef)
@@ -328,6 +332,8 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
 
 
 def default_dtype_changes(module: Module) -> bool:
-    """Whether a program or a test changes the dtype, and perhaps the device, of tensors made without one."""
+    """Return whether a program or a test changes the dtype, and perhaps the device, of tensors made without
+    one.
+    """
     words = ("set_default_dtype", "set_default_tensor_type")
     return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))

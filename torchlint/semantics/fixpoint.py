@@ -33,7 +33,7 @@ class Answers(Generic[A]):
     """The answers there are to one sort of question.
 
     Attributes:
-        nothing: what a question says that is still being worked out, neutral wherever answers meet.
+        nothing: what a question says that is still being computed, neutral wherever answers meet.
         unknown: what is said where no answer holds.
     """
 
@@ -46,21 +46,21 @@ _Question = tuple[Any, Callable[[Any], Any], Answers[Any]]
 
 
 class Fixpoint(Generic[Q, A]):
-    """Works out questions and remembers their answers.
+    """Computes questions and remembers their answers.
 
     ``order`` tells in which order the questions of a component are gone through; questions that are alike
     in it must not be in one component. ``depth`` bounds how deep one question may lead into others at a
     time: whatever lies deeper is solved like a component, step by step. ``effort`` counts the steps: rounds
-    through a long component ask again what its answers rest on, though nothing is worked out anew.
+    through a long component ask again what its answers depend on, though nothing is computed anew.
     """
 
     def __init__(
         self, order: Callable[[Q], tuple[int, str]], *, depth: int, effort: Effort | None = None
     ) -> None:
         self.settled: dict[Q, A] = {}
-        """The answers that hold, whatever else is asked, and that rest on no other file."""
+        """The answers that hold, whatever else is asked, and that depend on no other file."""
         self.resting: dict[Q, tuple[A, int]] = {}
-        """Those that rest on other files, with these; all of a component on the same."""
+        """Those that depend on other files, with these; all of a component on the same."""
         self._order = order
         self._depth = depth
         self._effort = effort or Effort()
@@ -76,28 +76,28 @@ class Fixpoint(Generic[Q, A]):
         self._leaned: dict[Q, A] = {}
         """The questions that were asked while in work, and what they said then."""
         self._grounds: dict[Q, tuple[list[tuple[_Question, A]], A]] = {}
-        """What answers rest on: the open questions that were asked for each, with what they said, and it."""
+        """What answers depend on: the open questions asked for each, with what they said, and it."""
         self.asked: list[tuple[_Question, A]] = []
         """The open questions that the one in work has asked so far, and what they said."""
         self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any, int]] = {}
-        """What others keep that rests on open questions: these, with what they said, it, and its files."""
+        """What others keep that depends on open questions: these, with what they said, it, and its files."""
 
     def __len__(self) -> int:
-        """How many answers are remembered."""
+        """Return how many answers are remembered."""
         return len(self.settled) + len(self.resting)
 
     def knows(self, key: Q) -> bool:
-        """Whether a question has an answer that holds, whatever else is asked."""
+        """Return whether a question has an answer that holds, whatever else is asked."""
         return key in self.settled or key in self.resting
 
     def grounds_since(self, begin: int) -> list[tuple[_Question, A]]:
-        """The open questions ``asked`` since there were so many, each once, with what they said."""
+        """Return the open questions ``asked`` since there were so many, each once, with what they said."""
         asked = self.asked
         asked[begin:] = {question[0]: (question, said) for question, said in asked[begin:]}.values()
         return asked[begin:]
 
     def still(self, grounds: Sequence[tuple[_Question, A]]) -> bool:
-        """Whether questions still say what they said; they count as asked by the one in work."""
+        """Return whether questions still say what they said; they count as asked by the one in work."""
         for question, then in grounds:
             now = self.ask(*question)
             if now is not then and now != then:
@@ -105,7 +105,7 @@ class Fixpoint(Generic[Q, A]):
         return True
 
     def ask(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
-        """The answer to a question; inside a component that is still open, what it says so far."""
+        """Return the answer to a question; inside a component that is still open, what it says so far."""
         known = self.settled.get(key)
         if known is not None:
             return known
@@ -127,7 +127,7 @@ class Fixpoint(Generic[Q, A]):
         return answer
 
     def _first(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
-        """The answer to a question that is not open yet."""
+        """Return the answer to a question that is not open yet."""
         number = len(self.open)
         self._numbers[key] = number
         self.open.append((key, work_out, answers))
@@ -183,7 +183,7 @@ class Fixpoint(Generic[Q, A]):
         return self.resting[key][0] if settled is None else settled
 
     def _again(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
-        """What an open question says that has no answer at present."""
+        """Return what an open question says that has no answer at present."""
         if key in self._working or len(self._working) >= self._depth:
             present = self._leaned[key] = self._previous.get(key, answers.nothing)
             return present
@@ -196,9 +196,9 @@ class Fixpoint(Generic[Q, A]):
             self._bounds.pop()
 
     def _renewed(self, key: Q, work_out: Callable[[Q], A]) -> A:
-        """The answer once more: the same, without work, if all that it rests on says the same as then.
+        """Return the answer once more: the same, without work, if all it depends on says the same as then.
 
-        That is asked in the same order, so that everything happens as if the answer were worked out.
+        That is asked in the same order, so that everything happens as if the answer were computed.
         """
         grounds = self._grounds.get(key)
         if grounds is None:
@@ -209,7 +209,7 @@ class Fixpoint(Generic[Q, A]):
         self._working.add(key)
         try:
             for question, then in rested_on:
-                # What has an answer at present was merged with the asker when that was worked out.
+                # What has an answer at present was merged with the asker when that was computed.
                 now = self._current.get(question[0])
                 if now is None:
                     now = self.ask(*question)
@@ -295,13 +295,15 @@ class Fixpoint(Generic[Q, A]):
                 self._previous[key] = answers.unknown
 
     def _gather(self, base: int) -> list[_Question]:
-        """The open questions from a number on, as one component, in the order in which to go through them."""
+        """Return the open questions from a number on, as one component, in the order in which to go through
+        them.
+        """
         members = sorted(self.open[base:], key=lambda question: self._order(question[0]))
         self._numbers.update((key, base) for key, _, _ in members)
         return members
 
     def _go_through(self, members: Sequence[_Question], given_up: Mapping[Q, A]) -> None:
-        """Work out every question of a component once; what is still in work answers as the time before."""
+        """Compute every question of a component once; what is still in work answers as the time before."""
         self._forget(self._current, members)
         self._forget(self._leaned, members)
         self._effort.spent += len(members)

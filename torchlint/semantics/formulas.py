@@ -66,7 +66,7 @@ class Activation:
 
 
 def activation(module: Module, node: cst.BaseExpression) -> Activation | None:
-    """The activation function that the product ``node`` writes out, if none around it does."""
+    """Return the activation function that the product ``node`` writes out, if none around it does."""
     found = _of_product(module, node)
     if found is None:
         return None
@@ -97,7 +97,9 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
-    """A cheap question first: whether a curve is named in the product, or in what a factor was made by."""
+    """Return a cheap question first: whether a curve is named in the product, or in what a factor was made
+    by.
+    """
     if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
     if _names_curve(module, node):
@@ -126,7 +128,7 @@ class _Reading:
     names: list[cst.Name]
 
     def gate(self, factor: cst.BaseExpression) -> Activation | None:
-        """The activation whose gate is ``factor``."""
+        """Return the activation whose gate is ``factor``."""
         return self._normal(factor) or self._curve(factor)
 
     def _is_x(self, node: cst.BaseExpression) -> bool:
@@ -205,7 +207,7 @@ class _Reading:
         return self._answer(Formula.MISH, "torch.nn.functional.mish", since="1.9")
 
     def _normal(self, factor: cst.BaseExpression) -> Activation | None:
-        """GELU by ``1 + erf(...)`` or ``1 + tanh(...)``."""
+        """Return GELU by ``1 + erf(...)`` or ``1 + tanh(...)``."""
         found = plus_number(self.module, factor, self.names)
         if found is None or found[1] != 1 or _error(self.number, 0.5) > _EXACT:
             return None
@@ -227,7 +229,7 @@ class _Reading:
         return self._answer(Formula.TANH_GELU, name, error, 'approximate="tanh"', "1.12")
 
     def _cubic(self, factors: Sequence[cst.BaseExpression]) -> float | None:
-        """The ``a`` of ``x + a * x**3``, or of ``x * (1 + a * x * x)``."""
+        """Return the ``a`` of ``x + a * x**3``, or of ``x * (1 + a * x * x)``."""
         if len(factors) == 2:
             for index, factor in enumerate(factors):
                 shifted = plus_number(self.module, factor, self.names)
@@ -289,7 +291,7 @@ class _Walk:
     cast: bool = False
 
     def step(self, node: cst.BaseExpression) -> Operation | None:
-        """The operation behind an expression, through names that have one definition."""
+        """Return the operation behind an expression, through names that have one definition."""
         operations = operations_of(self.module)
         current: cst.CSTNode = node
         for _ in range(4):
@@ -307,12 +309,14 @@ class _Walk:
         return None if found is None or found.in_place else found
 
     def read_elsewhere(self) -> bool:
-        """Whether a step serves another end as well."""
+        """Return whether a step serves another end as well."""
         return any(use not in self.consumed for b in self.bindings for use in self.module.uses(b))
 
 
 def normalization(module: Module, node: cst.BaseExpression) -> Normalization | None:
-    """The normalisation whose last step is ``node``; None if it is none, or its steps serve another end."""
+    """Return the normalisation whose last step is ``node``; None if it is none, or its steps serve another
+    end.
+    """
     operation = operations_of(module).of(node)
     if operation is None or operation.name not in ("mul", "div") or operation.options or operation.in_place:
         return None
@@ -332,7 +336,7 @@ def normalization(module: Module, node: cst.BaseExpression) -> Normalization | N
 
 
 def as_made(module: Module, found: Normalization) -> bool:
-    """Whether each step, where it is read, is still what was computed, and of what it was computed.
+    """Return whether each step, where it is read, is still what was computed, and of what it was computed.
 
     It takes longer to find out than everything else, and is asked last.
     """
@@ -340,7 +344,7 @@ def as_made(module: Module, found: Normalization) -> bool:
 
 
 def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
-    """A cheap question first: whether a root is spelt here or where the name gets its value."""
+    """Return a cheap question first: whether a root is spelt here or where the name gets its value."""
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
         if len(bindings) != 1 or bindings[0].value is None:
@@ -355,7 +359,7 @@ def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _under_root(walk: _Walk, node: cst.BaseExpression, *, inverse: bool) -> cst.BaseExpression | None:
-    """What the square root, or its inverse, is taken of."""
+    """Return what the square root, or its inverse, is taken of."""
     operation = walk.step(node)
     if operation is None:
         return None
@@ -402,7 +406,7 @@ def _normalized(
 def _of_squares(
     walk: _Walk, squares: cst.BaseExpression, numerator: cst.BaseExpression, dimensions: int
 ) -> tuple[bool, cst.BaseExpression] | None:
-    """Whether the squares are of what is divided, and whether that has its mean taken away."""
+    """Return whether the squares are of what is divided, and whether that has its mean taken away."""
     base = _squared(walk, squares)
     if base is None:
         return None
@@ -454,7 +458,7 @@ def _squared(walk: _Walk, node: cst.BaseExpression) -> cst.BaseExpression | None
 
 
 def _is_centred(walk: _Walk, node: cst.BaseExpression, x: cst.BaseExpression, dimensions: int) -> bool:
-    """Whether an expression is ``x`` less its mean over the same dimensions."""
+    """Return whether an expression is ``x`` less its mean over the same dimensions."""
     difference = walk.step(node)
     if difference is None or difference.name != "sub" or difference.options:
         return False
@@ -470,7 +474,7 @@ def _is_centred(walk: _Walk, node: cst.BaseExpression, x: cst.BaseExpression, di
 
 
 def _last_dimensions(walk: _Walk, operation: Operation) -> int:
-    """Over how many dimensions a reduction runs that keeps them, counted from the last; 0 for any other."""
+    """Return over how many dimensions a reduction runs that keeps them, counted from the last, or 0."""
     keep, dim = operation.options.get("keepdim"), operation.options.get("dim")
     if not isinstance(keep, cst.Name) or keep.value != "True" or "dtype" in operation.options:
         return 0
@@ -481,7 +485,7 @@ def _last_dimensions(walk: _Walk, operation: Operation) -> int:
 
 
 def _is_biased(walk: _Walk, operation: Operation) -> bool:
-    """Whether a variance divides by the number of elements, as norms do."""
+    """Return whether a variance divides by the number of elements, as norms do."""
     unbiased, correction = operation.options.get("unbiased"), operation.options.get("correction")
     if correction is not None:
         return operations_of(walk.module).number(correction) == 0

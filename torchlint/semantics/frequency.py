@@ -30,7 +30,7 @@ _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MOD
 
 
 def frequency(module: Module, node: cst.CSTNode) -> Frequency:
-    """How often a program runs a node; of several ways to it, the one that runs most often counts.
+    """Return how often a program runs a node; of several ways to it, the one that runs most often counts.
 
     A function that is defined, or its name there, runs as often as it is called.
     """
@@ -38,7 +38,9 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """The body of the function that a node defines or names where it is defined; any other node itself."""
+    """Return the body of the function that a node defines or names where it is defined; any other node
+    itself.
+    """
     around = module.tree.parent(node)
     if isinstance(node, cst.FunctionDef):
         return node.body
@@ -49,7 +51,7 @@ class Frequencies(Part):
     """How often the places of one file run."""
 
     def frequency(self, node: cst.CSTNode) -> Frequency:
-        """How often ``node`` runs."""
+        """Return how often ``node`` runs."""
         doing = phase(self.module, node)
         if doing is Phase.DATASET:
             # Workers make the batches of the next steps.
@@ -70,7 +72,9 @@ class Frequencies(Part):
 
     @remembered
     def _feeds_itself(self, loop: Loop | Function) -> bool:
-        """Whether each round gives a model what an earlier round got from it, and nothing is learnt."""
+        """Return whether each round gives a model what an earlier round got from it, and nothing is
+        learnt.
+        """
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
             return False
@@ -82,7 +86,7 @@ class Frequencies(Part):
         return any(places.computes(module, call) and self._is_carried(call, loop) for call in calls)
 
     def _is_carried(self, call: cst.Call, loop: cst.For | cst.While) -> bool:
-        """Whether a call is given something that the loop makes anew behind it, for its next round."""
+        """Return whether a call is given something that the loop makes anew behind it, for its next round."""
         tree = self.tree
         waiting = [name for argument in call.args for name in self._names(argument)]
         seen = {name.value for name in waiting}
@@ -103,7 +107,7 @@ class Frequencies(Part):
         return False
 
     def _comes_from(self, made: cst.BaseExpression, call: cst.Call, loop: cst.For | cst.While) -> bool:
-        """Whether a value is worked out from what a call gives, by the definitions in a loop."""
+        """Return whether a value is computed from what a call gives, by the definitions in a loop."""
         waiting, seen = [made], {made}
         for value in waiting:
             if self.tree.contains(value, call):
@@ -118,7 +122,7 @@ class Frequencies(Part):
 
     @remembered
     def _decodes(self, function: Loop | Function) -> bool:
-        """Whether a function runs a loop of decoding steps, and is no step of a server itself."""
+        """Return whether a function runs a loop of decoding steps, and is no step of a server itself."""
         if not isinstance(function, cst.FunctionDef) or is_step(self.module, function):
             return False
         return any(
@@ -133,7 +137,7 @@ class Frequencies(Part):
     # ------------------------------------------------------------------ what is not hot
 
     def _beside_steps(self, node: cst.CSTNode) -> Frequency:
-        """How often a node runs that does not run at every step."""
+        """Return how often a node runs that does not run at every step."""
         around, function = self._by_loops(node), self.module.function(node)
         if function is not None and (around is None or around is Frequency.UNKNOWN):
             beside = self._of_function(function)
@@ -143,7 +147,7 @@ class Frequencies(Part):
 
     @remembered
     def _of_function(self, function: Function) -> Frequency:
-        """How often a function is called that is not called at every step."""
+        """Return how often a function is called that is not called at every step."""
         found: list[Frequency] = []
         waiting, seen = [function], {function}
         for each in waiting:
@@ -164,7 +168,9 @@ class Frequencies(Part):
         return max(found, default=Frequency.UNKNOWN)
 
     def _beside_loops(self, function: Function) -> Frequency:
-        """How often a function is called that nobody is seen to call: once an epoch if it goes over data."""
+        """Return how often a function is called that nobody is seen to call: once an epoch if it goes over
+        data.
+        """
         loops = self.tree.within(function.body, self.tree.nodes(cst.For))
         passes = any(
             self.module.function(loop) is function and places.heat(self.module, loop) is Heat.HOT
@@ -173,7 +179,7 @@ class Frequencies(Part):
         return Frequency.EPOCH if passes else Frequency.UNKNOWN
 
     def _by_loops(self, place: cst.CSTNode) -> Frequency | None:
-        """What the loops around a place in its function say; None if there are none."""
+        """Return what the loops around a place in its function say; None if there are none."""
         loops = self.module.flow.loops(place)
         for loop in loops:
             if places.heat(self.module, loop) is not Heat.COLD:
@@ -184,7 +190,9 @@ class Frequencies(Part):
 
 
 def _acts(call: cst.Call) -> bool:
-    """``env.step(action)``: what a simulation answers is no token, and its next state no context."""
+    """Return whether it is ``env.step(action)``: what a simulation answers is no token, and its next state no
+    context.
+    """
     func = call.func
     return (
         isinstance(func, cst.Attribute)

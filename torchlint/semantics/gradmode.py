@@ -62,17 +62,17 @@ class _Setting(NamedTuple):
 
 
 def _in_common(modes: frozenset[Grad]) -> Grad:
-    """The mode in which all callers start a function."""
+    """Return the mode in which all callers start a function."""
     return Grad.UNKNOWN if len(modes) > 1 else next(iter(modes), Grad.ON)
 
 
 def grad(module: Module, node: cst.CSTNode) -> Grad:
-    """Whether autograd records what a node computes."""
+    """Return whether autograd records what a node computes."""
     return GradModes.of(module).mode(node)
 
 
 class GradModes(Part):
-    """The grad modes of one file, worked out on demand."""
+    """The grad modes of one file, computed on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -81,7 +81,7 @@ class GradModes(Part):
 
     @remembered
     def mode(self, node: cst.CSTNode) -> Grad:
-        """Whether autograd records what ``node`` computes."""
+        """Return whether autograd records what ``node`` computes."""
         inside, function = self._inside(node)
         if inside is not None:
             return inside
@@ -90,7 +90,7 @@ class GradModes(Part):
     # ------------------------------------------------------------------ inside a function
 
     def _inside(self, node: cst.CSTNode) -> tuple[Grad | None, Function | None]:
-        """What the function around ``node`` itself does to the mode there, and that function."""
+        """Return what the function around ``node`` itself does to the mode there, and that function."""
         root = self.module.flow.root(node)
         function = root if isinstance(root, FUNCTIONS) else None
         for item in self.module.flow.contexts(node):
@@ -101,7 +101,9 @@ class GradModes(Part):
 
     @solved({})
     def _settings(self, root: cst.CSTNode) -> dict[Function | None, list[_Setting]]:
-        """The statements in the file that set the mode from there on, by their function, in source order."""
+        """Return the statements in the file that set the mode from there on, by their function, in source
+        order.
+        """
         found: dict[Function | None, list[_Setting]] = {}
         for call in self.tree.nodes(cst.Call):
             if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
@@ -124,7 +126,7 @@ class GradModes(Part):
         return _Setting(call, mode, until) if mode is not None else None
 
     def _unwinding(self, call: cst.Call, stack: cst.BaseExpression) -> cst.CSTNode | None:
-        """The ``with`` that unwinds an exit stack in which ``call`` enters something."""
+        """Return the ``with`` that unwinds an exit stack in which ``call`` enters something."""
         opened = (
             [binding.value for binding in self.names.bindings(stack)] if isinstance(stack, cst.Name) else []
         )
@@ -132,7 +134,7 @@ class GradModes(Part):
         return next(blocks, None)
 
     def _is_saved(self, node: cst.CSTNode) -> bool:
-        """Whether this is the mode of before, kept in a variable."""
+        """Return whether this is the mode of before, kept in a variable."""
         if isinstance(node, cst.Name):
             return any(
                 isinstance(b.value, cst.Call)
@@ -142,7 +144,7 @@ class GradModes(Part):
         return False
 
     def _stated(self, node: cst.CSTNode, limit: cst.CSTNode, function: Function | None) -> Grad | None:
-        """What the statements of the same function above ``node`` leave in force, inside ``limit``."""
+        """Return what the statements of the same function above ``node`` leave in force, inside ``limit``."""
         if not self._sets_modes:
             return None
         flow, order = self.module.flow, self.tree.order
@@ -178,13 +180,13 @@ class GradModes(Part):
     # ------------------------------------------------------------------ contexts
 
     def _context(self, node: cst.BaseExpression) -> Grad | None:
-        """What entering this context manager does; None: nothing to the grad mode."""
+        """Return what entering this context manager does; None: nothing to the grad mode."""
         modes = self._entered(node)
         return next(iter(modes), None) if len(modes) < 2 else Grad.UNKNOWN
 
     @traced(Through.RETURNS)
     def _entered(self, node: cst.CSTNode, path: Path) -> Grad | None:
-        """The modes that entering what a context manager comes from turns on."""
+        """Return the modes that entering what a context manager comes from turns on."""
         match node:
             case cst.Call():
                 return self._made(node)
@@ -196,12 +198,12 @@ class GradModes(Part):
                 return None
 
     def _is_shown(self, node: cst.Name | cst.Attribute) -> bool:
-        """Whether the file shows what a name or attribute is assigned."""
+        """Return whether the file shows what a name or attribute is assigned."""
         onto = steps(self.module, Source(node)) or ()
         return any(steps(self.module, source) is not None for source in onto)
 
     def _made(self, call: cst.Call) -> Grad | None:
-        """What entering the context manager that a call makes does to the grad mode."""
+        """Return what entering the context manager that a call makes does to the grad mode."""
         qualified = self.names.qualified(call.func)
         if qualified == "torch.inference_mode" and call.args:
             return Grad.OFF if self._switched(call.args[0].value) is Grad.ON else Grad.UNKNOWN
@@ -220,7 +222,7 @@ class GradModes(Part):
         return Grad.UNKNOWN if has(last_name(call.func), *_SUSPECTS) else None
 
     def _switches_when_entered(self, cls: cst.ClassDef) -> bool:
-        """Whether entering an instance of a class meddles with the mode at all."""
+        """Return whether entering an instance of a class meddles with the mode at all."""
         enter = self.module.classes.info(cls).method("__enter__")
         return enter is not None and any(
             isinstance(part, (cst.Name, cst.Attribute))
@@ -229,7 +231,7 @@ class GradModes(Part):
         )
 
     def _managed(self, function: cst.FunctionDef) -> Grad | None:
-        """What holds at the ``yield`` of a context manager written as a generator."""
+        """Return what holds at the ``yield`` of a context manager written as a generator."""
         found = {
             self._inside(node)[0]
             for node in self.tree.descendants(function.body)
@@ -241,12 +243,12 @@ class GradModes(Part):
 
     @solved(frozenset())
     def _modes_at_start(self, function: Function) -> frozenset[Grad]:
-        """The modes in which a function starts: its decorators, its framework, its callers tell."""
+        """Return the modes in which a function starts: its decorators, its framework, its callers tell."""
         modes, onward = self._started_in(function)
         return frozenset(modes).union(*map(self._modes_at_start, dict.fromkeys(onward)))
 
     def _started_in(self, function: Function) -> tuple[list[Grad], list[Function]]:
-        """The modes in which a function starts, and the functions that it starts in the mode of."""
+        """Return the modes in which a function starts, and the functions that it starts in the mode of."""
         own = self._own_entry(function)
         if own is not None:
             return [own], []
@@ -256,7 +258,7 @@ class GradModes(Part):
         return modes, [outer for inside, outer in around if inside is None and outer is not None]
 
     def _own_entry(self, function: Function) -> Grad | None:
-        """As far as the function itself shows it; None: its callers, or its maker, decide."""
+        """Return what the function itself shows; None if its callers, or its maker, decide."""
         if isinstance(function, cst.FunctionDef):
             for decorator in reversed(function.decorators):
                 mode = self._decorated(decorator.decorator)
@@ -286,7 +288,9 @@ class GradModes(Part):
         return self._global
 
     def _sets_its_mode(self, function: Function) -> bool:
-        """Whether a function trains, or puts a model into evaluation mode: then autograd is up to it, too."""
+        """Return whether a function trains, or puts a model into evaluation mode: then autograd is up to it,
+        too.
+        """
         return any(
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Attribute)
@@ -332,7 +336,7 @@ class GradModes(Part):
         return self._context(decorator)
 
     def _around(self, decorator: cst.FunctionDef) -> Grad | None:
-        """The mode in which a decorator of this file runs the function that it is given."""
+        """Return the mode in which a decorator of this file runs the function that it is given."""
         found: set[Grad | None] = set()
         for node in self.tree.descendants(decorator.body):
             match node:
@@ -351,7 +355,7 @@ class GradModes(Part):
         return found.pop() if len(found) == 1 else Grad.UNKNOWN
 
     def _hands_on(self, decorator: cst.FunctionDef) -> bool:
-        """Whether a decorator returns what something else makes of the function that it is given."""
+        """Return whether a decorator returns what something else makes of the function that it is given."""
         for call in self.tree.descendants(decorator.body):
             if not isinstance(call, cst.Call) or isinstance(self.tree.parent(call), cst.Expr):
                 continue
@@ -368,7 +372,7 @@ class GradModes(Part):
         return any(binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(name))
 
     def _wrapped(self, function: cst.FunctionDef) -> Grad | None:
-        """``evaluate = torch.no_grad()(evaluate)``."""
+        """Return ``evaluate = torch.no_grad()(evaluate)``."""
         binding = self.names.by_node.get(function)
         if binding is None or self.module.classes.owner(function) is not None:
             return None

@@ -71,7 +71,9 @@ class Break:
 
 
 def graph_break(module: Module, node: cst.CSTNode) -> Break | None:
-    """How evaluating ``node`` itself, not what lies in it, breaks the graph that it is compiled into."""
+    """Return how evaluating ``node`` itself, not what lies in it, breaks the graph that it is compiled
+    into.
+    """
     if not Compilation.of(module).entries or is_test(module):
         return None
     found = _cause(module, node)
@@ -117,7 +119,7 @@ _CONVERTING_BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int",
 
 
 def _number(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes Python numbers of a tensor, wherever that is."""
+    """Return whether a call makes Python numbers of a tensor, wherever that is."""
     func = call.func
     if isinstance(func, cst.Attribute) and not call.args:
         name = func.attr.value
@@ -135,7 +137,7 @@ def _number(module: Module, call: cst.Call) -> bool:
 
 
 def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """The tensors by which Python decides, wherever they are."""
+    """Yield the tensors by which Python decides, wherever they are."""
     if isinstance(node, cst.Comparison):
         # ``x in (a, b)`` is traced, ``a in x`` is not.
         yield from (
@@ -150,7 +152,7 @@ def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpres
 
 
 def _asked(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """What Python asks for its truth to evaluate ``node`` itself."""
+    """Return what Python asks for its truth to evaluate ``node`` itself."""
     match node:
         case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.CompIf(test=test):
             while isinstance(test, cst.BooleanOperation):
@@ -169,7 +171,7 @@ _REDUCTIONS = frozenset(
 
 @traced(Through.OPERANDS)
 def _reduced(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
+    """Return whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
 
     Of the things that are handed to compiled code only tensors and arrays have such methods, and the
     compiler knows the values of neither.
@@ -222,7 +224,7 @@ def _untraced(module: Module, call: cst.Call) -> bool:
 
 
 def _inside_untraced(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` stands in the arguments of a call that is left to Python itself."""
+    """Return whether ``node`` stands in the arguments of a call that is left to Python itself."""
     for parent in module.tree.ancestors(node):
         if isinstance(parent, cst.Call) and _untraced(module, parent):
             return True
@@ -235,12 +237,14 @@ def _inside_untraced(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _in_handler(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` runs only after something else has failed."""
+    """Return whether ``node`` runs only after something else has failed."""
     return any(not isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node))
 
 
 def _below_condition(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a decision of its function may leave ``node`` out: the compiler follows what is taken."""
+    """Return whether a decision of its function may leave ``node`` out: the compiler follows what is
+    taken.
+    """
     if any(isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node)):
         return True
     return module.flow.is_conditional(node)
@@ -255,7 +259,7 @@ _SETTINGS = {
 
 
 def _allowed(module: Module, cause: Cause) -> bool:
-    """Whether the file sets an option of the compiler under which this is no break."""
+    """Return whether the file sets an option of the compiler under which this is no break."""
     return any(module.tree.mentions(option) for option in _SETTINGS.get(cause, ()))
 
 
@@ -266,7 +270,8 @@ _SHRINKING = frozenset({"clear", "pop", "popleft", "remove"})
 
 
 def grown(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """The counter or list that ``node``, a statement or a call, makes larger than it was a call before.
+    """Return the counter or list that ``node``, a statement or a call, makes larger than it was a call
+    before.
 
     ``self.calls += 1`` where a constructor sets the number and nothing else does, ``calls += 1`` where it is
     global, ``outputs.append(x)`` where nothing empties the list.
@@ -286,7 +291,7 @@ def grown(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _adds(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
-    """The target of ``x += y`` or ``x = x + y``, and what is added to it."""
+    """Return the target of ``x += y`` or ``x = x + y``, and what is added to it."""
     match node:
         case cst.AugAssign(target=target, operator=cst.AddAssign(), value=step):
             return target, step
@@ -321,7 +326,9 @@ def _starts_empty(
 
 
 def _start(module: Module, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What a name of the module or an attribute of a model starts as, if nothing but additions changes it."""
+    """Return what a name of the module or an attribute of a model starts as, if nothing but additions changes
+    it.
+    """
     if isinstance(target, cst.Attribute):
         return _start_of_attribute(module, target)
     if not isinstance(target, cst.Name):
@@ -355,13 +362,13 @@ def _start_of_attribute(module: Module, target: cst.Attribute) -> cst.BaseExpres
 
 
 def _statement(module: Module, target: cst.CSTNode) -> cst.CSTNode:
-    """The assignment that a target belongs to."""
+    """Return the assignment that a target belongs to."""
     parent = module.tree.parents[target]
     return module.tree.parents[parent] if isinstance(parent, cst.AssignTarget) else parent
 
 
 def _shrinks(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether something in the file takes items out of what has this name."""
+    """Return whether something in the file takes items out of what has this name."""
     for read in _namesakes(module, target):
         parent = module.tree.parent(read)
         if isinstance(parent, cst.Attribute) and parent.attr.value in _SHRINKING:

@@ -74,12 +74,14 @@ LIBRARIES = (
 
 
 def holds_optimizer(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is, or may be an object that holds, an optimizer or parameters."""
+    """Return whether an expression is, or may be an object that holds, an optimizer or parameters."""
     return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS)))
 
 
 def holds_model(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is, or may be an object that holds, a model, its parameters or an optimizer."""
+    """Return whether an expression is, or may be an object that holds, a model, its parameters or an
+    optimizer.
+    """
     return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE)))
 
 
@@ -87,7 +89,7 @@ def holds_model(module: Module, node: cst.BaseExpression) -> bool:
 def _holds(
     module: Module, node: cst.CSTNode, path: Path, kinds: tuple[Kind, ...]
 ) -> bool | list[Source] | None:
-    """Whether this is of one of these kinds, by what it was made with, and by its name last.
+    """Return whether this is of one of these kinds, by what it was made with, and by its name last.
 
     An object may hold whatever it was made with; which part of it is asked for makes no difference.
     """

@@ -69,13 +69,15 @@ def is_below(dotted: str, packages: Iterable[str]) -> bool:
 
 
 def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """The default of what an attribute reads: an option of the command line, or a field of a dataclass."""
+    """Return the default of what an attribute reads: an option of the command line, or a field of a
+    dataclass.
+    """
     default = option_default(module, node.attr.value)
     return default if default is not None else _field_default(module, node)
 
 
 def _field_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """The default of an annotated field, where the class of the instance that has it is known."""
+    """Return the default of an annotated field, where the class of the instance that has it is known."""
     definition = module.value(node.value).definition
     if not isinstance(definition, cst.ClassDef):
         return None
@@ -90,7 +92,8 @@ def _field_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | 
 
 
 def option_default(module: Module, name: str) -> cst.BaseExpression | None:
-    """The default of ``add_argument("--num-workers", default=4)``, if the program has one of that name.
+    """Return the default of ``add_argument("--num-workers", default=4)``, if the program has one of that
+    name.
 
     Where several files have one, they must agree.
     """
@@ -106,7 +109,7 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
 
 @remembered
 def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
-    """The defaults of the options of a name in one file."""
+    """Return the defaults of the options of a name in one file."""
     found: list[cst.BaseExpression] = []
     for call in module.tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "add_argument":

@@ -95,7 +95,7 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
     cst.Float: float,
     cst.Imaginary: complex,
 }
-# The join of more values than these is worked out once for all places that ask for it.
+# The join of more values than these is computed once for all places that ask for it.
 _FEW = 8
 
 _FIELD = "dataclasses.field"
@@ -103,7 +103,7 @@ _TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
-"""What these attributes are of whatever has them, so that it need not be worked out."""
+"""What these attributes are of whatever has them, so that it need not be computed."""
 
 
 class Inference:
@@ -142,14 +142,14 @@ class Inference:
 
     @staticmethod
     def counterpart(module: Any) -> Inference:
-        """The evaluator of a module."""
+        """Return the evaluator of a module."""
         inference: Inference = module.inference
         return inference
 
     # ------------------------------------------------------------------ the evaluator
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What ``node`` can evaluate to, for the definition of a function what its calls return.
+        """Return what ``node`` can evaluate to, for the definition of a function what its calls return.
 
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
@@ -175,7 +175,9 @@ class Inference:
         return found
 
     def _is_asked_as_array(self, node: cst.CSTNode) -> bool:
-        """Whether ``x.sum()`` or ``float(x)`` asks something for what only tensors have on an accelerator."""
+        """Return whether ``x.sum()`` or ``float(x)`` asks something for what only tensors have on an
+        accelerator.
+        """
         match self.tree.parent(node):
             case cst.Attribute(value=owner, attr=cst.Name(attr)) as asked if owner is node:
                 return attr in results.ARRAY_METHODS and self.tree.is_called(asked)
@@ -186,7 +188,7 @@ class Inference:
         return False
 
     def _as_declared(self, node: cst.Name | cst.Attribute, found: Value, declared: Declared) -> Value:
-        """A tensor, or what may be one, where the configuration says that it is."""
+        """Return a tensor, or what may be one, where the configuration says that it is."""
         # What is called `ids_gpu` is taken for a device, if nothing else is known of it.
         open_ = found.kind is Kind.UNKNOWN or (found.kind is Kind.DEVICE and found.constant is MISSING)
         if found is BOTTOM or not (found.tensorlike or open_):
@@ -318,7 +320,9 @@ class Inference:
         return BOOL
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
-        """Whether a batch is used as a tensor nearby; the input of a forward may as well be a number."""
+        """Return whether a batch is used as a tensor nearby; the input of a forward may as well be a
+        number.
+        """
         if isinstance(node, cst.BinaryOperation):
             sides = [(side, self.value(side)) for side in (node.left, node.right)]
             return any(v.kind is Kind.BATCH and self._shown_tensor(side, v) for side, v in sides)
@@ -389,7 +393,7 @@ class Inference:
         return self._filled(node, bindings, result)
 
     def _is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
-        """Whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
+        """Return whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
 
         A variable that is asked where it is, or moved, may be somewhere else elsewhere.
         """
@@ -418,7 +422,9 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """As ``_is_read_as_array``, for ``out.tensor`` where it is the same in one function."""
+        """Return the same as ``_is_read_as_array`` for ``out.tensor`` where it is the same in one
+        function.
+        """
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
         if reads is None or not self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE):
@@ -436,7 +442,7 @@ class Inference:
         return found
 
     def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
-        """The function around an attribute, and the definitions of the variable that it belongs to."""
+        """Return the function around an attribute, and the definitions of the variable that it belongs to."""
         root: cst.BaseExpression = node
         while isinstance(root, cst.Attribute):
             root = root.value
@@ -472,31 +478,37 @@ class Inference:
         return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
-        """Of imports that stand for one another, those that lead to files of the project, if any do."""
+        """Return which of imports that stand for one another lead to files of the project, if any do."""
         if self.link is None or len(bindings) < 2 or any(b.kind is not BindingKind.IMPORT for b in bindings):
             return bindings
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """The join of several definitions of one name; of all that there are it is asked for many reads."""
+        """Return the join of several definitions of one name; of all that there are it is asked for many
+        reads.
+        """
         first = bindings[0]
         if bindings is not self.names.definitions(first.scope, first.name):
             return join(map(self.binding, bindings))
         return self._joined("definitions", first.node, partial(map, self.binding, bindings))
 
     def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """The join of values of which many places ask, worked out once for the same question and node."""
+        """Return the join of values of which many places ask, computed once for the same question and
+        node.
+        """
         found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
         return found
 
     def _left_torch(self, binding: Binding) -> bool:
-        """``out = out.cpu().tolist()``: what was asked of the variable before says nothing of it now."""
+        """Return whether it is ``out = out.cpu().tolist()``: what was asked of the variable before says
+        nothing of it now.
+        """
         if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
             return False
         return self.value(binding.value).kind in (Kind.LIST, Kind.NDARRAY)
 
     def _is_moved(self, binding: Binding) -> bool:
-        """Whether a definition sends the value somewhere: ``mels = torch.tensor(mels).to(place)``."""
+        """Return whether a definition sends the value somewhere: ``mels = torch.tensor(mels).to(place)``."""
         match binding.value:
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="to" | "cuda"))):
                 return binding.kind is BindingKind.ASSIGN and not binding.path
@@ -516,7 +528,7 @@ class Inference:
         )
 
     def proven(self, node: cst.Name | cst.Attribute, value: Value = UNKNOWN) -> Value | None:
-        """What ``isinstance`` proves something to be where it is read, by what else is known of it.
+        """Return what ``isinstance`` proves something to be where it is read, by what else is known of it.
 
         That is something of the host, or no tensor, or of a structure of tensors, that it is one tensor.
         """
@@ -535,7 +547,7 @@ class Inference:
         return None
 
     def _other_types(self, node: cst.Name, excluded: Value) -> Value | None:
-        """What its annotation promises of a parameter that is known to be none of one of its types."""
+        """Return what its annotation promises of a parameter that is known to be none of one of its types."""
         bindings = self.names.bindings(node)
         return self.annotations.others(bindings[0], excluded) if len(bindings) == 1 else None
 
@@ -543,7 +555,9 @@ class Inference:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
 
     def _proven(self, node: cst.Name | cst.Attribute) -> Iterator[tuple[bool, Value]]:
-        """What each ``isinstance`` that is decided where something is read says that it is, or is not."""
+        """Yield what each ``isinstance`` that is decided where something is read says that it is, or is
+        not.
+        """
         if last_name(node) not in self._type_tests:
             return
         for guard in guards(self, node):
@@ -552,7 +566,9 @@ class Inference:
                 yield guard.holds, asked[1]
 
     def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name | cst.Attribute, Value] | None:
-        """The variable or attribute that a test asks for its type, with what it is then; None for others."""
+        """Return the variable or attribute that a test asks for its type, with what it is then; None for
+        others.
+        """
         match test:
             case cst.Call(
                 func=cst.Name("isinstance"),
@@ -569,12 +585,16 @@ class Inference:
                 return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
-        """What is known of the tensors among all that callers pass for some parameters, if there are any."""
+        """Return what is known of the tensors among all that callers pass for some parameters, if there are
+        any.
+        """
         tensors = [value for binding in bindings for value in self._alternatives(binding) if value.tensorlike]
         return join(tensors) if tensors else UNKNOWN
 
     def _alternatives(self, binding: Binding) -> Iterator[Value]:
-        """The values that the calls of a function give one of its parameters, or an item of its keywords."""
+        """Yield the values that the calls of a function give one of its parameters, or an item of its
+        keywords.
+        """
         if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
             function = binding.scope.node
             if isinstance(function, cst.FunctionDef) and not binding.node.star:
@@ -592,7 +612,9 @@ class Inference:
                             yield from self._alternatives(keywords)
 
     def _keywords(self, function: cst.FunctionDef) -> Iterator[Value]:
-        """The values that calls of a function pass by names that it does not declare: its ``**kwargs``."""
+        """Yield the values that calls of a function pass by names that it does not declare: its
+        ``**kwargs``.
+        """
         params = function.params
         declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
         for call in self.callgraph.callers(function):
@@ -601,7 +623,9 @@ class Inference:
                     yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:
-        """Whether the file leaves it open what a definition binds, so that a conventional name may tell."""
+        """Return whether the file leaves it open what a definition binds, so that a conventional name may
+        tell.
+        """
         if binding.kind is BindingKind.PARAMETER:
             function = binding.scope.node
             constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
@@ -631,18 +655,22 @@ class Inference:
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
 
     def _is_of_library(self, binding: Binding, default: cst.BaseExpression | None) -> bool:
-        """``loader=default_loader``: whether a parameter gets what a library has under a name."""
+        """Return whether a parameter gets what a library has under a name: ``loader=default_loader``."""
         values = [self.parameter(binding), UNKNOWN if default is None else self.value(default)]
         return any(value.kind is Kind.UNKNOWN and value.cls not in (None, BOTTOM.cls) for value in values)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
-        """``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if there is any."""
+        """Return whether it is ``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if
+        there is any.
+        """
         named = binding.name != "loss" and names_loss(binding.name)
         lacking = named and isinstance(value, cst.Name) and value.value == "None"
         return lacking and not self._computed_by_part(binding)
 
     def _computed_by_part(self, binding: Binding) -> bool:
-        """Whether a module gets the same variable from a part of it elsewhere: ``aux_loss = self.aux(x)``."""
+        """Return whether a module gets the same variable from a part of it elsewhere:
+        ``aux_loss = self.aux(x)``.
+        """
         for other in binding.scope.bindings.get(binding.name, ()):
             match other.value:
                 case cst.Call(func=cst.Attribute(value=cst.Name() as owner)):
@@ -658,7 +686,7 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """A list that starts empty is what is appended to it."""
+        """Return a list that starts empty is what is appended to it."""
         if value.kind is not Kind.LIST or value.item is not None or value.elements:
             return value
         if not all(
@@ -687,12 +715,12 @@ class Inference:
 
     @remembered
     def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
-        """What is appended to the list that a definition may stand for, in source order."""
+        """Return what is appended to the list that a definition may stand for, in source order."""
         found = map(self.appended, self.names.uses(binding))
         return [item for item in found if item is not None]
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
-        """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
+        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``."""
         attribute = self.tree.parent(read)
         if not isinstance(attribute, cst.Attribute) or attribute.attr.value not in ("append", "appendleft"):
             return None
@@ -702,7 +730,7 @@ class Inference:
         return None
 
     def binding(self, binding: Binding) -> Value:
-        """What one definition binds its name to."""
+        """Return what one definition binds its name to."""
         match binding.kind:
             case BindingKind.ASSIGN | BindingKind.WALRUS:
                 if binding.value is None:
@@ -718,7 +746,7 @@ class Inference:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
             case BindingKind.LOOP | BindingKind.COMPREHENSION if binding.value is not None:
                 if binding.path == (0,) and self._enumerates(binding.value):
-                    return NUMBER  # whatever is counted need not be worked out
+                    return NUMBER  # whatever is counted need not be computed
                 return self.unpacked(self.iterated(self.value(binding.value)), binding.path)
             case BindingKind.WITH if binding.value is not None:
                 return self.unpacked(self._entered(binding.value), binding.path)
@@ -745,7 +773,7 @@ class Inference:
         return isinstance(node, cst.Call) and self.names.qualified(node.func) == "builtins.enumerate"
 
     def _registry(self, binding: Binding, value: Value) -> Value:
-        """A dict that starts empty and is filled with classes or functions."""
+        """Return a dict that starts empty and is filled with classes or functions."""
         entries = self._entries(binding)
         if not entries or len(entries) > MANY:
             return value
@@ -754,7 +782,7 @@ class Inference:
 
     @remembered
     def _entries(self, binding: Binding) -> list[cst.BaseExpression]:
-        """The expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition makes."""
+        """Return the expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition makes."""
         found = []
         for read in self.names.uses(binding):
             target = self.tree.parent(read)
@@ -765,7 +793,9 @@ class Inference:
         return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
-        """What an import statement, or an attribute of a file, brings from another file of the project."""
+        """Return what an import statement, or an attribute of a file, brings from another file of the
+        project.
+        """
         if isinstance(target, Path):
             return Value(Kind.NAMESPACE)
         if isinstance(target, str):
@@ -773,12 +803,12 @@ class Inference:
         return self._joined("imported", node, partial(map, self.binding, target))
 
     def _entered(self, context: cst.BaseExpression) -> Value:
-        """What ``with context as name`` binds."""
+        """Return what ``with context as name`` binds."""
         value = self.value(context)
         return value if value.kind in (Kind.LOADER, Kind.ITERATOR, Kind.LIST) else UNKNOWN
 
     def unpacked(self, value: Value, path: Sequence[int | None]) -> Value:
-        """The part of a value that an unpacking target gets; ``path`` as in ``names.Binding``."""
+        """Return the part of a value that an unpacking target gets; ``path`` as in ``names.Binding``."""
         for step in path:
             if value is BOTTOM:
                 return value
@@ -790,7 +820,7 @@ class Inference:
         return Value(Kind.LIST, item=item) if item.known else Value(Kind.LIST)
 
     def element(self, value: Value, index: int | None = None) -> Value:
-        """``value[index]``; an unknown index (None) gives what every item has in common."""
+        """Return ``value[index]``; an unknown index (None) gives what every item has in common."""
         if value.elements is not None:
             if index is not None and -len(value.elements) <= index < len(value.elements):
                 return value.elements[index]
@@ -815,7 +845,7 @@ class Inference:
         return UNKNOWN
 
     def iterated(self, value: Value) -> Value:
-        """What ``for x in value`` gives ``x``."""
+        """Return what ``for x in value`` gives ``x``."""
         if value is BOTTOM:
             return value
         if value.kind is Kind.LOADER:
@@ -835,7 +865,7 @@ class Inference:
         return self.element(value, None)
 
     def _drawn(self, sampler: Value) -> Value:
-        """What a sampler of torch draws: indices, or lists of what another sampler draws."""
+        """Return what a sampler of torch draws: indices, or lists of what another sampler draws."""
         name = (sampler.cls or "").rpartition(".")[2]
         if name == "BatchSampler":
             inner = given_as(sampler.origin, "sampler", 0) if isinstance(sampler.origin, cst.Call) else None
@@ -844,7 +874,7 @@ class Inference:
         return NUMBER if name and name != "Sampler" else UNKNOWN
 
     def _iterated_object(self, info: ClassInfo) -> Value:
-        """What iterating over an instance of a class of this file gives."""
+        """Return what iterating over an instance of a class of this file gives."""
         method = info.method("__iter__")
         if method is None:
             return UNKNOWN
@@ -857,9 +887,9 @@ class Inference:
     # ------------------------------------------------------------------ parameters
 
     def is_plain(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a parameter that is declared as a number, a flag or a text.
+        """Return whether an expression is a parameter that is declared as a number, a flag or a text.
 
-        It is no tensor whatever its callers pass, so that they need not be worked out to tell.
+        It is no tensor whatever its callers pass, so that they need not be computed to tell.
         """
         if not isinstance(node, cst.Name) or self.declared is not None:
             return False
@@ -873,7 +903,9 @@ class Inference:
         return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
-        """What a parameter can be: the instance, its annotation, what the file passes, how it is used."""
+        """Return what a parameter can be: the instance, its annotation, what the file passes, how it is
+        used.
+        """
         param = binding.node
         assert isinstance(param, cst.Param)
         function = binding.scope.node
@@ -920,7 +952,9 @@ class Inference:
         return passed if passed is not None else UNKNOWN
 
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
-        """What a lambda is handed by ``filter(lambda p: …, model.parameters())``, ``map`` or ``sorted``."""
+        """Return what a lambda is handed by ``filter(lambda p: …, model.parameters())``, ``map`` or
+        ``sorted``.
+        """
         arg = self.tree.parent(function)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
@@ -937,7 +971,9 @@ class Inference:
         return self.iterated(self.value(call.args[position].value))
 
     def _handed_to_key(self, call: cst.Call) -> Value:
-        """What ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort(key=…)`` hand to ``key``."""
+        """Return what ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort(key=…)`` hand to
+        ``key``.
+        """
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "sort":
             items = self.value(call.func.value)
             return self.iterated(items) if items.kind is Kind.LIST else UNKNOWN
@@ -947,7 +983,7 @@ class Inference:
         return self.iterated(self.value(call.args[0].value)) if single else UNKNOWN
 
     def _called_variously(self, function: cst.CSTNode) -> bool:
-        """Whether so many calls may run a function that they will not agree on one constant."""
+        """Return whether so many calls may run a function that they will not agree on one constant."""
         if not isinstance(function, cst.FunctionDef):
             return False
         owner = self.classes.owner(function)
@@ -959,11 +995,13 @@ class Inference:
         return len(self.tree.calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
-        """Whether an annotation that is not known names a tensor in some way: ``Float[Tensor, "b c"]``."""
+        """Return whether an annotation that is not known names a tensor in some way:
+        ``Float[Tensor, "b c"]``.
+        """
         return param.annotation is not None and "Tensor" in self.tree.source(param.annotation.annotation)
 
     def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
-        """The join of what the calls in this file pass for a parameter; None if nothing calls it."""
+        """Return the join of what the calls in this file pass for a parameter; None if nothing calls it."""
         if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
             return None
         found: list[Value] = []
@@ -991,7 +1029,7 @@ class Inference:
         return None
 
     def _is_only_parameter(self, function: cst.FunctionDef, param: cst.Param) -> bool:
-        """Whether a function, or method, takes just this one."""
+        """Return whether a function, or method, takes just this one."""
         given = function.params.params[self.classes.self_name(function) is not None :]
         return len(given) == 1 and given[0] is param
 
@@ -1001,7 +1039,7 @@ class Inference:
         return Value(kind, definition=definition)
 
     def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
-        """What the calls pass that ``*args`` takes; None if nothing is known of it."""
+        """Return what the calls pass that ``*args`` takes; None if nothing is known of it."""
         if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
             return None
         found: list[Value] = []
@@ -1012,7 +1050,7 @@ class Inference:
         return join(found) if found else None
 
     def _given_by_name(self, function: cst.CSTNode) -> Value:
-        """The dict of what the calls pass that ``**kwargs`` takes."""
+        """Return the dict of what the calls pass that ``**kwargs`` takes."""
         fields: dict[str, list[Value]] = {}
         others: list[Value] = []
         calls = (
@@ -1031,7 +1069,7 @@ class Inference:
         return Value(Kind.DICT, item=item, fields=known)
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
-        """Parameters that a framework fills: batches of a Lightning step, the inputs of a forward."""
+        """Return parameters that a framework fills: batches of a Lightning step, the inputs of a forward."""
         owner = self.classes.owner(function)
         if owner is None:
             return UNKNOWN
@@ -1047,7 +1085,7 @@ class Inference:
         return UNKNOWN
 
     def _moves_input(self, function: cst.FunctionDef, name: str) -> bool:
-        """Whether a function moves some of what it gets to the device itself, and not ``name``.
+        """Return whether a function moves some of what it gets to the device itself, and not ``name``.
 
         What is asked where it is, or copied to the host, comes from the device as well.
         """
@@ -1144,7 +1182,7 @@ class Inference:
         return result
 
     def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
-        """Whether whoever makes an object that is only promised chooses what it has under a name."""
+        """Return whether whoever makes an object that is only promised chooses what it has under a name."""
         if base.kind is not Kind.OBJECT or base.origin is not None:
             return False
         own = self.classes.instance_class(owner)
@@ -1156,7 +1194,9 @@ class Inference:
         return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
-        """``layer.alpha.data.item()``: what else has the name ``data`` has no such method."""
+        """Return whether it is ``layer.alpha.data.item()``: what else has the name ``data`` has no such
+        method.
+        """
         asked = self.tree.parent(node)
         return (
             isinstance(asked, cst.Attribute)
@@ -1175,7 +1215,7 @@ class Inference:
         )
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
-        """``base.attr``."""
+        """Return ``base.attr``."""
         if base.alternatives:
             # Whoever asks for what some of them lack knows that it is none of those.
             having = [one for one in base.each if not self._lacks(one, attr)]
@@ -1240,7 +1280,7 @@ class Inference:
                 return UNKNOWN
 
     def _lacks(self, base: Value, attr: str) -> bool:
-        """Whether an object or a model certainly has nothing under a name."""
+        """Return whether an object or a model certainly has nothing under a name."""
         made = base.definition
         if not isinstance(made, cst.ClassDef) or base.kind not in (Kind.OBJECT, Kind.MODULE):
             return False
@@ -1248,11 +1288,13 @@ class Inference:
         return not (base.kind is Kind.MODULE and inherited) and self.classes.lacks(made, attr)
 
     def _method(self, base: Value, name: str) -> Value:
-        """A bound method that no definition in this file has; the call works out what it returns."""
+        """Return a bound method that no definition in this file has; the call computes what it returns."""
         return Value(Kind.FUNCTION, receiver=base, cls=f".{name}")
 
     def _member(self, base: Value, attr: str) -> Value:
-        """An attribute of an instance: of a class of this file first, then what the library gives it."""
+        """Return an attribute of an instance: of a class of this file first, then what the library gives
+        it.
+        """
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
@@ -1289,7 +1331,7 @@ class Inference:
         return UNKNOWN
 
     def _as_made(self, base: Value, attr: str, own: Value) -> Value:
-        """An attribute of an instance with what the call that made it passes for it."""
+        """Return an attribute of an instance with what the call that made it passes for it."""
         call, definition = base.origin, base.definition
         if base.kind is not Kind.OBJECT or not isinstance(call, cst.Call):
             return own
@@ -1312,7 +1354,9 @@ class Inference:
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
     def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
-        """Whether this file, or that in which an object is made, sets such an attribute of what may be it."""
+        """Return whether this file, or that in which an object is made, sets such an attribute of what may be
+        it.
+        """
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
             files.append(self.counterpart(self.link.home(made)))
@@ -1328,7 +1372,7 @@ class Inference:
         return module.cls == "torch.nn.ModuleDict"
 
     def _instance_attribute(self, info: ClassInfo, attr: str, base: Value) -> Value | None:
-        """What ``self.attr`` is by the assignments and methods of a class; None if it has none."""
+        """Return what ``self.attr`` is by the assignments and methods of a class; None if it has none."""
         if self.link is not None and self.tree.is_elsewhere(info.node):
             return self.counterpart(self.link.home(info.node))._instance_attribute(info, attr, base)
         method = info.method(attr)
@@ -1359,7 +1403,7 @@ class Inference:
         return self._registered(info, attr)
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
-        """What the assignments to an attribute, one of which does more than add to it, make of it."""
+        """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
         found: list[Value] = []
         added: list[Value] = []
         promised: list[Value] = []
@@ -1399,7 +1443,9 @@ class Inference:
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
-        """What a binding in the body of a class makes of an attribute; None stands for what is filled in."""
+        """Return what a binding in the body of a class makes of an attribute; None stands for what is filled
+        in.
+        """
         value = self.binding(binding)
         if value.kind is not Kind.NONE:
             return value
@@ -1407,7 +1453,7 @@ class Inference:
         return value if declared is None or not declared.known else declared
 
     def _registered(self, info: ClassInfo, attr: str) -> Value | None:
-        """Buffers, parameters and submodules that are registered by name."""
+        """Return buffers, parameters and submodules that are registered by name."""
         for node in self._registrations.get(attr, ()):
             if self.tree.enclosing(node, cst.ClassDef) in {a.node for a in info.lineage}:
                 method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
@@ -1424,7 +1470,7 @@ class Inference:
         return None
 
     def _part_of_pipeline(self, registration: cst.Call, attr: str) -> Value:
-        """What a pipeline of diffusers registers by a name: what it is given, promised, or called."""
+        """Return what a pipeline of diffusers registers by a name: what it is given, promised, or called."""
         given = next(a.value for a in registration.args if a.keyword is not None and a.keyword.value == attr)
         value = self.value(given)
         if value.known:
@@ -1457,7 +1503,7 @@ class Inference:
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
-        """``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
+        """Return ``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
 
         Of a parameter also after such an assignment in the files of all its callers.
         """
@@ -1471,7 +1517,7 @@ class Inference:
         return self._assigned_by_callers(bindings[0], node.attr.value)
 
     def _assigned_as(self, spelt: str) -> Value:
-        """What the file assigns to an attribute that is spelt so."""
+        """Return what the file assigns to an attribute that is spelt so."""
         assigned = self._assignments_by_spelling.get(spelt)
         if assigned is None:
             return UNKNOWN
@@ -1488,7 +1534,7 @@ class Inference:
 
     @solved(UNKNOWN)
     def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:
-        """The device that all callers assign to an attribute of what they pass for a parameter."""
+        """Return the device that all callers assign to an attribute of what they pass for a parameter."""
         function = binding.scope.node
         if not isinstance(function, cst.FunctionDef):
             return UNKNOWN
@@ -1578,7 +1624,9 @@ class Inference:
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:
-        """``group["betas"]``: a setting of an optimizer, which is a number or a tensor in host memory."""
+        """Return whether it is ``group["betas"]``: a setting of an optimizer, which is a number or a tensor
+        in host memory.
+        """
         match node:
             case cst.Subscript(
                 value=cst.Name() as group, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
@@ -1601,7 +1649,7 @@ class Inference:
         )
 
     def _sliced(self, base: Value, node: cst.Subscript) -> Memory:
-        """Which memory a part of a tensor is in: that of the tensor, if it has no gaps.
+        """Return which memory a part of a tensor is in: that of the tensor, if it has no gaps.
 
         ``x[:n]`` and ``x[i]`` have none, ``x[:, :n]`` has some, and what indices gather is a new tensor.
         """
@@ -1619,7 +1667,7 @@ class Inference:
         return Memory.PAGEABLE if whole and cut else Memory.EITHER
 
     def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
-        """What a dict has under a key."""
+        """Return what a dict has under a key."""
         if base.fields and isinstance(index, cst.Index):
             held = field(base, self.value(index.value).constant)
             if held is not None:
@@ -1628,7 +1676,7 @@ class Inference:
         return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
-        """``d[key]`` where the file stores something under the same spelling of the key."""
+        """Return ``d[key]`` where the file stores something under the same spelling of the key."""
         spelt = self.tree.source(node)
         stores = self._subscript_stores.get(spelt)
         if stores is None:
@@ -1672,7 +1720,9 @@ class Inference:
         return self.call_of(callee, node)
 
     def _default_of_field(self, node: cst.Call) -> Value:
-        """What ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a dataclass."""
+        """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a
+        dataclass.
+        """
         default = _keyword(node, "default")
         if default is not None:
             return self.value(default)
@@ -1682,19 +1732,19 @@ class Inference:
         return self.call_of(made_by, node) if made_by.definition is not None else UNKNOWN
 
     def _called(self, node: cst.Call) -> Value:
-        """What a call runs, as ``field(default_factory=…)`` does to what it is given."""
+        """Return what a call runs, as ``field(default_factory=…)`` does to what it is given."""
         if self.names.qualified(node.func) != _FIELD:
             return self.value(node.func)
         factory = _keyword(node, "default_factory")
         return UNKNOWN if factory is None else self.value(factory)
 
     def _is_async_helper(self, func: cst.BaseExpression) -> bool:
-        """Whether the configuration says that a function copies what it is given to the device."""
+        """Return whether the configuration says that a function copies what it is given to the device."""
         helpers = self.declared.known_async_helpers if self.declared is not None else ()
         return isinstance(func, (cst.Name, cst.Attribute)) and is_declared(self.names, func, helpers)
 
     def _cast(self, wanted: cst.BaseExpression, value: Value) -> Value:
-        """What ``typing.cast`` says a value to be, with all that is known of it."""
+        """Return what ``typing.cast`` says a value to be, with all that is known of it."""
         if value is BOTTOM:
             return value
         promised = self.annotations.promised(wanted)
@@ -1705,7 +1755,7 @@ class Inference:
         return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
-        """``type(batch)(move(item) for item in batch)``: the same container of other items."""
+        """Return ``type(batch)(move(item) for item in batch)``: the same container of other items."""
         container, given = self.value(model), self.value(items)
         if container is BOTTOM or given is BOTTOM:
             return BOTTOM
@@ -1714,7 +1764,7 @@ class Inference:
         return UNKNOWN
 
     def call_of(self, callee: Value, node: cst.Call) -> Value:
-        """What calling ``callee`` at ``node`` gives."""
+        """Return what calling ``callee`` at ``node`` gives."""
         if callee.alternatives:
             return join(self.call_of(one, node) for one in callee.each)
         match callee.kind:
@@ -1749,7 +1799,7 @@ class Inference:
                 return UNKNOWN
 
     def _of_either(self, node: cst.Call) -> Value | None:
-        """What a call gives of a function or type of a library that a condition chooses."""
+        """Return what a call gives of a function or type of a library that a condition chooses."""
         ways = self.names.either_qualified(node.func)
         known = [dotted for dotted in ways if dotted is not None]
         return join(self.library.call(node, each) for each in known) if ways and known == ways else None
@@ -1757,7 +1807,7 @@ class Inference:
     # ------------------------------------------------------------------ registries
 
     def _returned_to(self, callee: Value, node: cst.Call) -> Value:
-        """What a function of the project returns; a method of a registry what that one has."""
+        """Return what a function of the project returns; a method of a registry what that one has."""
         assert isinstance(callee.definition, (cst.FunctionDef, cst.Lambda))
         receiver = callee.receiver
         made = receiver.origin if receiver is not None and receiver.kind is Kind.OBJECT else None
@@ -1771,7 +1821,7 @@ class Inference:
 
     @solved(BOTTOM)
     def _registered_in(self, made: cst.CSTNode) -> Value:
-        """The classes and functions that decorators store in an object: ``@MODELS.register()``."""
+        """Return the classes and functions that decorators store in an object: ``@MODELS.register()``."""
         registry = self.value(made).definition
         if not isinstance(registry, cst.ClassDef):
             return BOTTOM
@@ -1790,7 +1840,9 @@ class Inference:
 
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
-        """The methods that put a variable under a key of an attribute: ``self.entries[name] = cls``."""
+        """Return the methods that put a variable under a key of an attribute:
+        ``self.entries[name] = cls``.
+        """
         found: list[cst.FunctionDef] = []
         for assign in self.tree.within(registry, self.tree.nodes(cst.Assign)):
             match assign:
@@ -1804,7 +1856,7 @@ class Inference:
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:
-        """What a method of a registry returns that has something: that, or what calling it gives."""
+        """Return what a method of a registry returns that has something: that, or what calling it gives."""
         if self.link is not None and self.tree.is_elsewhere(method):
             return self.counterpart(self.link.home(method))._handed_out(method, held)
         for way_out in self._exits.get(method, ()):
@@ -1817,7 +1869,7 @@ class Inference:
 
     @solved(False)
     def _is_entry(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is an item of an attribute of ``self``, or of what a method gives."""
+        """Return whether an expression is an item of an attribute of ``self``, or of what a method gives."""
         match node:
             case cst.Subscript(value=cst.Attribute(value=owner) | (cst.Name() as owner)):
                 return self.classes.instance_class(owner) is not None
@@ -1840,7 +1892,9 @@ class Inference:
     # ------------------------------------------------------------------ calls of functions
 
     def _applied(self, function: Function, node: cst.Call) -> Value | None:
-        """What a call of a function gives that applies one it is given to the tensors in what it is given."""
+        """Return what a call of a function gives that applies one it is given to the tensors in what it is
+        given.
+        """
         parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
         if parts is None:
             return None
@@ -1862,7 +1916,8 @@ class Inference:
         return None if found == UNKNOWN else found
 
     def _where_given(self, function: Function, node: cst.Call, result: Value) -> Value:
-        """What a call gives of which all tensors are on the CPU, while others have some on an accelerator.
+        """Return what a call gives of which all tensors are on the CPU, while others have some on an
+        accelerator.
 
         A function that moves nothing itself computes where its tensors are.
         """
@@ -1882,25 +1937,31 @@ class Inference:
         return result.on(Device.CPU)
 
     def _may_be_elsewhere(self, function: Function, result: Value) -> bool:
-        """Whether a result is on the device for some callers, and for others where their tensors are."""
+        """Return whether a result is on the device for some callers, and for others where their tensors
+        are.
+        """
         if not result.tensorlike or result.device is Device.CPU:
             return False
         return result.device is Device.ACCELERATOR or self._only_computes(function)
 
     @remembered
     def _only_computes(self, function: Function) -> bool:
-        """Whether a function calls nothing but torch, so that its results are where its tensors are."""
+        """Return whether a function calls nothing but torch, so that its results are where its tensors
+        are.
+        """
         calls = (part for part in self.tree.descendants(function.body) if isinstance(part, cst.Call))
         return all((self.names.qualified(call.func) or "").startswith(("torch.", "math.")) for call in calls)
 
     @remembered
     def _names_place(self, function: Function) -> bool:
-        """Whether a function names a place to compute at, or what is kept somewhere, beside its arguments."""
+        """Return whether a function names a place to compute at, or what is kept somewhere, beside its
+        arguments.
+        """
         names = (part.value for part in self.tree.descendants(function.body) if isinstance(part, cst.Name))
         return not _PLACES.isdisjoint(names)
 
     def _preset(self, made: Value, callee: Value, node: cst.Call) -> Value:
-        """A tensor that ``partial(torch.zeros, device=device)`` makes, where that says."""
+        """Return a tensor that ``partial(torch.zeros, device=device)`` makes, where that says."""
         if made.kind is not Kind.TENSOR or not callee.presets:
             return made
         for call in (*callee.presets, node):
@@ -1910,19 +1971,21 @@ class Inference:
         return made
 
     def _overriding(self, function: Function) -> Sequence[Function]:
-        """What heirs define in the place of a method without a body; nothing for any other."""
+        """Return what heirs define in the place of a method without a body; nothing for any other."""
         if not isinstance(function, cst.FunctionDef) or not is_abstract(function):
             return ()
         return self.callgraph.overriding(function)
 
     def _class_of_super(self, node: cst.BaseExpression) -> cst.ClassDef | None:
-        """The class around ``super()``; None for any other expression."""
+        """Return the class around ``super()``; None for any other expression."""
         if not isinstance(node, cst.Call) or self.names.qualified(node.func) != "builtins.super":
             return None
         return self.tree.enclosing(node, cst.ClassDef)
 
     def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
-        """What ``super().attr`` is in a class, by the methods of its bases; None if no file defines it."""
+        """Return what ``super().attr`` is in a class, by the methods of its bases; None if no file defines
+        it.
+        """
         for parent in self.classes.info(owner).parents:
             method = parent.method(attr)
             if method is not None:
@@ -1930,7 +1993,7 @@ class Inference:
         return None
 
     def _bound_method(self, method: cst.FunctionDef, instance: Value) -> Value:
-        """A method of an instance, or what it returns if it is a property."""
+        """Return a method of an instance, or what it returns if it is a property."""
         if is_property(method):
             return self.returned(method)
         return Value(Kind.FUNCTION, definition=method, receiver=instance)
@@ -1939,14 +2002,16 @@ class Inference:
 
     @remembered
     def instance(self, definition: cst.ClassDef) -> Value:
-        """An instance of a class of this file."""
+        """Return an instance of a class of this file."""
         info = self.classes.info(definition)
         cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
         kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
         return Value(kind, cls=cls, definition=definition)
 
     def _leaves_open(self, declared: Value | None) -> bool:
-        """Whether a declared class only says what there has to be: a protocol that models have no part in."""
+        """Return whether a declared class only says what there has to be: a protocol that models have no part
+        in.
+        """
         if declared is None or declared.kind is not Kind.OBJECT:
             return False
         definition = declared.definition
@@ -1955,7 +2020,9 @@ class Inference:
         return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
     def _is_interface(self, info: ClassInfo) -> bool:
-        """Whether a class says what models have to offer: all that has the methods it lacks are modules."""
+        """Return whether a class says what models have to offer: all that has the methods it lacks are
+        modules.
+        """
         if not any(map(is_abstract, info.methods.values())):
             return False
         heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
@@ -1974,7 +2041,7 @@ class Inference:
         return found
 
     def returned(self, function: Function) -> Value:
-        """What a function of this file returns, whoever calls it; a generator is an iterator."""
+        """Return what a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
             return self.value(function.body)
         return self.value(function)
@@ -2009,12 +2076,12 @@ class Inference:
 
 
 def _item(value: Value) -> Value | None:
-    """What each item of a comprehension is; None while that is still being worked out."""
+    """Return what each item of a comprehension is; None while that is still being computed."""
     return None if value is BOTTOM else value
 
 
 def _with_each(structure: Value, result: Value) -> Value:
-    """A structure of tensors with what a function gave for each of them."""
+    """Return a structure of tensors with what a function gave for each of them."""
     if structure.kind in _COLLECTIONS:
         elements = structure.elements and tuple(_with_each(element, result) for element in structure.elements)
         item = None if elements else _with_each(structure.item or UNKNOWN, result)
@@ -2031,17 +2098,19 @@ def _with_each(structure: Value, result: Value) -> Value:
 
 
 def _is_empty_table(value: Value) -> bool:
-    """Whether a dict starts without items."""
+    """Return whether a dict starts without items."""
     return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:
-    """Whether an expression is ``{}``, ``[]`` or ``()``."""
+    """Return whether an expression is ``{}``, ``[]`` or ``()``."""
     return isinstance(node, (cst.Dict, cst.List, cst.Tuple)) and not node.elements
 
 
 def _structure(values: Sequence[Value]) -> Value | None:
-    """What a function returns that gives a tensor or a batch in one case, containers of tensors in others."""
+    """Return what a function returns that gives a tensor or a batch in one case, containers of tensors in
+    others.
+    """
     if not any(value.tensorlike for value in values):
         return None
     parts = []
@@ -2057,7 +2126,7 @@ def _structure(values: Sequence[Value]) -> Value | None:
 
 
 def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]:
-    """Where a question stands: a node for its value, or what else is asked of it.
+    """Return where a question stands: a node for its value, or what else is asked of it.
 
     That is a tuple of what is asked, the node, or a definition, and what more the question names.
     """
@@ -2090,7 +2159,9 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Whether only tensors answer this comparison of a batch: ``<`` and its like, ``==`` on a device."""
+    """Return whether only tensors answer this comparison of a batch: ``<`` and the like, ``==`` on a
+    device.
+    """
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
         return False
     ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
@@ -2101,7 +2172,7 @@ def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> 
 
 
 def _loader_device(loader: Value) -> Device:
-    """Where the batches of a loader are: in host memory, unless a framework prepared the loader."""
+    """Return where the batches of a loader are: in host memory, unless a framework prepared the loader."""
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
 
 
@@ -2142,12 +2213,14 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
 
 
 def _keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
-    """What a call passes by a name."""
+    """Return what a call passes by a name."""
     return next((a.value for a in node.args if a.keyword is not None and a.keyword.value == name), None)
 
 
 def _is_made(value: cst.BaseExpression | None) -> bool:
-    """``loss = LOSSES.get(name)(**options)``: made by what a table has, and given nothing to compute with."""
+    """Return whether it is ``loss = LOSSES.get(name)(**options)``: made by what a table has, and given
+    nothing to compute with.
+    """
     match value:
         case cst.Call(func=cst.Call(), args=args):
             return all(arg.keyword is not None or arg.star == "**" for arg in args)

@@ -29,7 +29,7 @@ Path = tuple[cst.Call, ...]
 
 
 def _clears_gradients(name: str | None) -> bool:
-    """Whether a function of this name clears gradients."""
+    """Return whether a function of this name clears gradients."""
     return has(name, Role.CLEARING) and has(name, Role.GRADIENT)
 
 
@@ -41,7 +41,7 @@ _KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_",
 
 
 def _runs_once(name: str) -> bool:
-    """Whether a function of this name is called once."""
+    """Return whether a function of this name is called once."""
     return name.startswith("__") or has(
         name, Role.TEST, Role.DEBUGGING, Role.PROFILING, Role.MAKING, Role.ONCE, Role.WARMUP
     )
@@ -75,7 +75,7 @@ class Subject:
     place: tuple[object, ...] | None
 
     def is_certainly(self, other: Subject) -> bool:
-        """Whether the two are the same thing."""
+        """Return whether the two are the same thing."""
         return self.place is not None and self.place == other.place
 
 
@@ -136,13 +136,13 @@ class Iteration:
     """The events of each kind, and of each kind at each node, as of so many events."""
 
     def of(self, *acts: Act) -> list[Event]:
-        """The events of some kinds."""
+        """Return the events of some kinds."""
         if len(acts) > 1:
             return [event for event in self.events if event.act in acts]
         return self.at(None, acts[0])
 
     def at(self, node: cst.CSTNode | None, act: Act) -> list[Event]:
-        """The events of one kind at a node, or anywhere."""
+        """Return the events of one kind at a node, or anywhere."""
         count, found = self._index
         if count != len(self.events):
             found = {}
@@ -163,14 +163,16 @@ class Iterations(Part):
     # ------------------------------------------------------------------ which loops
 
     def running(self, node: cst.CSTNode) -> list[Iteration]:
-        """The iterations of the innermost loops that run ``node``, itself or by calls of its function.
+        """Return the iterations of the innermost loops that run ``node``, itself or by calls of its function.
 
         A loop that goes through optimizers, models or parameters does not count.
         """
         return [self.iteration(loop) for loop in self._search(node, all_around=False)]
 
     def around(self, node: cst.CSTNode) -> list[Iteration]:
-        """As ``running``, with the loops around the innermost ones, the inner before the outer."""
+        """Return what ``running`` does, with the loops around the innermost ones, the inner before the
+        outer.
+        """
         return [self.iteration(loop) for loop in self._search(node, all_around=True)]
 
     def _search(self, node: cst.CSTNode, *, all_around: bool) -> Iterable[StatementLoop]:
@@ -190,7 +192,8 @@ class Iterations(Part):
         return found
 
     def entered(self, node: cst.CSTNode) -> list[Iteration]:
-        """What the functions do that run ``node``, and that other files or a framework call for each step.
+        """Return what the functions do that run ``node``, and that other files or a framework call for each
+        step.
 
         These are the methods of a class that nothing in the file calls, and the functions that an engine is
         made with; and only if no loop of the file, and no code of the module itself, leads to them.
@@ -240,7 +243,7 @@ class Iterations(Part):
 
     @remembered
     def iteration(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:
-        """What an iteration of this loop does."""
+        """Return what an iteration of this loop does."""
         found = Iteration(loop)
         self._visits = 0
         if not isinstance(loop, cst.FunctionDef):
@@ -253,7 +256,7 @@ class Iterations(Part):
         return (loop for loop in self.module.flow.loops(node) if not self._goes_through_parts(loop))
 
     def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
-        """Whether a loop goes through optimizers, models or parameters, and not through steps."""
+        """Return whether a loop goes through optimizers, models or parameters, and not through steps."""
         match loop:
             case cst.For(iter=iterable):
                 pass
@@ -290,7 +293,7 @@ class Iterations(Part):
 
     @remembered
     def _steps(self, node: cst.CSTNode) -> list[_Step]:
-        """What below a node does anything in an iteration, or leads elsewhere, in source order."""
+        """Return what below a node does anything in an iteration, or leads elsewhere, in source order."""
         steps: list[_Step] = []
         for inner in self.tree.descendants(node):
             match inner:
@@ -306,7 +309,9 @@ class Iterations(Part):
         return steps
 
     def _run_by(self, call: cst.Call) -> tuple[bool, list[Function], list[Function]]:
-        """Whether what a call runs is unknown, and the functions of interest that it runs, or is given."""
+        """Return whether what a call runs is unknown, and the functions of interest that it runs, or is
+        given.
+        """
         callees = self.module.callees(call)
         bodies: list[Function] = [*callees, *self._entered(call)] if callees else []
         given: list[Function] = []
@@ -334,7 +339,7 @@ class Iterations(Part):
                 self._walk(iteration, function.body, (*path, call), loops)
 
     def _entered(self, call: cst.Call) -> list[Function]:
-        """What runs at both ends of a ``with`` statement over an instance of a class of the file."""
+        """Return what runs at both ends of a ``with`` statement over an instance of a class of the file."""
         definition = self.module.value(call).definition
         if not isinstance(self.tree.parent(call), cst.WithItem) or not isinstance(definition, cst.ClassDef):
             return []
@@ -367,7 +372,7 @@ class Iterations(Part):
         iteration.events.append(Event(act, node, about, path, loops))
 
     def _loops_within(self, iteration: Iteration, node: cst.CSTNode, path: Path) -> Iterator[cst.CSTNode]:
-        """The loops around a node in its function, up to the loop of the iteration."""
+        """Yield the loops around a node in its function, up to the loop of the iteration."""
         for loop in self._loops(node):
             if loop is iteration.loop:
                 return
@@ -375,7 +380,9 @@ class Iterations(Part):
 
     @solved(False)
     def _is_of_interest(self, function: Function) -> bool:
-        """Whether a function contains anything of interest, or calls one that does, in whichever file."""
+        """Return whether a function contains anything of interest, or calls one that does, in whichever
+        file.
+        """
         if function in self._of_interest:
             return True
         return self.link is not None and any(
@@ -416,7 +423,7 @@ class Iterations(Part):
     # ------------------------------------------------------------------ acts
 
     def _act(self, call: cst.Call) -> tuple[Act, cst.BaseExpression | None] | None:
-        """What a call does, and to what."""
+        """Return what a call does, and to what."""
         if call in self._backwards:
             return Act.BACKWARD, self._backwards[call]
         name = last_name(call.func)
@@ -474,7 +481,9 @@ class Iterations(Part):
         return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
 
     def _is_written(self, gradient: cst.Attribute) -> bool:
-        """Whether a gradient is set, deleted, changed in place, or given to a function that may do so."""
+        """Return whether a gradient is set, deleted, changed in place, or given to a function that may do
+        so.
+        """
         whole: cst.CSTNode = gradient
         parent = self.tree.parent(whole)
         while parent is not None and gradient_owner(parent) is not None and parent is not whole:
@@ -499,7 +508,9 @@ class Iterations(Part):
                 return False
 
     def _averages(self, method: cst.Attribute) -> bool:
-        """Whether a method is called to multiply by the inverse of a number: ``p.grad.mul_(1.0 / n)``."""
+        """Return whether a method is called to multiply by the inverse of a number:
+        ``p.grad.mul_(1.0 / n)``.
+        """
         match self.tree.parent(method):
             case cst.Call(func=func, args=[cst.Arg(value=cst.BinaryOperation(operator=cst.Divide()))]):
                 return func is method and method.attr.value == "mul_"
@@ -509,11 +520,13 @@ class Iterations(Part):
     # ------------------------------------------------------------------ subjects
 
     def subject(self, node: cst.BaseExpression, path: Path) -> Subject:
-        """What an expression stands for in a function that the calls of ``path`` lead to."""
+        """Return what an expression stands for in a function that the calls of ``path`` lead to."""
         return Subject(node, self.module.value(node), self._place(node, path))
 
     def _place(self, node: cst.BaseExpression, path: Path) -> tuple[object, ...] | None:
-        """What variable or attribute an expression is, as the code at the beginning of a path names it."""
+        """Return what variable or attribute an expression is, as the code at the beginning of a path names
+        it.
+        """
         parts: tuple[object, ...] = ()
         known: tuple[object, ...] | None = None
         seen: set[tuple[cst.CSTNode, Path]] = set()
@@ -543,7 +556,9 @@ class Iterations(Part):
             node = given
 
     def _taken_apart(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[object, ...]]:
-        """What an expression is an attribute or item of, and the names and keys that lead from there."""
+        """Return what an expression is an attribute or item of, and the names and keys that lead from
+        there.
+        """
         parts: list[object] = []
         while True:
             match node:
@@ -564,14 +579,16 @@ class Iterations(Part):
                     return node, tuple(reversed(parts))
 
     def _path_to(self, scope: Scope, path: Path) -> Path:
-        """The part of a path that leads to the function of a scope."""
+        """Return the part of a path that leads to the function of a scope."""
         for length in range(len(path), -1, -1):
             if length == 0 or scope.node in self.module.callees(path[length - 1]):
                 return path[:length]
         return ()
 
     def _given(self, call: cst.Call, function: Function, name: str) -> cst.BaseExpression | None:
-        """What a call gives a function for a parameter; for ``self`` the object that has the method."""
+        """Return what a call gives a function for a parameter; for ``self`` the object that has the
+        method.
+        """
         if not self._is_self(function, name):
             return self.module.call(call).get(name).node
         if self.module.value(call.func).kind in (Kind.MODULE, Kind.OBJECT):
@@ -584,7 +601,7 @@ class Iterations(Part):
 
 
 def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None) -> bool:
-    """Whether the variable at the root of a place is bound anew in each iteration of a loop."""
+    """Return whether the variable at the root of a place is bound anew in each iteration of a loop."""
     if place is None or len(place) < 2 or not isinstance(place[0], Scope):
         return False
     bindings: list[Binding] = place[0].bindings.get(str(place[1]), [])
@@ -593,7 +610,8 @@ def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None
 
 @remembered
 def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
-    """The parameter, or the one assignment of another name or attribute, that a name stands for all along.
+    """Return the parameter, or the one assignment of another name or attribute, that a name stands for all
+    along.
 
     What it is rebound to is what it was, moved or wrapped.
     """
@@ -608,7 +626,9 @@ def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
 
 
 def _wraps_itself(binding: Binding) -> bool:
-    """``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is what it was."""
+    """Return whether it is ``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is
+    what it was.
+    """
     match binding.value:
         case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:
             return True
@@ -619,7 +639,7 @@ def _wraps_itself(binding: Binding) -> bool:
 
 
 def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """``p`` in ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``; None for anything else."""
+    """Return ``p`` in ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``; None for anything else."""
     match node:
         case cst.Attribute(attr=cst.Name("grad")):
             return node.value
@@ -632,7 +652,7 @@ def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def is_parameter(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a parameter of a module, or one that an optimizer steps."""
+    """Return whether an expression is a parameter of a module, or one that an optimizer steps."""
     if module.value(node).leaf:
         return True
     # ``p -= lr * p.grad`` leaves ``p`` the parameter that the loop visits.
@@ -644,7 +664,7 @@ def is_parameter(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def visits(module: Module, node: cst.BaseExpression) -> list[Binding]:
-    """The loops around a name that bind it."""
+    """Return the loops around a name that bind it."""
     scope = module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
     if scope is None or not isinstance(node, cst.Name):
         return []
@@ -658,7 +678,7 @@ def visits(module: Module, node: cst.BaseExpression) -> list[Binding]:
 
 
 def is_parameter_group(iterable: cst.BaseExpression) -> bool:
-    """Whether what a loop goes over is the parameters of a group: ``group["params"]``."""
+    """Return whether what a loop goes over is the parameters of a group: ``group["params"]``."""
     match iterable:
         case cst.Subscript(
             slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]

@@ -37,7 +37,7 @@ RETURNS_SELF = frozenset(
 
 
 def runs_layer(module: Module, nodes: Iterable[cst.CSTNode], kept: str) -> bool:
-    """Whether code runs a layer, which may have hooks, other than in the text that is ``kept``."""
+    """Return whether code runs a layer, which may have hooks, other than in the text that is ``kept``."""
     return any(
         isinstance(call, cst.Call)
         and isinstance(call.func, (cst.Name, cst.Attribute, cst.Subscript))
@@ -76,7 +76,7 @@ class ReachedLayers:
 
     @remembered
     def calls(self, definition: cst.ClassDef) -> list[cst.Call]:
-        """The calls in a class and its ancestors in the file that making and running it may get to."""
+        """Return the calls in a class and its ancestors in the file that making and running it may get to."""
         info = self.module.classes.info(definition)
         nodes = _Reach(self.module, info, self._named_outside).nodes() if _is_plain(info) else None
         if nodes is None:
@@ -95,7 +95,7 @@ class ReachedLayers:
 
 
 def _is_plain(info: ClassInfo) -> bool:
-    """Whether a class is a module whose forward pass is in sight."""
+    """Return whether a class is a module whose forward pass is in sight."""
     known = not info.opaque and all(base == _MODULE for base in info.bases)
     return known and info.method("forward") is not None and info.method("__getattr__") is None
 
@@ -126,7 +126,7 @@ class _Reach:
         self.reached = {_CONSTRUCTOR, *self.running}
 
     def nodes(self) -> list[cst.CSTNode] | None:
-        """The nodes that are reached; None if code reaches layers without naming them."""
+        """Return the nodes that are reached; None if code reaches layers without naming them."""
         pieces, aside = self._pieces()
         how: dict[_Piece, bool] = {}
         while True:
@@ -151,7 +151,7 @@ class _Reach:
     # ------------------------------------------------------------------ the pieces
 
     def _pieces(self) -> tuple[list[_Piece], list[cst.CSTNode]]:
-        """The pieces of the methods, and the nodes outside of methods."""
+        """Return the pieces of the methods, and the nodes outside of methods."""
         found: dict[cst.CSTNode, _Piece] = {}
         inside: set[cst.CSTNode] = set()
         for name, method in self.methods:
@@ -170,7 +170,7 @@ class _Reach:
         return node
 
     def _made(self, statement: cst.CSTNode, method: str) -> tuple[str, ...]:
-        """The names that a statement gives something to; none if it does something else, too."""
+        """Return the names that a statement gives something to; none if it does something else, too."""
         match statement:
             case cst.Assign(targets=targets):
                 given: list[cst.CSTNode] = [target.target for target in targets]
@@ -189,7 +189,7 @@ class _Reach:
         return tuple(name for name in made if name is not None) if None not in made else ()
 
     def _name(self, node: cst.CSTNode, method: str) -> str | None:
-        """What a variable, an attribute of ``self``, or the holder of an element goes by."""
+        """Return what a variable, an attribute of ``self``, or the holder of an element goes by."""
         while isinstance(node, cst.Subscript):
             node = node.value
         if isinstance(node, cst.Name):
@@ -204,7 +204,7 @@ class _Reach:
     # ------------------------------------------------------------------ what they name
 
     def _named(self, piece: _Piece, *, runs: bool) -> Iterator[str]:
-        """The names that a piece hands on or runs."""
+        """Yield the names that a piece hands on or runs."""
         for node in piece.nodes:
             if not isinstance(node, (cst.Name, cst.Attribute)) or self._is_label(node):
                 continue
@@ -219,7 +219,7 @@ class _Reach:
                 yield name
 
     def _hands_on(self, node: cst.Name | cst.Attribute, piece: _Piece) -> bool:
-        """Whether set-up code does more with a layer than to look at it, or to fill its weights."""
+        """Return whether set-up code does more with a layer than to look at it, or to fill its weights."""
         parent = self.tree.parent(node)
         if piece.made:
             sized = isinstance(parent, cst.Attribute) and _is_size(parent.attr.value)
@@ -227,7 +227,7 @@ class _Reach:
         return not isinstance(parent, cst.Attribute) and not self._asks(node)
 
     def _is_label(self, node: cst.CSTNode) -> bool:
-        """Whether a name stands for no value: that of a parameter, a keyword, an attribute."""
+        """Return whether a name stands for no value: that of a parameter, a keyword, an attribute."""
         match self.tree.parent(node):
             case cst.Param(name=name) | cst.Arg(keyword=name) | cst.Attribute(attr=name):
                 return name is node
@@ -241,5 +241,5 @@ class _Reach:
 
 
 def _is_size(name: str) -> bool:
-    """Whether an attribute of a layer is one of its sizes, by the names that torch gives them."""
+    """Return whether an attribute of a layer is one of its sizes, by the names that torch gives them."""
     return name in _WIDTHS or name.startswith("num_") or name.endswith(("_size", "_dim"))

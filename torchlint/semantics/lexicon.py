@@ -64,7 +64,7 @@ class Role(IdentityEnum):
     """Takes one step of training each time it is called."""
 
     BACKPROPAGATION = "backward backprop backpropagate backpropagation"
-    """Works out gradients."""
+    """Computes gradients."""
 
     INPUT_GRADIENT = (
         "attack attacker atk adversary adversarial perturb fgsm ifgsm pgd saliency gradcam grad_cam"
@@ -318,7 +318,7 @@ class Role(IdentityEnum):
     """Saves memory of the device by using that of the host."""
 
     CACHE = "cache empty clean"
-    """Keeps what was worked out or given back, or throws it away."""
+    """Keeps what was computed or given back, or throws it away."""
 
     CHECKPOINT = "checkpoint ckpt pretrained"
     """The stored state of a training."""

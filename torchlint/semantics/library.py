@@ -224,7 +224,7 @@ _WRAPPED = 3
 
 
 def _typed_like(method: str, given: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The tensor whose type and place ``x.type_as(other)`` or ``x.type(other.type())`` takes."""
+    """Return the tensor whose type and place ``x.type_as(other)`` or ``x.type(other.type())`` takes."""
     match given:
         case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("type")), args=[]) if method == "type":
             return other
@@ -233,7 +233,7 @@ def _typed_like(method: str, given: cst.BaseExpression) -> cst.BaseExpression | 
 
 @cache
 def _plain(dotted: str) -> Value | None:
-    """The result of a library function that is the same whatever it is given; None for all others."""
+    """Return the result of a library function that is the same whatever it is given; None for all others."""
     if dotted in _NUMBER_CALLS:
         return NUMBER
     if dotted in _STRING_CALLS:
@@ -260,7 +260,7 @@ class Library:
         self._value = evaluator.value
 
     def named(self, dotted: str) -> Value:
-        """What a dotted library name itself is: a class, a function, a module, a constant."""
+        """Return what a dotted library name itself is: a class, a function, a module, a constant."""
         if dotted in _TORCH_DTYPES:
             return Value(Kind.DTYPE, cls=dotted)
         head, _, name = dotted.rpartition(".")
@@ -283,7 +283,7 @@ class Library:
         return Value(Kind.NAMESPACE, cls=dotted) if dotted in _NAMESPACES else Value(Kind.UNKNOWN, cls=dotted)
 
     def call(self, node: cst.Call, dotted: str) -> Value:
-        """The result of calling a library function or class by its dotted name."""
+        """Return the result of calling a library function or class by its dotted name."""
         if dotted == "torch.accelerator.current_accelerator":
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if dotted in ("os.environ.get", "os.getenv") and len(node.args) == 2:
@@ -341,14 +341,16 @@ class Library:
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
 
     def _is_made_to_learn(self, node: cst.Call) -> bool:
-        """Whether a call gives parameters and a learning rate, as nothing but an optimizer takes them."""
+        """Return whether a call gives parameters and a learning rate, as nothing but an optimizer takes
+        them.
+        """
         named = (arg.keyword.value for arg in node.args if arg.keyword is not None)
         if not any(name in ("lr", "learning_rate") for name in named):
             return False
         return self._value(node.args[0].value).kind is Kind.PARAMETERS
 
     def _array(self, node: cst.Call, dotted: str) -> Value:
-        """The array that a function of NumPy returns, of the dtype that its arguments show."""
+        """Return the array that a function of NumPy returns, of the dtype that its arguments show."""
         if any(arg.star for arg in node.args):
             return NDARRAY
         made = self._array_of_dtype(node, dotted)
@@ -363,7 +365,7 @@ class Library:
         return NDARRAY if dtype is None else NDARRAY._replace(dtype=dtype)
 
     def _array_method(self, base: Value, name: str, node: cst.Call) -> Value | None:
-        """What a method of an array returns, if that is an array or one of its numbers."""
+        """Return what a method of an array returns, if that is an array or one of its numbers."""
         if results.METHODS["ndarray"].get(name) not in ("ndarray", "ndarray_or_number"):
             return None
         given = [] if any(arg.star for arg in node.args) else [self._value(arg.value) for arg in node.args]
@@ -374,14 +376,16 @@ class Library:
 
     @staticmethod
     def _memory_of(data: Value) -> Memory:
-        """Which memory holds a tensor or array that is made of this without a copy, where it can be."""
+        """Return which memory holds a tensor or array that is made of this without a copy, where it can
+        be.
+        """
         if data.kind is Kind.TENSOR or data.kind is Kind.NDARRAY:
             return data.memory
         known = data.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.BOOL, Kind.SHAPE)
         return Memory.PAGEABLE if known else Memory.UNKNOWN
 
     def _allocated(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Memory:
-        """Which memory a function of torch allocates for a tensor of the host, or takes over."""
+        """Return which memory a function of torch allocates for a tensor of the host, or takes over."""
         given = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
         if "out" in given:
             return self._value(given["out"]).memory
@@ -395,7 +399,7 @@ class Library:
         return Memory.PAGEABLE
 
     def _sent(self, args: Sequence[Value]) -> Value:
-        """What a helper of another file gives that is called after sending what it gets to a device.
+        """Return what a helper of another file gives that is called after sending what it gets to a device.
 
         ``to_device(module, x)`` as well as ``to_device(x, device)``.
         """
@@ -407,7 +411,7 @@ class Library:
     def _function_fact(
         self, node: cst.Call, dotted: str, fact: results.Result, args: Sequence[Value]
     ) -> Value:
-        """The result of a torch function of which the facts are known."""
+        """Return the result of a torch function of which the facts are known."""
         name = dotted.rpartition(".")[2]
         values = [v for v in args if v is not BOTTOM]
         if (
@@ -447,13 +451,13 @@ class Library:
         return made.kept_in(_new_beside(joined or tensors, self._allocated(node, dotted, values)))
 
     def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
-        """What a call gives, where its arguments decide that, one after the other."""
+        """Return what a call gives, where its arguments decide that, one after the other."""
         while isinstance(fact, results.Depends):
             fact = fact.choose(self._deciding(node, fact, method=method))
         return fact
 
     def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
-        """The argument on which a result depends, in the terms of ``api.results``."""
+        """Return the argument on which a result depends, in the terms of ``api.results``."""
         positional = [a for a in node.args if a.keyword is None]
         if any(a.star for a in node.args):
             return results.UNKNOWN
@@ -486,7 +490,7 @@ class Library:
         name: str = "",
         origin: cst.CSTNode | None = None,
     ) -> Value:
-        """The value that a fact of ``api.results`` describes, computed from these operands."""
+        """Return the value that a fact of ``api.results`` describes, computed from these operands."""
         while isinstance(fact, results.Depends):
             fact = fact.choose(results.UNKNOWN)
         if isinstance(fact, tuple):
@@ -516,7 +520,7 @@ class Library:
         return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
-        """A tensor made from nothing, or in the likeness of another."""
+        """Return a tensor made from nothing, or in the likeness of another."""
         keywords = {a.keyword.value: self._value(a.value) for a in node.args if a.keyword is not None}
         device: Device = Device.CPU
         if dotted in results.LIKE_FACTORIES and args:
@@ -552,7 +556,7 @@ class Library:
         return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
 
     def _asked_dtype(self, node: cst.Call) -> Value | None:
-        """The dtype that a call asks for, if it may ask for one."""
+        """Return the dtype that a call asks for, if it may ask for one."""
         if any(argument.star for argument in node.args):
             return UNKNOWN
         asked = [a.value for a in node.args if a.keyword is not None and a.keyword.value in ("dtype", "out")]
@@ -560,7 +564,7 @@ class Library:
         return None if value.kind is Kind.NONE else value
 
     def _with_dtype(self, made: Value, name: str, operands: Sequence[Value], node: cst.Call) -> Value:
-        """What a function or method returns, with the dtype that it has by what it is given."""
+        """Return what a function or method returns, with the dtype that it has by what it is given."""
         asked = self._asked_dtype(node)
         dtype = tensordtypes.of_call(name, operands) if asked is None else tensordtypes.named(asked)
         if made.kind is Kind.TENSOR:
@@ -591,7 +595,7 @@ class Library:
         )
 
     def _tensor_class(self, dotted: str, node: cst.Call, first: Value) -> Value:
-        """Constructors of tensors: parameters, ``Variable``, the legacy typed constructors."""
+        """Return constructors of tensors: parameters, ``Variable``, the legacy typed constructors."""
         if dotted.endswith("Parameter"):
             return Value(Kind.TENSOR, graph=Graph.ATTACHED, leaf=True, origin=node)
         if dotted.endswith("Buffer"):
@@ -619,7 +623,7 @@ class Library:
         return Value(Kind.DEVICE, device=Device.ACCELERATOR)
 
     def _contained(self, node: cst.Call, args: Sequence[Value]) -> Value | None:
-        """What the items of ``nn.Sequential(...)`` or ``nn.ModuleList([...])`` are."""
+        """Return what the items of ``nn.Sequential(...)`` or ``nn.ModuleList([...])`` are."""
         if any(a.star for a in node.args):
             starred = [self.evaluator.iterated(self._value(a.value)) for a in node.args if a.star == "*"]
             args = [*args, *starred]
@@ -680,7 +684,7 @@ class Library:
         return UNKNOWN
 
     def _item_of_dict(self, node: cst.Call) -> Value | None:
-        """What the values of ``dict(other, name=value)`` or ``dict(zip(names, values))`` are."""
+        """Return what the values of ``dict(other, name=value)`` or ``dict(zip(names, values))`` are."""
         items: list[Value] = []
         for argument in node.args:
             value = self._value(argument.value)
@@ -705,14 +709,16 @@ class Library:
         return UNKNOWN
 
     def _iterator(self, value: Value) -> Value:
-        """An iterator over something; over a loader it stays a loader, since it yields its batches."""
+        """Return an iterator over something; over a loader it stays a loader, since it yields its batches."""
         if value.kind in (Kind.LOADER, Kind.ITERATOR, Kind.LIST, Kind.PARAMETERS):
             return value
         item = self.evaluator.iterated(value)
         return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
 
     def unknown_call(self, node: cst.Call) -> Value:
-        """A call whose target the file does not show; what is asked of the method's owner still tells."""
+        """Return a call whose target the file does not show; what is asked of the method's owner still
+        tells.
+        """
         func = node.func
         if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
             return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
@@ -765,7 +771,7 @@ class Library:
         return UNKNOWN
 
     def operate(self, left: Value, right: Value, node: cst.CSTNode | None = None) -> Value:
-        """The result of an arithmetic operator."""
+        """Return the result of an arithmetic operator."""
         if left is BOTTOM or right is BOTTOM:
             return right if left is BOTTOM else left
         kinds = {left.kind, right.kind}
@@ -807,7 +813,7 @@ class Library:
         return unknown_of((left, right))
 
     def tensor(self, *operands: Value, node: cst.CSTNode | None = None) -> Value:
-        """A tensor computed from these operands."""
+        """Return a tensor computed from these operands."""
         tensors = [v for v in operands if v.tensorlike]
         graph = join_graphs(v.graph for v in tensors)
         if graph is not Graph.DETACHED and node is not None and self.evaluator.grad_off(node):
@@ -821,7 +827,7 @@ class Library:
         return made.kept_in(_new_beside(tensors, Memory.PAGEABLE))
 
     def receiver(self, base: Value) -> str:
-        """How ``api.results`` calls this kind of receiver."""
+        """Return how ``api.results`` calls this kind of receiver."""
         if base.kind is Kind.BATCH:
             return "tensor"
         if base.kind is Kind.OBJECT and base.cls is not None:
@@ -829,7 +835,7 @@ class Library:
         return str(base.kind.value)
 
     def method_call(self, base: Value, name: str, node: cst.Call, *, inherited: bool = False) -> Value:
-        """The result of a method of a library object."""
+        """Return the result of a method of a library object."""
         if base.kind in (Kind.TENSOR, Kind.BATCH):
             return self._tensor_method(base, name, node)
         if base.kind is Kind.MODULE:
@@ -905,7 +911,7 @@ class Library:
         return result
 
     def _memory_after(self, base: Value, name: str, node: cst.Call) -> Memory:
-        """Which memory a tensor of the host is in after ``pin_memory()``, ``cpu()`` or ``to(…)``."""
+        """Return which memory a tensor of the host is in after ``pin_memory()``, ``cpu()`` or ``to(…)``."""
         if name == "pin_memory":
             return Memory.PINNED
         if base.device is Device.CPU:
@@ -965,7 +971,9 @@ class Library:
         return UNKNOWN
 
     def _moved_to(self, base: Value, name: str, node: cst.Call) -> Device | None:
-        """Where a tensor or module lands that is moved by this method; None for methods that do not move."""
+        """Return where a tensor or module lands that is moved by this method; None for methods that do not
+        move.
+        """
         if name == "to" or name == "to_empty":
             device = self.device_argument(node)
             return base.device if device is Device.UNKNOWN and self._only_dtype(node) else device
@@ -983,7 +991,7 @@ class Library:
         return None
 
     def _cast_to(self, base: Value, node: cst.Call) -> str | None:
-        """The dtype of a tensor after ``.to(...)`` or ``.type(...)``."""
+        """Return the dtype of a tensor after ``.to(...)`` or ``.type(...)``."""
         dtype = base.dtype
         for position, arg in enumerate(node.args):
             if arg.star:
@@ -1011,7 +1019,7 @@ class Library:
         )
 
     def device_argument(self, node: cst.Call) -> Device:
-        """The device that a ``.to(...)`` call names; UNKNOWN if it names none or an unknown one."""
+        """Return the device that a ``.to(...)`` call names; UNKNOWN if it names none or an unknown one."""
         for arg in node.args:
             if arg.star:
                 continue
@@ -1023,7 +1031,7 @@ class Library:
         return Device.UNKNOWN
 
     def device(self, value: Value) -> Device:
-        """The place that a value names when it is used as a device."""
+        """Return the place that a value names when it is used as a device."""
         if value.kind in (Kind.STRING, Kind.DEVICE, Kind.TENSOR, Kind.BATCH):
             return value.device
         if value.kind is Kind.NUMBER:
@@ -1083,7 +1091,7 @@ class Library:
         return Value(Kind.PARAMETERS, item=tensor, origin=base.origin)
 
     def module_call(self, module: Value, node: cst.Call) -> Value:
-        """The result of calling a module."""
+        """Return the result of calling a module."""
         args = [self._value(a.value) for a in node.args]
         if isinstance(module.definition, cst.ClassDef):
             forward = self.evaluator.classes.info(module.definition).method("forward")
@@ -1110,7 +1118,7 @@ class Library:
         return tensor._replace(kind=Kind.BATCH)
 
     def _tensor_result(self, args: Sequence[Value], node: cst.CSTNode, module: Value | None = None) -> Value:
-        """A tensor that a module computes from its arguments and its parameters."""
+        """Return a tensor that a module computes from its arguments and its parameters."""
         tensors: list[Value] = []
         for value in args:
             if value.tensorlike:
@@ -1139,7 +1147,7 @@ class Library:
         return Value(Kind.TENSOR, device=device, graph=graph)
 
     def _placed(self, result: Value, module: Value, args: Sequence[Value], node: cst.CSTNode) -> Value:
-        """What a forward of this file returns, seen at the place where this file calls it."""
+        """Return what a forward of this file returns, seen at the place where this file calls it."""
         device = result.device
         if result.tensorlike:
             outside = self._tensor_result(args, node, module)
@@ -1162,12 +1170,12 @@ class Library:
 
 
 def _cast(memory: Memory) -> Memory:
-    """Which memory a tensor is in after a cast, or another step that copies it only if it has to."""
+    """Return which memory a tensor is in after a cast, or another step that copies it only if it has to."""
     return Memory.EITHER if memory is Memory.PINNED else memory
 
 
 def _of_view(base: Value, name: str) -> Memory:
-    """Which memory the result of a function or method of a tensor in host memory is in."""
+    """Return which memory the result of a function or method of a tensor in host memory is in."""
     if name in _VIEWS:
         return base.memory
     copies = name not in _RESHAPING and name not in _CASTS
@@ -1175,7 +1183,8 @@ def _of_view(base: Value, name: str) -> Memory:
 
 
 def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
-    """The memory that a new tensor is in, if that of what it is computed from is known, or is on the host.
+    """Return the memory that a new tensor is in, if that of what it is computed from is known, or is on the
+    host.
 
     Where it is not, such as that of a batch, the operand may as well be on the device.
     """
@@ -1186,7 +1195,7 @@ def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
 
 
 def _operands(values: Sequence[Value]) -> list[Value]:
-    """What a function computes with: of a list of tensors, each of them."""
+    """Return what a function computes with: of a list of tensors, each of them."""
     operands: list[Value] = []
     for value in values:
         item = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
@@ -1195,7 +1204,9 @@ def _operands(values: Sequence[Value]) -> list[Value]:
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
-    """The dtype of a tensor made without one: that of the array or tensor which it is made of or like."""
+    """Return the dtype of a tensor made without one: that of the array or tensor which it is made of or
+    like.
+    """
     if dotted in results.LEGACY_CONSTRUCTORS:
         return results.LEGACY_CONSTRUCTORS[dotted]
     if dotted in ("torch.randint", "torch.randperm"):
@@ -1213,7 +1224,7 @@ def _divides(node: cst.CSTNode | None) -> bool:
 
 
 def _differentiates_twice(call: cst.Call) -> bool:
-    """Whether gradients are asked for that have a graph of their own."""
+    """Return whether gradients are asked for that have a graph of their own."""
     return any(
         argument.keyword is not None
         and argument.keyword.value == "create_graph"
@@ -1223,7 +1234,7 @@ def _differentiates_twice(call: cst.Call) -> bool:
 
 
 def _encodes(call: cst.Call) -> bool:
-    """``tokenizer(texts, return_tensors="pt")``: whether data is made tensors, in host memory."""
+    """Return whether data is made tensors, in host memory: ``tokenizer(texts, return_tensors="pt")``."""
     given = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
     wanted = given.get("return_tensors")
     pt = isinstance(wanted, cst.SimpleString) and wanted.raw_value == "pt"

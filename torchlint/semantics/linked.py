@@ -30,61 +30,69 @@ class Link(Protocol):
     """What connects the modules of one project; its implementation knows where files lie."""
 
     def close(self) -> None:
-        """Forget everything that was worked out."""
+        """Forget everything that was computed."""
 
     def home(self, node: cst.CSTNode) -> Any:
-        """The module of the file that a node belongs to."""
+        """Return the module of the file that a node belongs to."""
 
     def defines(self, module: Any, binding: Any) -> bool:
-        """Whether an import brings a function, a class or a file of the project, which is no other's name."""
+        """Return whether an import brings a function, a class or a file of the project, which is no other's
+        name.
+        """
 
     def is_imported(self, module: Any) -> bool:
-        """Whether another file of the project imports a module, or what it defines."""
+        """Return whether another file of the project imports a module, or what it defines."""
 
     def shows_users(self, module: Any, name: str) -> bool:
-        """Whether only files of the project can use a name of the top level of a module."""
+        """Return whether only files of the project can use a name of the top level of a module."""
 
     def is_used(self, module: Any, name: str) -> bool:
-        """Whether a file of the project, a test among them, may use a name of the top level of a module."""
+        """Return whether a file of the project, a test among them, may use a name of the top level of a
+        module.
+        """
 
     def patched(self) -> frozenset[str]:
-        """The names that files of the project replace with something else: ``mock.patch("a.b.Name")``."""
+        """Return the names that files of the project replace with something else:
+        ``mock.patch("a.b.Name")``.
+        """
 
     def fails_on_warnings(self) -> bool:
-        """Whether the tests of the project are configured to turn warnings into errors."""
+        """Return whether the tests of the project are configured to turn warnings into errors."""
 
     def is_tested(self, module: Any, name: str) -> bool:
-        """Whether a test may use a name of the top level of a module."""
+        """Return whether a test may use a name of the top level of a module."""
 
     def place(self, node: cst.CSTNode) -> Position:
-        """Where a node begins, with its file."""
+        """Return where a node begins, with its file."""
 
     def file(self, module: Any) -> Path:
-        """The file of a module."""
+        """Return the file of a module."""
 
     def module(self, file: Path) -> Any:
-        """The module of a file; None for one that cannot be read."""
+        """Return the module of a file; None for one that cannot be read."""
 
     def imported(self, module: Any, binding: Any) -> Target | None:
-        """What an import of a module brings from the project; None if it is of a library, or not found."""
+        """Return what an import of a module brings from the project; None if it is of a library, or not
+        found.
+        """
 
     def at(self, module: Any, name: str) -> Target | None:
-        """The file or package that a dotted name is for imports in a module."""
+        """Return the file or package that a dotted name is for imports in a module."""
 
     def member(self, file: Path, name: str) -> Target | None:
-        """What a file or package of the project has under a name; None if nothing is known of it."""
+        """Return what a file or package of the project has under a name; None if nothing is known of it."""
 
     def starred(self, module: Any, name: str) -> Target | None:
-        """What a star import of a module brings from the project under a name."""
+        """Return what a star import of a module brings from the project under a name."""
 
     def companions(self, module: Any, words: tuple[str, ...] = ()) -> Sequence[Any]:
-        """The other modules of the programs that a module is part of, in a fixed order.
+        """Return the other modules of the programs that a module is part of, in a fixed order.
 
         With ``words``, those that have one of them in their text.
         """
 
     def is_companion(self, module: Any, other: Any) -> bool:
-        """Whether another module is among the `companions` of a module."""
+        """Return whether another module is among the `companions` of a module."""
 
     def users(
         self,
@@ -95,7 +103,7 @@ class Link(Protocol):
         heirs: bool = False,
         many: bool = False,
     ) -> Sequence[Any]:
-        """The modules that may use what a module defines, in a fixed order, without itself.
+        """Return the modules that may use what a module defines, in a fixed order, without itself.
 
         Those of what imports it with one of some words in their text, if there are any, and those with one of
         ``instances`` of what an instance may be handed to, unless that is None. With ``heirs``, those that
@@ -104,32 +112,34 @@ class Link(Protocol):
         """
 
     def names(self, module: Any, word: str, *, instances: bool = False) -> bool:
-        """Whether the text of a module that may use another has a word.
+        """Return whether the text of a module that may use another has a word.
 
         With ``instances``, any module of its programs, since an instance is handed on.
         """
 
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
-        """Whether the text of any file of the project, a test among them, has one of some words."""
+        """Return whether the text of any file of the project, a test among them, has one of some words."""
 
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
-        """The configuration file that a module names; ``beside`` if it begins at the folder of the module."""
+        """Return the configuration file that a module names; ``beside`` if it begins at the folder of the
+        module.
+        """
 
     def composed(self, module: Any, folder: str, name: str) -> Path | None:
-        """The primary configuration that Hydra composes for a module; None if it is not known."""
+        """Return the primary configuration that Hydra composes for a module; None if it is not known."""
 
     def entry(self, file: Path, keys: Sequence[str | int], *, hydra: bool, resolved: bool) -> Entry | None:
-        """What stands behind some keys in a configuration file; None if nothing plain does.
+        """Return what stands behind some keys in a configuration file; None if nothing plain does.
 
         ``hydra`` asks for what its defaults list makes of it, ``resolved`` for what interpolations refer to.
         """
 
     def readers(self, file: Path) -> int:
-        """How many files of the project name a configuration file."""
+        """Return how many files of the project name a configuration file."""
 
 
 def handing_on(kind: type[Class]) -> type[Class]:
-    """The same class, but that its public methods hand questions about nodes of other files on.
+    """Return the same class, but that its public methods hand questions about nodes of other files on.
 
     The class has ``tree``, and ``counterpart(module)``, which gives the object that answers for a module.
     The names in its ``answers_for_all`` are those of methods that answer for every file themselves. Of a
@@ -160,7 +170,7 @@ _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"}
 
 
 def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
-    """A method that hands questions on; itself if it is told of no node."""
+    """Return a method that hands questions on; itself if it is told of no node."""
     code = function.__code__
     parameters = code.co_varnames[1 : code.co_argcount]
     told = (i for i, each in enumerate(parameters) if function.__annotations__.get(each) not in _PLAIN)
@@ -232,7 +242,9 @@ _WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
 
 
 def elsewhere(tree: SyntaxTree, argument: Any) -> cst.CSTNode | None:
-    """The node of another file than that of a tree that an argument is, or is about; None for any other."""
+    """Return the node of another file than that of a tree that an argument is, or is about; None for any
+    other.
+    """
     way = _WAYS[argument.__class__]
     if way is None:
         return None

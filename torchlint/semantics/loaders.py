@@ -164,7 +164,7 @@ class Sources:
 
 
 class Loaders(Part):
-    """The loaders of one file; everything is worked out on demand."""
+    """The loaders of one file; everything is computed on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -174,7 +174,7 @@ class Loaders(Part):
 
     @remembered
     def makes_loader(self, call: cst.Call) -> bool:
-        """Whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
+        """Return whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
 
         That is a call of the class, of a local subclass that leaves the constructor alone, of a
         ``functools.partial`` of either, ``super().__init__(...)`` in a subclass, and
@@ -191,7 +191,7 @@ class Loaders(Part):
     # ------------------------------------------------------------------ arguments
 
     def workers(self, call: cst.Call) -> int | None:
-        """How many worker processes a loader has, where that is certain; 1 also for "at least one"."""
+        """Return how many worker processes a loader has, where that is certain; 1 also for "at least one"."""
         argument = self.module.argument(call, "num_workers")
         if argument.absent:
             return 0
@@ -203,7 +203,7 @@ class Loaders(Part):
         return None
 
     def pinned(self, call: cst.Call) -> bool | None:
-        """Whether the batches of a loader are in pinned memory; None where that is open."""
+        """Return whether the batches of a loader are in pinned memory; None where that is open."""
         argument = self.module.argument(call, "pin_memory")
         if argument.absent:
             return False
@@ -212,7 +212,7 @@ class Loaders(Part):
         return None
 
     def from_parameter(self, node: cst.BaseExpression | None) -> bool:
-        """Whether a value is that of a parameter: callers of other files may pass another one."""
+        """Return whether a value is that of a parameter: callers of other files may pass another one."""
         return isinstance(node, cst.Name) and any(
             binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(node)
         )
@@ -220,7 +220,7 @@ class Loaders(Part):
     # ------------------------------------------------------------------ data
 
     def dataset(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The dataset that a loader is given, or the trainer that is given these arguments."""
+        """Return the dataset that a loader is given, or the trainer that is given these arguments."""
         if self.is_trainer_arguments(call):
             trainers = receivers(self.module, call)
             given = (self.module.argument(trainer, "train_dataset").node for trainer in trainers)
@@ -228,7 +228,7 @@ class Loaders(Part):
         return self.module.argument(call, "dataset").node
 
     def made(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The one expression that a name or attribute stands for; the node itself if it is neither."""
+        """Return the one expression that a name or attribute stands for; the node itself if it is neither."""
         found = sole(self._standing_for(node))
         return found if isinstance(found, cst.BaseExpression) else None
 
@@ -239,7 +239,7 @@ class Loaders(Part):
     # ------------------------------------------------------------------ trainers
 
     def is_trainer_arguments(self, call: cst.Call) -> bool:
-        """Whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
+        """Return whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
         name = self.module.qualified(call.func)
         made = name is not None and is_training_arguments(name)
         return made or parses_training_arguments(self.module, call)
@@ -249,13 +249,13 @@ class Loaders(Part):
     # ------------------------------------------------------------------ transfers
 
     def sends(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What a call sends to the accelerator, if it sends anything."""
+        """Return what a call sends to the accelerator, if it sends anything."""
         return transferred(self.module, call) or copied_in(self.module, call) or self._sent(call)
 
     # ------------------------------------------------------------------ where batches go
 
     def destination(self, call: cst.Call) -> Destination:
-        """Where the batches of the loader made by ``call`` go, as far as the program shows it."""
+        """Return where the batches of the loader made by ``call`` go, as far as the program shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
         if any(call in each._moved_on for each in self.movers):
@@ -267,13 +267,13 @@ class Loaders(Part):
 
     @remembered
     def _given_to_others(self, call: cst.Call) -> bool:
-        """Whether code that is not seen may iterate a loader that no loop of the program goes over."""
+        """Return whether code that is not seen may iterate a loader that no loop of the program goes over."""
         if self.module.base_constructed(call) is not None or self._may_be_imported(call):
             return True
         return bool(verdicts(self.module, call, _goes_out_of_sight))
 
     def _may_be_imported(self, call: cst.Call) -> bool:
-        """Whether a loader is a variable of a module that only other files can be meant to use."""
+        """Return whether a loader is a variable of a module that only other files can be meant to use."""
         return self.module.function(call) is None and not (
             self.module.in_notebook
             or self._loops_over_loaders
@@ -302,7 +302,7 @@ class Loaders(Part):
         return frozenset(call for found in sources for call in found.calls)
 
     def moved_as_copies(self, call: cst.Call) -> bool:
-        """Whether only copies of batches, in memory of their own, are moved to an accelerator."""
+        """Return whether only copies of batches, in memory of their own, are moved to an accelerator."""
         moved = any(call in each._moved_on for each in self.movers)
         return moved and not any(call in each.moved_in_place for each in self.movers)
 
@@ -336,7 +336,7 @@ class Loaders(Part):
         return found
 
     def only_sampled(self, call: cst.Call) -> bool:
-        """Whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
+        """Return whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
         if any(call in each._looped_over for each in self._users):
             return False
         taken = [(each, node) for each in self._users for node in each._sampled.get(call, ())]
@@ -347,7 +347,9 @@ class Loaders(Part):
         )
 
     def only_collected(self, call: cst.Call) -> bool:
-        """Whether a loader is gone through once, to keep all its batches: ``[x.cuda() for x in loader]``."""
+        """Return whether a loader is gone through once, to keep all its batches:
+        ``[x.cuda() for x in loader]``.
+        """
         collected = [
             each._collects(loop)
             for each in self._users
@@ -361,7 +363,9 @@ class Loaders(Part):
         return isinstance(made, cst.ListComp) and not self.module.flow.loops(made)
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
-        """Whether batches are sent to an accelerator, by what the file does or else by its evidence."""
+        """Return whether batches are sent to an accelerator, by what the file does or else by its
+        evidence.
+        """
         if not accelerated(self.module):
             return False
         destination = self.destination(call)
@@ -382,7 +386,7 @@ class Loaders(Part):
         return [node for node in moved if node is not None]
 
     def _sent(self, call: cst.Call) -> cst.BaseExpression | None:
-        """What arrives on an accelerator otherwise: ``x.type(Tensor)``, ``buffer.copy_(x)``."""
+        """Return what arrives on an accelerator otherwise: ``x.type(Tensor)``, ``buffer.copy_(x)``."""
         if not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
             return None
         owner, argument = call.func.value, call.args[0].value
@@ -396,7 +400,7 @@ class Loaders(Part):
 
     @traced(Through.NOTHING)
     def _is_device_type(self, node: cst.CSTNode, path: Path) -> bool | None:
-        """``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
+        """Return ``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
         name = self.module.qualified(node) if not path else None
         return name.startswith("torch.cuda.") if name is not None else None
 
@@ -414,7 +418,7 @@ class Loaders(Part):
         ]
 
     def _escapes(self, name: cst.Name) -> bool:
-        """Whether a part of a batch is handed to something that this file does not show."""
+        """Return whether a part of a batch is handed to something that this file does not show."""
         node: cst.CSTNode = name
         parent = self.tree.parent(node)
         while isinstance(
@@ -450,7 +454,7 @@ class Loaders(Part):
         return not self._is_host_method(call)
 
     def _only_for_models(self, name: cst.Name) -> bool:
-        """Whether each part of a batch of several is given to a model, and read nowhere else."""
+        """Return whether each part of a batch of several is given to a model, and read nowhere else."""
         for binding in self.names.bindings(name):
             if binding.kind is not BindingKind.LOOP or not binding.path:
                 return False
@@ -482,15 +486,15 @@ class Loaders(Part):
     # ------------------------------------------------------------------ trails back
 
     def sources(self, node: cst.BaseExpression) -> Sources:
-        """The loaders that iterating ``node`` reads from."""
+        """Return the loaders that iterating ``node`` reads from."""
         return self._of_portion(node, (Portion.LOADER,))
 
     def batch_sources(self, node: cst.BaseExpression) -> Sources:
-        """The loaders that a batch, or a part of one in the same memory, comes from."""
+        """Return the loaders that a batch, or a part of one in the same memory, comes from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART))
 
     def copied_from(self, node: cst.BaseExpression, copying: Copying = Copying.ALWAYS) -> Sources:
-        """The loaders whose batches a tensor on the host is, or was copied or converted from."""
+        """Return the loaders whose batches a tensor on the host is, or was copied or converted from."""
         return self._of_portion(node, (Portion.BATCH, Portion.PART), copying)
 
     def _of_portion(
@@ -504,7 +508,7 @@ class Loaders(Part):
 
     @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
     def _behind(self, node: cst.CSTNode, path: Path, copying: Copying) -> Behind | list[Source] | None:
-        """The loader that a value comes from, through what copies it at most so."""
+        """Return the loader that a value comes from, through what copies it at most so."""
         match node:
             case cst.Call() if self.makes_loader(node):
                 portion = _portion(path)
@@ -522,7 +526,7 @@ class Loaders(Part):
                 return None
 
     def _handed_on(self, call: cst.Call, path: Path, copying: Copying) -> list[Source] | None:
-        """What a call gives parts of: loaders by way of progress bars, batches by way of views."""
+        """Return what a call gives parts of: loaders by way of progress bars, batches by way of views."""
         if transferred(self.module, call) is not None:
             return []  # It is no longer in the memory of the host.
         name, dotted = last_name(call.func), self.module.qualified(call.func)
@@ -552,7 +556,7 @@ class Loaders(Part):
     # ------------------------------------------------------------------ circumstances
 
     def debugging(self, call: cst.Call) -> bool:
-        """Whether a loader is made for a debugging or overfitting run, or for a test, only."""
+        """Return whether a loader is made for a debugging or overfitting run, or for a test, only."""
         if self._is_test_file:
             return True
         tests = (branch.test for branch in self.module.flow.branches(call, outward=True) if branch.holds)
@@ -564,7 +568,7 @@ class Loaders(Part):
         )
 
     def _speaks_of_trial(self, test: cst.BaseExpression) -> bool:
-        """Whether a name, or a text that one is compared with, says that a run is for debugging."""
+        """Return whether a name, or a text that one is compared with, says that a run is for debugging."""
         return any(
             has(node.value, *_TRIAL)
             for node in self.tree.descendants(test)
@@ -583,14 +587,14 @@ class Loaders(Part):
         return False
 
     def constant(self, call: cst.Call, name: str) -> object:
-        """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
+        """Return the constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
         argument = self.module.argument(call, name)
         if argument.given and (self.from_parameter(argument.node) or self._may_be_none(argument.node)):
             return MISSING
         return argument.constant
 
     def _may_be_none(self, node: cst.BaseExpression | None) -> bool:
-        """Whether one of several values is None: ``2 if workers > 0 else None``."""
+        """Return whether one of several values is None: ``2 if workers > 0 else None``."""
         branches: list[cst.BaseExpression | None] = [node]
         if isinstance(node, cst.Name):
             branches = [b.value for b in self.names.bindings(node) if b.kind is BindingKind.ASSIGN]
@@ -604,7 +608,7 @@ class Loaders(Part):
 
 @traced(Through.ITEMS | Through.PARAMETERS)
 def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
-    """The class of the project that a dataset is an instance, or a part of an instance, of."""
+    """Return the class of the project that a dataset is an instance, or a part of an instance, of."""
     definition = module.value(node).definition if not path else None
     if isinstance(definition, cst.ClassDef):
         return definition
@@ -612,7 +616,7 @@ def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef 
 
 
 def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
-    """The datasets that a dataset is a part of, or is put together from; None for all other calls."""
+    """Return the datasets that a dataset is a part of, or is put together from; None for all other calls."""
     if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
         return None
     first = call.args[0].value
@@ -620,14 +624,16 @@ def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
 
 
 def constructors_around(module: Module) -> Iterator[cst.Call]:
-    """The calls that make loaders, in the file and in the others of its programs."""
+    """Yield the calls that make loaders, in the file and in the others of its programs."""
     for each in (module, *module.companions("Loader")):
         yield from Loaders.of(each).constructors
 
 
 @remembered
 def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
-    """The functions that put the batches of loaders together, and the calls that make these loaders."""
+    """Return the functions that put the batches of loaders together, and the calls that make these
+    loaders.
+    """
     found: dict[Function, list[cst.Call]] = {}
     for call in constructors_around(module):
         collate = module.argument(call, "collate_fn").node
@@ -639,7 +645,7 @@ def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
 
 @traced(Through.ITEMS | Through.PARAMETERS)
 def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
-    """The function that runs when what is given as ``collate_fn`` is called."""
+    """Return the function that runs when what is given as ``collate_fn`` is called."""
     definition = module.value(node).definition if not path else None
     return (
         module.classes.info(definition).method("__call__")
@@ -649,7 +655,7 @@ def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | N
 
 
 def collated(module: Module, binding: Binding, path: Path) -> list[Source] | None:
-    """A part of the items that a collate function is handed: what its datasets return of them.
+    """Return a part of the items that a collate function is handed: what its datasets return of them.
 
     None for all other parameters, and where one of the datasets is not of the project.
     """
@@ -673,7 +679,7 @@ def collated(module: Module, binding: Binding, path: Path) -> list[Source] | Non
 
 
 def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use gives a loader to code that this file does not show."""
+    """Return whether a use gives a loader to code that this file does not show."""
     match use.kind:
         case UseKind.ARGUMENT if module.qualified(use.call.func) in _ASKING:
             return ()
@@ -693,13 +699,15 @@ def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
-    """``processor(text=batch)``, ``tokenizer(batch)``: whether tensors are made of an argument, a text."""
+    """Return whether tensors are made of an argument, a text: ``processor(text=batch)``,
+    ``tokenizer(batch)``.
+    """
     keyword = argument.keyword.value if argument.keyword is not None else None
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
 
 def _portion(path: Path) -> Portion | None:
-    """What a part of a loader is."""
+    """Return what a part of a loader is."""
     if not path or path == (Item.ENTERED,):
         return Portion.LOADER
     if path[0] is not Item.EACH:

@@ -43,7 +43,7 @@ class Accumulation:
 
 
 def accumulations(module: Module, call: cst.Call) -> Iterator[Accumulation]:
-    """How the gradients of a backward pass are added up for a step that is taken now and then.
+    """Yield how the gradients of a backward pass are added up for a step that is taken now and then.
 
     It is looked for in the iterations that run ``call``, then in those around it.
     """
@@ -66,7 +66,7 @@ class _Search:
         self.tree = module.tree
 
     def accumulation(self, call: cst.Call) -> Accumulation | None:
-        """A backward pass of each iteration, and a step every so many of them."""
+        """Return a backward pass of each iteration, and a step every so many of them."""
         iteration = self.iteration
         backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
@@ -90,7 +90,9 @@ class _Search:
         )
 
     def accumulation_within(self, call: cst.Call) -> Accumulation | None:
-        """As ``accumulation``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
+        """Return what ``accumulation`` does, for a loop over the batches of a step,
+        ``for _ in range(accumulate)``.
+        """
         iteration = self.iteration
         backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
@@ -107,7 +109,9 @@ class _Search:
         )
 
     def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
-        """``n`` of a loop over ``range(n)`` that is called after the batches of a step, or ``x.chunk(n)``."""
+        """Return ``n`` of a loop over ``range(n)`` that is called after the batches of a step, or
+        ``x.chunk(n)``.
+        """
         match loop:
             case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
                 self.module.qualified(func) == "builtins.range"
@@ -123,7 +127,7 @@ class _Search:
         return None
 
     def _chunks(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
-        """``n`` of ``x.chunk(n)``: a batch in parts."""
+        """Return ``n`` of ``x.chunk(n)``: a batch in parts."""
         match batches:
             case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
                 whole = len(batches.args) == self._place_of_count(batches)
@@ -154,11 +158,13 @@ class _Search:
         return bool(event.path) and self._divisor_around(event) is not None
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
-        """``n`` where an event happens in every n-th iteration."""
+        """Return ``n`` where an event happens in every n-th iteration."""
         return self._divisor_around(event) if self._is_throttled(event) else None
 
     def _named_count(self, event: Event) -> cst.BaseExpression | None:
-        """``n`` where an event happens once a counter has got ``n`` further: ``i - last >= accumulate``."""
+        """Return ``n`` where an event happens once a counter has got ``n`` further:
+        ``i - last >= accumulate``.
+        """
         if not self._is_throttled(event):
             return None
         for test, _ in self._tests(event):
@@ -178,7 +184,8 @@ class _Search:
         return None
 
     def _tests(self, event: Event) -> Iterator[tuple[cst.BaseExpression, Path]]:
-        """The conditions on which an event happens within the iteration, with the calls that lead to each.
+        """Yield the conditions on which an event happens within the iteration, with the calls that lead to
+        each.
 
         Those in the code of the loop come first, then those in the functions that it calls.
         """
@@ -188,7 +195,9 @@ class _Search:
                 yield decision.test, event.path[:depth]
 
     def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
-        """``n`` of ``i % n`` in a condition, in what its names are given, or in what a caller passes."""
+        """Return ``n`` of ``i % n`` in a condition, in what its names are given, or in what a caller
+        passes.
+        """
         home = self.module.home(test)
         for node in (test, *home.tree.descendants(test)):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
@@ -208,7 +217,7 @@ class _Search:
         return None
 
     def _given(self, home: Module, binding: Binding, path: Path) -> tuple[cst.BaseExpression, Path] | None:
-        """What a name of a condition is given in the iteration, with the calls that lead there."""
+        """Return what a name of a condition is given in the iteration, with the calls that lead there."""
         if binding.kind is BindingKind.PARAMETER and path:
             caller = self.module.home(path[-1])
             passed = caller.argument(path[-1], binding.name).node
@@ -225,7 +234,9 @@ class _Search:
         return not has(last_name(count), *_SCHEDULE)
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
-        """Whether gradients are computed in the branch of a step as well: another model has its turn."""
+        """Return whether gradients are computed in the branch of a step as well: another model has its
+        turn.
+        """
         return any(
             isinstance(branch.construct, cst.If)
             and self.tree.contains(branch.construct.body, backward.outermost)

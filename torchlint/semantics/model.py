@@ -24,7 +24,7 @@ def build(
     fixpoint: Fixpoint[Any, Any] | None = None,
     path: PurePath | None = None,
 ) -> Module:
-    """The model of a file; ``locate`` tells the place of an offset as people count it.
+    """Return the model of a file; ``locate`` tells the place of an offset as people count it.
 
     ``path`` is where the file is, for what the configuration declares of its functions.
 

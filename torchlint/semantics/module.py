@@ -61,7 +61,7 @@ _ASKED = tuple(
 
 
 def alike(one: Settings, other: Settings) -> bool:
-    """Whether the model of a file is the same with these options, whatever else they say."""
+    """Return whether the model of a file is the same with these options, whatever else they say."""
     return one is other or all(getattr(one, name) == getattr(other, name) for name in _ASKED)
 
 
@@ -154,32 +154,32 @@ class Module:
         """What further parts of the model know of this one; see `Part`."""
 
     def _linked(self, kind: type[AnyPart]) -> type[AnyPart]:
-        """The class of which a part is made: in a project, one that hands questions on."""
+        """Return the class of which a part is made: in a project, one that hands questions on."""
         return kind if self.link is None else handing_on(kind)
 
     @staticmethod
     def counterpart(module: Any) -> Module:
-        """The module itself, which answers for its nodes."""
+        """Return the module itself, which answers for its nodes."""
         found: Module = module
         return found
 
     def home(self, node: cst.CSTNode) -> Module:
-        """The module of the file that a node belongs to: this one, unless it is linked with others."""
+        """Return the module of the file that a node belongs to: this one, unless it is linked with others."""
         if self.link is None or not self.tree.is_elsewhere(node):
             return self
         found: Module = self.link.home(node)
         return found
 
     def companions(self, *words: str) -> Sequence[Module]:
-        """Those other files of its programs that have one of some words in their text."""
+        """Return those other files of its programs that have one of some words in their text."""
         return () if self.link is None else self.link.companions(self, words)
 
     def mentions(self, *words: str) -> bool:
-        """Whether the text of this file, or of another one of its programs, has one of some words."""
+        """Return whether the text of this file, or of another one of its programs, has one of some words."""
         return any(map(self.tree.mentions, words)) or bool(self.companions(*words))
 
     def close(self) -> None:
-        """Forget everything that was worked out; the model answers nothing any more.
+        """Forget everything that was computed; the model answers nothing any more.
 
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
@@ -234,7 +234,7 @@ class Module:
         return self.settings.target
 
     def target_of(self, package: str) -> Target:
-        """The releases of a library that may run this file, as declared or else as torch's imply."""
+        """Return the releases of a library that may run this file, as declared or else as torch's imply."""
         if package == TORCH:
             return self.target
         own = self.settings.libraries.get(package, Target.unknown())
@@ -244,30 +244,34 @@ class Module:
     # ------------------------------------------------------------------ names and values
 
     def qualified(self, node: cst.CSTNode) -> str | None:
-        """The public dotted library name that a name or attribute stands for; None for anything else."""
+        """Return the public dotted library name that a name or attribute stands for; None for anything
+        else.
+        """
         return self.names.qualified(node)
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What an expression can evaluate to, in whichever file it stands."""
+        """Return what an expression can evaluate to, in whichever file it stands."""
         return self.inference.value(node)
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """The definitions that reach a read of a name."""
+        """Return the definitions that reach a read of a name."""
         return self.names.bindings(name)
 
     def binding_of(self, target: cst.CSTNode) -> Binding | None:
-        """The binding that an assignment target, parameter, import or definition makes."""
+        """Return the binding that an assignment target, parameter, import or definition makes."""
         return self.names.by_node.get(target)
 
     def uses(self, binding: Binding) -> list[cst.Name]:
-        """The reads that a definition reaches."""
+        """Return the reads that a definition reaches."""
         return self.names.uses(binding)
 
     # ------------------------------------------------------------------ calls
 
     @remembered
     def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
-        """The arguments of a call laid against the signature of what it calls, or of an override of that."""
+        """Return the arguments of a call laid against the signature of what it calls, or of an override of
+        that.
+        """
         signature, presets = self._signature(call, override)
         around = self.function(call) if any(argument.star for argument in call.args) else None
         graph = self.inference.callgraph
@@ -280,12 +284,14 @@ class Module:
         return calls.bind(call, signature, presets=presets, resolve=graph.literal)
 
     def _shows_calls(self, function: cst.FunctionDef) -> bool:
-        """Whether the files of the project show who calls a function."""
+        """Return whether the files of the project show who calls a function."""
         known_as = self.classes.owner(function) or function
         return self.link is not None and self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
-        """What a call passes for the parameter ``name`` of what it calls, or of an override of that."""
+        """Return what a call passes for the parameter ``name`` of what it calls, or of an override of
+        that.
+        """
         bound = self.call(call) if override is None else self.call(call, override)
         return Argument(bound.get(name), self.value)
 
@@ -326,7 +332,7 @@ class Module:
         return None, ()
 
     def class_of(self, call: cst.Call) -> str | None:
-        """The library class of what a call makes, through local subclasses and ``partial``.
+        """Return the library class of what a call makes, through local subclasses and ``partial``.
 
         A user's own class counts as the library class it inherits from only if it leaves the
         constructor alone.
@@ -345,7 +351,9 @@ class Module:
         return callee.cls
 
     def base_constructed(self, call: cst.Call) -> str | None:
-        """The library class whose constructor ``super().__init__(...)`` runs; None for any other call."""
+        """Return the library class whose constructor ``super().__init__(...)`` runs; None for any other
+        call.
+        """
         match call.func:
             case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
                 owner = self.tree.enclosing(call, cst.ClassDef)
@@ -356,19 +364,21 @@ class Module:
         return None
 
     def callee(self, call: cst.Call) -> Function | None:
-        """The function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
+        """Return the function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
         return self.inference.callgraph.callee(call)
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """The functions of the project one of which a call runs; none if it may be another."""
+        """Return the functions of the project one of which a call runs; none if it may be another."""
         return self.inference.callgraph.callees(call)
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
-        """The calls in this file that run a function of this file."""
+        """Return the calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
-        """The calls of a function itself, in source order, or those of the module outside of functions."""
+        """Return the calls of a function itself, in source order, or those of the module outside of
+        functions.
+        """
         return self._calls_in.get(function, [])
 
     @cached_property
@@ -379,7 +389,7 @@ class Module:
         return found
 
     def function(self, node: cst.CSTNode) -> Function | None:
-        """The function or lambda whose body holds a node; a decorator or default is outside it."""
+        """Return the function or lambda whose body holds a node; a decorator or default is outside it."""
         self.tree.effort.spent += 1
         scope = self.names.scope(node)
         while scope.parent is not None:
@@ -393,7 +403,7 @@ class Module:
         self._locate = locate
 
     def position(self, node: cst.CSTNode) -> Position:
-        """Where a node begins, as people count it: in a notebook, within its cell."""
+        """Return where a node begins, as people count it: in a notebook, within its cell."""
         start = self.tree.span(node).start
         if self._locate is not None:
             return self._locate(start)
@@ -405,7 +415,7 @@ class Module:
         return self._locate is not None and self._locate(0).cell is not None
 
     def source(self, node: cst.CSTNode) -> str:
-        """The text of a node as the file spells it."""
+        """Return the text of a node as the file spells it."""
         return self.tree.source(node)
 
 
@@ -425,14 +435,14 @@ class Part:
 
     @classmethod
     def counterpart(cls: type[Known], module: Any) -> Known:
-        """The same part of another module."""
+        """Return the same part of another module."""
         kind: Any = getattr(cls, "alone", cls)
         found: Known = kind.of(module)
         return found
 
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
-        """The part for a file, the same each time."""
+        """Return the part for a file, the same each time."""
         parts: dict[Any, Any] = module._parts
         found: Known | None = parts.get(cls)
         if found is None:

@@ -173,7 +173,7 @@ class Names:
     # ------------------------------------------------------------------ scopes
 
     def scope(self, node: cst.CSTNode) -> Scope:
-        """The scope in which ``node`` is evaluated.
+        """Return the scope in which ``node`` is evaluated.
 
         Defaults, decorators, annotations and base classes belong to the scope around the definition,
         and so does the first iterable of a comprehension.
@@ -184,7 +184,7 @@ class Names:
         return self._scopes_from[bisect_right(self._begins, number) - 1]
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
-        """The scope that a function, lambda, class, comprehension or the module makes."""
+        """Return the scope that a function, lambda, class, comprehension or the module makes."""
         return self._scopes[node]
 
     def _divide(self) -> None:
@@ -218,7 +218,7 @@ class Names:
 
     @staticmethod
     def counterpart(module: Any) -> Names:
-        """The names of a module."""
+        """Return the names of a module."""
         names: Names = module.names
         return names
 
@@ -390,11 +390,11 @@ class Names:
 
     @remembered
     def reads(self, spelling: str) -> list[cst.Name]:
-        """The names spelt so that are read, in source order."""
+        """Return the names spelt so that are read, in source order."""
         return [name for name in self.tree.names_by_name.get(spelling, ()) if self.is_read(name)]
 
     def is_read(self, name: cst.Name) -> bool:
-        """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
+        """Return whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
         parent = self.tree.parents.get(name)
         kind = parent.__class__
         if kind in _NAMING:
@@ -418,18 +418,22 @@ class Names:
 
     @remembered
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
+        """Return the definitions that can reach this read, in source order; empty for builtins and
+        unknowns.
+        """
         return self.bindings_at(name.value, name)
 
     def assignment(self, name: cst.Name) -> Binding | None:
-        """The assignment ``x = value`` if no other definition can reach this read; its ``value`` is given."""
+        """Return the assignment ``x = value`` if no other definition can reach this read; its ``value`` is
+        given.
+        """
         found = self.bindings(name)
         if len(found) != 1 or found[0].kind is not BindingKind.ASSIGN or found[0].path:
             return None
         return found[0] if found[0].value is not None else None
 
     def bindings_at(self, name: str, at: cst.CSTNode) -> tuple[Binding, ...]:
-        """The definitions of ``name`` that a read at ``at`` would see.
+        """Return the definitions of ``name`` that a read at ``at`` would see.
 
         Within the scope that binds it the flow of control decides; a function or lambda that reads a
         name of a scope around it may run at any time from its own definition on, and sees all that is in
@@ -454,7 +458,7 @@ class Names:
         return every if len(every) <= MANY else self._in_place_of_all(scope, name)
 
     def _closure(self, scope: Scope, at: cst.CSTNode) -> cst.CSTNode | None:
-        """The function defined in the code of a scope that a place in it belongs to."""
+        """Return the function defined in the code of a scope that a place in it belongs to."""
         here: Scope | None = self.scope(at)
         inner: cst.CSTNode | None = None
         while here is not None and here is not scope:
@@ -464,7 +468,7 @@ class Names:
 
     @remembered
     def _left_for_closures(self, scope: Scope, name: str, inner: cst.CSTNode | None) -> tuple[Binding, ...]:
-        """The definitions of a name that a function inside the scope may see, whenever it runs.
+        """Return the definitions of a name that a function inside the scope may see, whenever it runs.
 
         What has been replaced by the time that the function is defined is none of them.
         """
@@ -481,7 +485,7 @@ class Names:
 
     @remembered
     def _reaching_in(self, root: Root) -> ReachingDefinitions[tuple[Scope, str], Binding]:
-        """The reaching definitions of a function, a lambda or the module."""
+        """Return the reaching definitions of a function, a lambda or the module."""
         variables = {
             (inner, name): list(self._defined(inner, bindings, root))
             for inner in self._run_by[root]
@@ -493,7 +497,9 @@ class Names:
     def _defined(
         self, scope: Scope, bindings: list[Binding], root: Root
     ) -> Iterator[tuple[cst.CSTNode, Binding | None]]:
-        """Where code of a function binds a name of a scope; with ``global``, others may bind it as well."""
+        """Yield where code of a function binds a name of a scope; with ``global``, others may bind it as
+        well.
+        """
         if scope.kind is ScopeKind.CLASS:
             yield scope.node, None  # another namespace in each iteration of a loop
         for binding in sorted(bindings, key=self._place):
@@ -510,7 +516,7 @@ class Names:
         return found
 
     def loop(self, binding: Binding) -> cst.For | Comprehension | None:
-        """The loop or comprehension whose target a definition is; None for all other definitions."""
+        """Return the loop or comprehension whose target a definition is; None for all other definitions."""
         if binding.kind is BindingKind.COMPREHENSION:
             return binding.scope.node  # type: ignore[return-value]
         if binding.kind is BindingKind.LOOP and binding.value is not None:
@@ -519,7 +525,7 @@ class Names:
 
     @remembered
     def definitions(self, scope: Scope, name: str) -> tuple[Binding, ...]:
-        """All definitions of a name in a scope, deletions left out, in source order.
+        """Return all definitions of a name in a scope, deletions left out, in source order.
 
         The same tuple each time, so that what is found out of all of them is found out once.
         """
@@ -528,7 +534,7 @@ class Names:
 
     @remembered
     def _in_place_of_all(self, scope: Scope, name: str) -> tuple[Binding, ...]:
-        """What stands for all definitions of a name in a scope where too many of them reach a read."""
+        """Return what stands for all definitions of a name in a scope where too many of them reach a read."""
         first = self.definitions(scope, name)[0]
         return (Binding(name, first.node, scope, BindingKind.MANY),)
 
@@ -536,7 +542,7 @@ class Names:
         return self._order[binding.node]
 
     def _governs(self, binding: Binding, at: cst.CSTNode) -> bool:
-        """Whether the only definition of a name stands above ``at``, in a block around it."""
+        """Return whether the only definition of a name stands above ``at``, in a block around it."""
         parents = self.tree.parents
         if binding.kind is BindingKind.ASSIGN:
             assignment = parents[parents[binding.node]]
@@ -547,7 +553,7 @@ class Names:
         return False
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
-        """The scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
+        """Return the scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
         scope: Scope | None = self.scope(at)
         own = True
         while scope is not None:
@@ -560,13 +566,15 @@ class Names:
         return None
 
     def uses(self, binding: Binding) -> list[cst.Name]:
-        """The reads that this definition reaches, in source order, nested scopes included."""
+        """Return the reads that this definition reaches, in source order, nested scopes included."""
         found = self._uses(binding.scope, binding.name).get(binding, [])
         self.tree.effort.spend(len(found))
         return found
 
     def uses_elsewhere(self, binding: Binding) -> list[cst.BaseExpression]:
-        """The reads of a definition of the module level in other files: ``helper``, ``utils.helper``."""
+        """Return the reads of a definition of the module level in other files: ``helper``,
+        ``utils.helper``.
+        """
         if self.link is None or binding.scope is not self.module_scope:
             return []
         found: list[cst.BaseExpression] = []
@@ -575,7 +583,7 @@ class Names:
         return found
 
     def reads_of_import(self, binding: Binding) -> list[cst.BaseExpression]:
-        """The reads in this file of what another one defines."""
+        """Return the reads in this file of what another one defines."""
         found: list[cst.BaseExpression] = []
         for own in self._imports_by_name.get(binding.name, ()):
             target = self.imported_by(own)
@@ -599,12 +607,14 @@ class Names:
         return found
 
     def names_of_import(self, name: str) -> set[str]:
-        """What ``from utils import note as record`` calls what another file calls ``note``."""
+        """Return what ``from utils import note as record`` calls what another file calls ``note``."""
         return {binding.name for binding in self._imports_by_name.get(name, ())}
 
     @remembered
     def _uses(self, scope: Scope, name: str) -> dict[Binding, list[cst.Name]]:
-        """The reads of each definition of a name; those that all of them reach are one list for all."""
+        """Return the reads of each definition of a name; those that all of them reach are one list for
+        all.
+        """
         every = self.definitions(scope, name)
         too_many = self._in_place_of_all(scope, name) if len(every) > MANY else every
         of_all: list[cst.Name] = []
@@ -626,7 +636,7 @@ class Names:
 
     @remembered
     def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
-        """The reads of a spelling, in source order, by the scope that binds it for them."""
+        """Return the reads of a spelling, in source order, by the scope that binds it for them."""
         found: dict[Scope, list[cst.Name]] = {}
         for read in self.reads(name):
             scope = self.lookup(name, read)
@@ -637,7 +647,7 @@ class Names:
     # ------------------------------------------------------------------ dotted names
 
     def qualified(self, node: cst.CSTNode) -> str | None:
-        """The library's dotted name for a name or attribute; builtins are ``builtins.print``.
+        """Return the library's dotted name for a name or attribute; builtins are ``builtins.print``.
 
         Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
@@ -650,7 +660,7 @@ class Names:
         return None if node in self._pending else self._dotted_name(node)
 
     def either_qualified(self, node: cst.BaseExpression) -> list[str | None]:
-        """The full names of all that an expression may stand for, of which a condition chooses one.
+        """Return the full names of all that an expression may stand for, of which a condition chooses one.
 
         ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``, or an ``if`` with two assignments.
         """
@@ -685,14 +695,17 @@ class Names:
         return result
 
     def _is_patched(self, node: cst.Attribute, dotted: str) -> bool:
-        """Whether a call is of what the file puts in the place of a function: ``torch.load = partial(…)``."""
+        """Return whether a call is of what the file puts in the place of a function:
+        ``torch.load = partial(…)``.
+        """
         assigned = self.attributes.get(node.attr.value)
         if assigned is None or not self.tree.is_called(node):
             return False
         return any(self.qualified(each.target) == dotted for each in assigned)
 
     def _may_lead_away(self, node: cst.BaseExpression) -> bool:
-        """Whether an attribute may be of a library or another file, going by the name that it begins with.
+        """Return whether an attribute may be of a library or another file, going by the name that it begins
+        with.
 
         Most are those of ``self``, and the like: of neither, whatever they are called.
         """
@@ -728,7 +741,8 @@ class Names:
         return self._brought_along(name) if self.star_modules else None
 
     def _brought_along(self, name: cst.Name) -> str | None:
-        """What a name means that only a star import of another file of the project can have brought in.
+        """Return what a name means that only a star import of another file of the project can have brought
+        in.
 
         ``from modeling.deeplab import *`` brings the imports of that file: ``torch``, ``nn``.
         """
@@ -741,7 +755,7 @@ class Names:
         return library if self._known(f"{library}.{asked.attr.value}") else None
 
     def bound_name(self, binding: Binding) -> str | None:
-        """The dotted name that a definition makes its name stand for, if it does."""
+        """Return the dotted name that a definition makes its name stand for, if it does."""
         if not _gives_dotted(binding):
             return None
         if binding.imported is not None:
@@ -754,11 +768,13 @@ class Names:
     # ------------------------------------------------------------------ other files
 
     def imported_by(self, binding: Binding) -> Target | None:
-        """What an import brings from another file of the project."""
+        """Return what an import brings from another file of the project."""
         return None if self.link is None else self.link.imported(self, binding)
 
     def imported(self, node: cst.CSTNode) -> Target | None:
-        """What a name or attribute, such as ``utils.helper``, stands for in another file of the project."""
+        """Return what a name or attribute, such as ``utils.helper``, stands for in another file of the
+        project.
+        """
         if self.link is None:
             return None
         if isinstance(node, cst.Attribute):
@@ -774,7 +790,7 @@ class Names:
         return bindings if bindings and self.tree.is_elsewhere(bindings[0].node) else None
 
     def _imported_by_name(self, call: cst.Call) -> Target | None:
-        """The file that ``importlib.import_module("utils.meters")`` imports."""
+        """Return the file that ``importlib.import_module("utils.meters")`` imports."""
         match call.args:
             case [cst.Arg(value=cst.SimpleString(evaluated_value=str(name)), keyword=None)]:
                 if self.link is not None and self.qualified(call.func) in _IMPORTERS:
@@ -782,12 +798,14 @@ class Names:
         return None
 
     def _starred(self, name: str) -> Target | None:
-        """What the star imports of the file bring under a name from other files of the project."""
+        """Return what the star imports of the file bring under a name from other files of the project."""
         assert self.link is not None
         return self.link.starred(self, name)
 
     def _library_name(self, found: Target) -> str | None:
-        """The dotted name of the library that another file has for what it is asked for, if it has one."""
+        """Return the dotted name of the library that another file has for what it is asked for, if it has
+        one.
+        """
         if isinstance(found, Path):
             return None
         if isinstance(found, str):
@@ -796,7 +814,7 @@ class Names:
         return answers.pop() if len(answers) == 1 else None
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
-        """How code at ``at`` can spell a dotted name with the imports that the file has.
+        """Return how code at ``at`` can spell a dotted name with the imports that the file has.
 
         The shortest of the spellings that mean exactly this there; None if no import serves.
         """
@@ -821,35 +839,35 @@ class Names:
         return found
 
     def _is_in_force(self, binding: Binding, at: cst.CSTNode) -> bool:
-        """Whether an import of the module level has been made whenever code at ``at`` runs."""
+        """Return whether an import of the module level has been made whenever code at ``at`` runs."""
         later = self.tree.order[binding.node] > self.tree.order[at]
         always = self.tree.parents[self.tree.statement(binding.node)] is self.tree.root
         return always and not (later and self.scope(at) is self.module_scope)
 
 
 def _root(scope: Scope) -> Root:
-    """The function, lambda or module that runs the code of a scope."""
+    """Return the function, lambda or module that runs the code of a scope."""
     while scope.kind in _INSIDE and scope.parent is not None:
         scope = scope.parent
     return scope.node  # type: ignore[return-value]
 
 
 def _kind_of(maker: cst.CSTNode) -> ScopeKind:
-    """The kind of scope that a node makes."""
+    """Return the kind of scope that a node makes."""
     if maker.__class__ is cst.ClassDef:
         return ScopeKind.CLASS
     return ScopeKind.COMPREHENSION if maker.__class__ in _COMPREHENSIONS else ScopeKind.FUNCTION
 
 
 def _first_word(value: cst.CSTNode | None) -> str:
-    """The name that a chain of attributes begins with; empty if it begins with no name."""
+    """Return the name that a chain of attributes begins with; empty if it begins with no name."""
     while isinstance(value, cst.Attribute):
         value = value.value
     return value.value if isinstance(value, cst.Name) else ""
 
 
 def _gives_dotted(binding: Binding) -> bool:
-    """Whether a definition makes its name stand for another, by an import or a plain assignment."""
+    """Return whether a definition makes its name stand for another, by an import or a plain assignment."""
     if binding.kind is BindingKind.IMPORT:
         return binding.imported is not None
     return binding.kind is BindingKind.ASSIGN and not binding.path and binding.value.__class__ in _DOTTED
@@ -893,7 +911,7 @@ _WRITING_FIELD = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
 
 
 def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
-    """Whether control certainly does not run off the end of this block.
+    """Return whether control certainly does not run off the end of this block.
 
     ``jumps_leave``: whether ``break`` and ``continue`` count beside ``return`` and ``raise``.
     """
@@ -918,7 +936,7 @@ def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
 
 
 def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | None, ...]]]:
-    """The names, attributes and items that an assignment to ``target`` sets, with the path of each."""
+    """Yield the names, attributes and items that an assignment to ``target`` sets, with the path of each."""
     if not isinstance(target, (cst.Tuple, cst.List)):
         yield target, ()
         return
@@ -931,7 +949,9 @@ def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | Non
 
 
 def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
-    """Every parameter of a function in the order of its signature, ``*args`` and ``**kwargs`` included."""
+    """Yield every parameter of a function in the order of its signature, ``*args`` and ``**kwargs``
+    included.
+    """
     yield from params.posonly_params
     yield from params.params
     if isinstance(params.star_arg, cst.Param):
@@ -942,7 +962,7 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 
 def dotted_text(node: cst.CSTNode) -> str | None:
-    """``a.b.c`` for a chain of plain attributes; None for anything else."""
+    """Return ``a.b.c`` for a chain of plain attributes; None for anything else."""
     if type(node) is cst.Name:  # most often
         return node.value
     parts: list[str] = []
@@ -1009,7 +1029,7 @@ _MOVED = {
 
 @lru_cache(maxsize=1 << 14)
 def canonical(dotted: str) -> str:
-    """The public name of a library member, whichever of its modules it was reached through."""
+    """Return the public name of a library member, whichever of its modules it was reached through."""
     if dotted.startswith("torch.nn.modules."):
         last = dotted.rpartition(".")[2]
         return f"torch.nn.{last}" if last[:1].isupper() else dotted

@@ -147,12 +147,12 @@ _NUMBER_MAKERS = frozenset({"builtins.float", "torch.tensor", "torch.as_tensor"}
 
 @remembered
 def operations_of(module: Module) -> Operations:
-    """The operations of a file."""
+    """Return the operations of a file."""
     return Operations(module)
 
 
 class Operations:
-    """The operations of one file; each is worked out when it is asked for."""
+    """The operations of one file; each is computed when it is asked for."""
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
@@ -161,7 +161,9 @@ class Operations:
 
     @remembered
     def of(self, node: cst.CSTNode) -> Operation | None:
-        """The operation that an expression, or an augmented assignment, spells; None for anything else."""
+        """Return the operation that an expression, or an augmented assignment, spells; None for anything
+        else.
+        """
         match node:
             case cst.BinaryOperation():
                 name = _OPERATORS.get(type(node.operator))
@@ -182,12 +184,14 @@ class Operations:
                 return None
 
     def behind(self, node: cst.BaseExpression) -> Operation | None:
-        """The operation that computes an expression, also if it has a name with one definition."""
+        """Return the operation that computes an expression, also if it has a name with one definition."""
         origin = self.origin(node)
         return self.of(origin) if origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The expression (or augmented assignment) that a name stands for; None if there are several."""
+        """Return the expression (or augmented assignment) that a name stands for; None if there are
+        several.
+        """
         return sole(self._origins(node)) if isinstance(node, (cst.Name, cst.NamedExpr)) else node
 
     @traced(Through.NOTHING)
@@ -202,7 +206,7 @@ class Operations:
                 return node
 
     def definition(self, binding: Binding) -> cst.CSTNode | None:
-        """What a binding stores, whole: an expression, or the augmented assignment that makes it."""
+        """Return what a binding stores, whole: an expression, or the augmented assignment that makes it."""
         if binding.kind is BindingKind.AUGMENT:
             parent = self.tree.parent(binding.node)
             return parent if isinstance(parent, cst.AugAssign) else None
@@ -241,7 +245,9 @@ class Operations:
         return isinstance(func.value, cst.Name) and func.value.value in ("self", "cls")
 
     def _of_file(self, func: cst.Attribute) -> bool:
-        """``F.softmax(x)`` with ``from mine import functional as F``: a function of a file of the project."""
+        """Return whether it is ``F.softmax(x)`` with ``from mine import functional as F``: a function of a
+        file of the project.
+        """
         if not isinstance(func.value, cst.Name) or self.module.value(func.value).kind is not Kind.UNKNOWN:
             return False
         return any(binding.kind is BindingKind.IMPORT for binding in self.module.bindings(func.value))
@@ -266,7 +272,7 @@ class Operations:
     def _bound(
         self, call: cst.Call, spelt: str, receiver: list[cst.BaseExpression], parameters: str | None
     ) -> Operation | None:
-        """The operation of a call of a function or method, its arguments bound by name."""
+        """Return the operation of a call of a function or method, its arguments bound by name."""
         in_place = spelt.endswith("_")
         name = _ALIASES.get(spelt.rstrip("_"), spelt.rstrip("_"))
         if any(arg.star for arg in call.args):
@@ -295,7 +301,9 @@ class Operations:
         return Operation(name, call, tuple(given[:tensors]), options, in_place)
 
     def _may_be(self, option: str, value: cst.BaseExpression, receiver: cst.BaseExpression) -> bool:
-        """Whether a method takes what one of a tensor would: ``backend.softmax(x, 1)`` gives none a dim."""
+        """Return whether a method takes what one of a tensor would: ``backend.softmax(x, 1)`` gives none a
+        dim.
+        """
         kind = self.module.value(value).kind
         if option == "dtype":
             return kind in (Kind.DTYPE, Kind.NONE)
@@ -306,7 +314,7 @@ class Operations:
     # ------------------------------------------------------------------ numbers
 
     def number(self, node: cst.CSTNode | None) -> float | None:
-        """The Python number that an expression is for certain; also ``math.sqrt(2 / math.pi)``."""
+        """Return the Python number that an expression is for certain; also ``math.sqrt(2 / math.pi)``."""
         return self._number(node) if node is not None else None
 
     @solved(None)
@@ -359,14 +367,14 @@ class Operations:
         return _computed(cst.Power, value, power)
 
     def integer(self, node: cst.CSTNode | None) -> int | None:
-        """The whole number that an expression is for certain."""
+        """Return the whole number that an expression is for certain."""
         value = self.number(node)
         return int(value) if value is not None and math.isfinite(value) and value == int(value) else None
 
     # ------------------------------------------------------------------ sameness
 
     def same(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        """Whether two expressions, evaluated one soon after the other, give the same.
+        """Return whether two expressions, evaluated one soon after the other, give the same.
 
         They are spelt alike, every name in them has the same definitions, and they call nothing but
         what gives the same again.
@@ -383,7 +391,7 @@ class Operations:
         return self.repeatable(first)
 
     def _text(self, node: cst.CSTNode) -> list[object]:
-        """What an expression is made of, without spaces and brackets around it."""
+        """Return what an expression is made of, without spaces and brackets around it."""
         found: list[object] = []
         for part in (node, *self.tree.descendants(node)):
             if isinstance(part, (cst.Name, cst.Integer, cst.Float, cst.SimpleString)):
@@ -396,7 +404,7 @@ class Operations:
         return found
 
     def _same_origin(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        """Whether one is another name of the other: ``y = x``."""
+        """Return whether one is another name of the other: ``y = x``."""
         if not isinstance(first, cst.Name) or not isinstance(second, cst.Name):
             return False
         one, other = sole(self._named_last(first)), sole(self._named_last(second))
@@ -414,7 +422,7 @@ class Operations:
         return onward(value) if isinstance(value, cst.Name) else name
 
     def read_names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
-        """The names that an expression reads."""
+        """Yield the names that an expression reads."""
         if isinstance(node, cst.Name):
             yield node
             return
@@ -428,7 +436,9 @@ class Operations:
                 yield found
 
     def repeatable(self, node: cst.CSTNode) -> bool:
-        """Whether evaluating an expression twice gives the same: it calls operations and sizes at most."""
+        """Return whether evaluating an expression twice gives the same: it calls operations and sizes at
+        most.
+        """
         for found in (node, *self.tree.descendants(node)):
             if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):
                 return False
@@ -448,7 +458,7 @@ class Operations:
         return True
 
     def _is_computed(self, attribute: cst.Attribute) -> bool:
-        """Whether reading an attribute of an object runs a property, or may run ``__getattr__``."""
+        """Return whether reading an attribute of an object runs a property, or may run ``__getattr__``."""
         owner: cst.CSTNode | None = self.module.classes.instance_class(attribute.value)
         if owner is None:
             held = self.module.value(attribute.value)
@@ -463,7 +473,7 @@ class Operations:
         return hooked is not None and not self.module.classes.attribute_bindings(info, name)
 
     def at_hand(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression computes nothing, but only looks at what there is."""
+        """Return whether an expression computes nothing, but only looks at what there is."""
         while isinstance(node, (cst.Attribute, cst.Subscript, cst.UnaryOperation)):
             node = node.expression if isinstance(node, cst.UnaryOperation) else node.value
         return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))

@@ -36,7 +36,7 @@ _DISPLAYS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.
 
 
 def leads_outside(module: Module, call: cst.Call) -> bool:
-    """Whether a call runs a function of another file that is not judged together with this one.
+    """Return whether a call runs a function of another file that is not judged together with this one.
 
     Such a file is part of too many programs: what it does with its arguments is not looked at.
     """
@@ -47,14 +47,18 @@ def leads_outside(module: Module, call: cst.Call) -> bool:
 
 
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a value that the file leaves open comes from a function that was given device tensors."""
+    """Return whether a value that the file leaves open comes from a function that was given device
+    tensors.
+    """
     if not accelerated(module) or module.value(node).kind is not Kind.UNKNOWN:
         return False
     return some(_is_computed(module, node))
 
 
 def runs_given_model(module: Module, call: cst.Call) -> bool:
-    """Whether a parameter of which nothing is known is called with a device tensor, for what it returns."""
+    """Return whether a parameter of which nothing is known is called with a device tensor, for what it
+    returns.
+    """
     if not isinstance(call.func, cst.Name) or module.value(call.func).kind is not Kind.UNKNOWN:
         return False
     bindings = module.names.bindings(call.func)
@@ -67,7 +71,7 @@ def runs_given_model(module: Module, call: cst.Call) -> bool:
 
 
 def hands_over_model(module: Module, call: cst.Call) -> bool:
-    """Whether a function of another file is given a module and device tensors, for what it returns.
+    """Return whether a function of another file is given a module and device tensors, for what it returns.
 
     That is ``outputs = forward_of(model, images)``.
     """
@@ -83,7 +87,7 @@ def hands_over_model(module: Module, call: cst.Call) -> bool:
 
 
 def _belongs_to_module(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a module, or an attribute of one of which nothing is known."""
+    """Return whether an expression is a module, or an attribute of one of which nothing is known."""
     while isinstance(node, cst.Attribute) and module.value(node).kind is Kind.UNKNOWN:
         node = node.value
     return module.value(node).kind is Kind.MODULE
@@ -116,7 +120,7 @@ def _is_computed(module: Module, node: cst.CSTNode, path: Path) -> bool | list[S
 
 
 def _given(module: Module, name: cst.Name) -> list[Source]:
-    """What a variable is given, and what is put into it later on: ``losses["total"] = loss``."""
+    """Return what a variable is given, and what is put into it later on: ``losses["total"] = loss``."""
     bindings = module.bindings(name)
     if any(_on_host(module, binding) for binding in bindings):
         return []
@@ -125,7 +129,7 @@ def _given(module: Module, name: cst.Name) -> list[Source]:
 
 
 def _on_host(module: Module, binding: Binding) -> bool:
-    """Whether one definition of a variable gives it what has left the device or never was there."""
+    """Return whether one definition of a variable gives it what has left the device or never was there."""
     if binding.kind is not BindingKind.ASSIGN or binding.value is None or binding.path:
         return False
     value = module.value(binding.value)
@@ -135,7 +139,7 @@ def _on_host(module: Module, binding: Binding) -> bool:
 
 
 def _called(module: Module, call: cst.Call) -> list[Source]:
-    """What a call makes its result of: what it is given, or what it is a method of."""
+    """Return what a call makes its result of: what it is given, or what it is a method of."""
     given = [arg.value for arg in call.args]
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "builtins":

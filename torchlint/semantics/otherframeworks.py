@@ -27,7 +27,7 @@ _BESIDE_TORCH = frozenset({"cv2"})
 
 
 def of_other_framework(names: Names) -> bool:
-    """Whether a file imports another framework, and neither torch nor anything that is built on it."""
+    """Return whether a file imports another framework, and neither torch nor anything that is built on it."""
     roots = _roots(names)
     if any("torch" in root or root in _BUILT_ON_TORCH for root in roots):
         return False
@@ -39,7 +39,7 @@ def of_other_framework(names: Names) -> bool:
 
 
 def other_module(dotted: str) -> bool:
-    """Whether a base class is the module of another framework: `megengine.module.Module`."""
+    """Return whether a base class is the module of another framework: `megengine.module.Module`."""
     root, _, rest = dotted.partition(".")
     if not root or "torch" in root or root in _BUILT_ON_TORCH:
         return False
@@ -47,18 +47,18 @@ def other_module(dotted: str) -> bool:
 
 
 def imports_torch(names: Names) -> bool:
-    """Whether a file imports torch, or a library that says in its name that it belongs to it."""
+    """Return whether a file imports torch, or a library that says in its name that it belongs to it."""
     return any("torch" in root for root in _roots(names))
 
 
 def _roots(names: Names) -> set[str]:
-    """The packages that a file imports anything of, anywhere."""
+    """Return the packages that a file imports anything of, anywhere."""
     dotted = [*(dotted for dotted, _ in _imported(names)), *names.star_modules]
     return {name.partition(".")[0] for name in dotted}
 
 
 def _imported(names: Names) -> Iterator[tuple[str, str]]:
-    """All that a file imports, by its whole name, and what it is called."""
+    """Yield all that a file imports, by its whole name, and what it is called."""
     for binding in names.by_node.values():
         if binding.kind is BindingKind.IMPORT and binding.imported:
             dotted = binding.imported
@@ -70,7 +70,9 @@ def _imported(names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _stands_in(imported: tuple[str, str]) -> bool:
-    """Whether a package has torch's place in a file: ``import needle as torch``, ``import needle.nn``."""
+    """Return whether a package has torch's place in a file: ``import needle as torch``,
+    ``import needle.nn``.
+    """
     dotted, name = imported
     if dotted.startswith("."):
         return False

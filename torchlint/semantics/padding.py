@@ -28,7 +28,9 @@ _FIXED = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
 
 
 def spares_fragments(module: Module) -> bool:
-    """Whether the file sorts by length, pads to few lengths, or configures the allocator for such batches."""
+    """Return whether the file sorts by length, pads to few lengths, or configures the allocator for such
+    batches.
+    """
     if module.tree.mentions("expandable_segments") or not _FIXED.isdisjoint(identifiers(module)):
         return True
     if speaks_of(module, Role.LENGTH_GROUPING, Role.EMPTYING):
@@ -37,14 +39,16 @@ def spares_fragments(module: Module) -> bool:
 
 
 def _sorts_by_length(module: Module, call: cst.Call) -> bool:
-    """``sorted(texts, key=len)``, ``items.sort(key=lambda item: len(item["ids"]))``."""
+    """Return whether it is ``sorted(texts, key=len)``, ``items.sort(key=lambda item: len(item["ids"]))``."""
     if last_name(call.func) not in ("sort", "sorted", "argsort"):
         return False
     return any(has(name, Role.LENGTH) for arg in call.args for name in named(module, arg.value))
 
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
-    """Where a collate function pads the items of a batch to the longest of them; None if it may not."""
+    """Return where a collate function pads the items of a batch to the longest of them; None if it may
+    not.
+    """
     made = module.value(collate)
     definition = made.definition
     if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
@@ -58,7 +62,7 @@ def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode 
 
 
 def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
-    """The calls that make what an expression stands for."""
+    """Return the calls that make what an expression stands for."""
     if isinstance(node, cst.Name):
         bound = [binding.value for binding in module.bindings(node) if not binding.path]
         return [value for value in bound if isinstance(value, cst.Call)]
@@ -67,7 +71,7 @@ def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
 
 @solved(None)
 def _pads(module: Module, function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode | None:
-    """Where a function pads to the longest, itself or in another function of the file."""
+    """Return where a function pads to the longest, itself or in another function of the file."""
     calls = [node for node in module.tree.descendants(function.body) if isinstance(node, cst.Call)]
     if any(_lengths_are_few(module, call) for call in calls) or _rounds(module, function):
         return None
@@ -84,7 +88,7 @@ def _pads(module: Module, function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode
 
 
 def _rounds(module: Module, function: cst.FunctionDef | cst.Lambda) -> bool:
-    """Whether a function computes multiples: ``-length % 64``, ``(length + 63) // 64 * 64``."""
+    """Return whether a function computes multiples: ``-length % 64``, ``(length + 63) // 64 * 64``."""
     return any(
         isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Modulo, cst.FloorDivide))
         for node in module.tree.descendants(function.body)
@@ -92,14 +96,16 @@ def _rounds(module: Module, function: cst.FunctionDef | cst.Lambda) -> bool:
 
 
 def _lengths_are_few(module: Module, call: cst.Call) -> bool:
-    """``padding="max_length"``, ``pad_to_multiple_of=8``, ``math.ceil(longest / 64) * 64``."""
+    """Return whether it is ``padding="max_length"``, ``pad_to_multiple_of=8``,
+    ``math.ceil(longest / 64) * 64``.
+    """
     if module.qualified(call.func) == "math.ceil":
         return True
     return any(_keyword(arg) in _FIXED or _pads_to(module, arg, "max_length") for arg in call.args)
 
 
 def _tokenizes(module: Module, call: cst.Call) -> bool:
-    """``tokenizer(texts, padding=True)`` and ``tokenizer.pad(batch)``."""
+    """Return whether it is ``tokenizer(texts, padding=True)`` and ``tokenizer.pad(batch)``."""
     if any(_pads_to(module, arg, True) or _pads_to(module, arg, "longest") for arg in call.args):
         return True
     owner = call.func.value if isinstance(call.func, cst.Attribute) else None
@@ -110,7 +116,9 @@ def _tokenizes(module: Module, call: cst.Call) -> bool:
 
 
 def _dynamic(module: Module, call: cst.Call) -> bool:
-    """Whether a collator of transformers is left to pad to the longest, as it does unless told otherwise."""
+    """Return whether a collator of transformers is left to pad to the longest, as it does unless told
+    otherwise.
+    """
     if any(argument.star for argument in call.args) or _lengths_are_few(module, call):
         return False
     return not any(_keyword(arg) == "padding" and not _pads_to(module, arg, True) for arg in call.args)
@@ -125,7 +133,7 @@ def _pads_to(module: Module, argument: cst.Arg, how: object) -> bool:
 
 
 def _is_longest(call: cst.Call) -> bool:
-    """``max(len(x) for x in batch)``, ``max(lengths)``."""
+    """Return whether it is ``max(len(x) for x in batch)``, ``max(lengths)``."""
     if not isinstance(call.func, cst.Name) or call.func.value != "max" or len(call.args) != 1:
         return False
     match call.args[0].value:

@@ -19,7 +19,7 @@ from torchlint.semantics.serving import serves
 
 
 def may_synchronize(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the configuration allows the host to wait for the device at a node."""
+    """Return whether the configuration allows the host to wait for the device at a node."""
     if not module.settings.allowed_sync_contexts:
         return False
     if _is_inside(module, node):
@@ -29,7 +29,7 @@ def may_synchronize(module: Module, node: cst.CSTNode) -> bool:
 
 
 def permissions(module: Module, node: cst.With | cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """The declared contexts that a ``with`` statement enters, or that decorate a function."""
+    """Return the declared contexts that a ``with`` statement enters, or that decorate a function."""
     made = (
         (item.item for item in node.items)
         if isinstance(node, cst.With)
@@ -40,7 +40,7 @@ def permissions(module: Module, node: cst.With | cst.FunctionDef) -> Iterator[cs
 
 @remembered
 def _permits(module: Module, expression: cst.BaseExpression) -> bool:
-    """``gpu_sync_allowed()``, ``gpu_sync_allowed(…) if strict else nullcontext()``."""
+    """Return whether it is ``gpu_sync_allowed()``, ``gpu_sync_allowed(…) if strict else nullcontext()``."""
     patterns = module.settings.allowed_sync_contexts
     return any(
         is_declared(module.names, part, patterns)
@@ -50,7 +50,7 @@ def _permits(module: Module, expression: cst.BaseExpression) -> bool:
 
 
 def _is_inside(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is in such a block of its function, or in a function with such a decorator."""
+    """Return whether a node is in such a block of its function, or in a function with such a decorator."""
     if any(_permits(module, item.item) for item in module.flow.contexts(node)):
         return True
     function = module.function(node)
@@ -63,7 +63,7 @@ def _is_inside(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _is_called_inside(module: Module, function: Function) -> bool:
-    """Whether all calls that lead to a function are allowed to wait."""
+    """Return whether all calls that lead to a function are allowed to wait."""
     waiting, seen = [function], {function}
     while waiting:
         current = waiting.pop()

@@ -38,7 +38,7 @@ class Phase(IdentityEnum):
 
 
 def _evaluates(name: str | None) -> bool:
-    """Whether a function of this name measures how good a model is."""
+    """Return whether a function of this name measures how good a model is."""
     return (
         begins(name, Role.EVALUATION, Role.HELD_OUT)
         or ends(name, Role.EVALUATION)
@@ -54,7 +54,9 @@ def _evaluates(name: str | None) -> bool:
 
 
 def _infers(name: str | None) -> bool:
-    """Whether this is what models do when they are used; parts of a forward pass may be called so, too."""
+    """Return whether this is what models do when they are used; parts of a forward pass may be called so,
+    too.
+    """
     return (
         begins(name, Role.GENERATION, Role.SAMPLING, Role.DECODING, Role.PREDICTION, Role.INFERENCE)
         or denotes(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION, Role.INFERENCE)
@@ -62,7 +64,7 @@ def _infers(name: str | None) -> bool:
 
 
 def _names_model_or_data(name: str | None) -> bool:
-    """Whether a parameter of this name is a model, or a loader."""
+    """Return whether a parameter of this name is a model, or a loader."""
     return names_model(name) or names_loader(name)
 
 
@@ -72,7 +74,7 @@ _EVAL_TEXT = (Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.PREDICTION, Role.I
 
 
 def _names_evaluation_data(name: str | None) -> bool:
-    """Whether this is data that a model is measured on."""
+    """Return whether this is data that a model is measured on."""
     return (
         has(name, Role.EVALUATION, Role.TEST, Role.HELD_OUT)
         and ends(name, Role.LOADER, Role.DATASET, Role.DATA, Role.EVALUATION, Role.TEST, Role.HELD_OUT)
@@ -81,7 +83,7 @@ def _names_evaluation_data(name: str | None) -> bool:
 
 
 def _flags_optimizer(name: str | None) -> bool:
-    """Whether this is an optimizer, or says which."""
+    """Return whether this is an optimizer, or says which."""
     return ends(name, Role.OPTIMIZER) or (begins(name, Role.OPTIMIZER) and ends(name, Role.INDEX))
 
 
@@ -108,7 +110,7 @@ _HOOKS = {
 
 
 def _collates(name: str | None) -> bool:
-    """Whether a function of this name runs in the workers of a loader."""
+    """Return whether a function of this name runs in the workers of a loader."""
     return begins(name, Role.COLLATION) or (
         has(name, Role.COLLATION) and ends(name, Role.COLLATION, Role.FUNCTION, Role.BATCH)
     )
@@ -134,23 +136,23 @@ _place = attrgetter("place")
 
 
 def phase(module: Module, node: cst.CSTNode) -> Phase:
-    """What the program is doing when a node runs: training, evaluation, a forward …"""
+    """Return what the program is doing when a node runs: training, evaluation, a forward …"""
     return Phases.of(module).phase(node)
 
 
 def evaluated_only(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the code around a node rules out that it runs while a model is trained."""
+    """Return whether the code around a node rules out that it runs while a model is trained."""
     phases = Phases.of(module)
     return phases.phase(node) is Phase.EVALUATION or phases.ruled_out_of_training(node)
 
 
 def transforms_sample(module: Module, function: Function) -> bool:
-    """Whether a function is that of a transform, which a data set applies to each of its samples."""
+    """Return whether a function is that of a transform, which a data set applies to each of its samples."""
     return isinstance(function, cst.FunctionDef) and Phases.of(module).transforms_sample(function)
 
 
 class Phases(Part):
-    """The phases of one file, worked out on demand."""
+    """The phases of one file, computed on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -160,7 +162,7 @@ class Phases(Part):
         self._rests = Table()
 
     def phase(self, node: cst.CSTNode) -> Phase:
-        """What ``node`` is run for."""
+        """Return what ``node`` is run for."""
         function = self.module.function(node)
         hooked = self._hooked(function) if function is not None else None
         if hooked is not None and hooked in _SETTLED:
@@ -171,7 +173,7 @@ class Phases(Part):
         return self._of_function(function) if function is not None else Phase.SETUP
 
     def ruled_out_of_training(self, node: cst.CSTNode) -> bool:
-        """Whether a branch around ``node`` in its function is taken for evaluation only."""
+        """Return whether a branch around ``node`` in its function is taken for evaluation only."""
         return any(
             self._implied(decision) is Phase.EVALUATION for decision in self.module.flow.branches(node)
         )
@@ -179,14 +181,16 @@ class Phases(Part):
     # ------------------------------------------------------------------ inside a function
 
     def _local(self, node: cst.CSTNode) -> tuple[Phase | None, Function | None]:
-        """What the statements around ``node`` within its function show, and that function."""
+        """Return what the statements around ``node`` within its function show, and that function."""
         function = self.module.function(node)
         settled = function is not None and self._hooked(function) in _SETTLED
         return None if settled else self._shown(node), function
 
     @remembered
     def _shown(self, node: cst.CSTNode) -> Phase | None:
-        """What the branches and loops around a node show, and the modes that are switched in front of it."""
+        """Return what the branches and loops around a node show, and the modes that are switched in front of
+        it.
+        """
         flow, order = self.module.flow, self.tree.order
         branch = next(flow.branches(node, kinds=_BRANCHING), None)
         loop = next(iter(flow.statement_loops(node)), None)
@@ -208,7 +212,7 @@ class Phases(Part):
 
     @remembered
     def _implied(self, decision: Decision) -> Phase | None:
-        """The phase in which alone a test comes out so."""
+        """Return the phase in which alone a test comes out so."""
         return concluded(self.module, decision.test, decision.holds, self._told)
 
     def _told(self, guard: Guard) -> Phase | None:
@@ -245,7 +249,7 @@ class Phases(Part):
         return self._texts([left, right], truth)
 
     def _texts(self, options: Iterable[cst.CSTNode], truth: bool) -> Phase | None:
-        """The phase that a mode is in which is (or is not) one of these literals."""
+        """Return the phase that a mode is in which is (or is not) one of these literals."""
         words = [word for word in map(_text, options) if word is not None]
         if words and all(begins(word, Role.TRAINING) for word in words):
             return Phase.TRAINING if truth else Phase.EVALUATION
@@ -264,7 +268,7 @@ class Phases(Part):
     # ------------------------------------------------------------------ train() and eval()
 
     def _modes(self, function: Function | None) -> list[_Switch]:
-        """The calls in a function that put a module into a mode, by place."""
+        """Return the calls in a function that put a module into a mode, by place."""
         return self._switches.get(function, [])
 
     @cached_property
@@ -303,7 +307,7 @@ class Phases(Part):
         return Phase.TRAINING if constant else Phase.EVALUATION
 
     def _is_own_part(self, receiver: cst.BaseExpression, call: cst.Call) -> bool:
-        """Whether a module switches a part of its own, as it does to one that it does not train.
+        """Return whether a module switches a part of its own, as it does to one that it does not train.
 
         What else it computes there may be trained all the same.
         """
@@ -324,7 +328,7 @@ class Phases(Part):
         return not (self._infers(function) or _evaluates(name) or begins(name, Role.TRAINING))
 
     def _switched(self, node: cst.CSTNode, after: int) -> Phase | None:
-        """The mode in which the statements in front of ``node`` leave the model, from a place on."""
+        """Return the mode in which the statements in front of ``node`` leave the model, from a place on."""
         function, order = self.module.function(node), self.tree.order
         modes = self._modes(function)
         if not modes:
@@ -356,7 +360,7 @@ class Phases(Part):
         return None
 
     def _left_by(self, switch: _Switch, node: cst.CSTNode, block: cst.CSTNode) -> Phase:
-        """The mode behind a switch that is always made.
+        """Return the mode behind a switch that is always made.
 
         The model that ``eval()`` was called on may not be the one that is trained below it in the block.
         """
@@ -378,7 +382,8 @@ class Phases(Part):
     # ------------------------------------------------------------------ training steps
 
     def _training(self, holder: cst.CSTNode | None) -> list[tuple[cst.Call, bool]]:
-        """The calls in a loop or function (None: the module) that train, directly or in what they call.
+        """Return the calls in a loop or function (None: the module) that train, directly or in what they
+        call.
 
         With each: whether it does so whatever the mode is (False below ``if training:``).
         """
@@ -416,7 +421,9 @@ class Phases(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "forward"
 
     def _trains(self, holder: cst.CSTNode) -> bool | None:
-        """Whether a loop or function trains: certainly, in some modes only (False), or never (None)."""
+        """Return whether a loop or function trains: certainly, in some modes only (False), or never
+        (None).
+        """
         steps = self._training(holder)
         return any(certain for _, certain in steps) if steps else None
 
@@ -433,7 +440,7 @@ class Phases(Part):
             return self._functions[function]
 
     def _asked_for(self, function: Function) -> list[Function]:
-        """The functions whose phases one has, if it shows none itself."""
+        """Return the functions whose phases one has, if it shows none itself."""
         return [] if self._own_phase(function) is not None else self._run_in(function)[1]
 
     def _decide(self, members: Sequence[Function]) -> None:
@@ -456,14 +463,16 @@ class Phases(Part):
 
     @remembered
     def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
-        """The phases in which a function is called, as far as the places show them, and the other callers."""
+        """Return the phases in which a function is called, as far as the places show them, and the other
+        callers.
+        """
         around = [self._local(place) for place in self._places(function)]
         shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
         outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
         return shown, list(outers)
 
     def _infers(self, function: Function) -> bool:
-        """Whether a function goes by the name of what models do when they are used."""
+        """Return whether a function goes by the name of what models do when they are used."""
         if not isinstance(function, cst.FunctionDef):
             return False
         name = function.name.value
@@ -473,14 +482,14 @@ class Phases(Part):
         return _infers(name)
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
-        """Where a function runs as far as the file shows: its calls, or the place of a nested one."""
+        """Return where a function runs as far as the file shows: its calls, or the place of a nested one."""
         calls: list[cst.CSTNode] = list(self.module.callers(function))
         if not calls and (isinstance(function, cst.Lambda) or self.module.function(function) is not None):
             return [function]
         return calls
 
     def _own_phase(self, function: Function) -> Phase | None:
-        """As far as the function itself shows it; None: its callers decide."""
+        """Return what the function itself shows; None if its callers decide."""
         if isinstance(function, cst.Lambda):
             return None
         hooked = self._hooked(function)
@@ -493,7 +502,7 @@ class Phases(Part):
         return None if named is None or self._refutes(function, named) else named
 
     def _named(self, function: cst.FunctionDef) -> Phase | None:
-        """What a function is for by its name."""
+        """Return what a function is for by its name."""
         name = function.name.value
         if _evaluates(name):
             return Phase.EVALUATION
@@ -502,7 +511,7 @@ class Phases(Part):
         return Phase.TRAINING if begins(name, Role.TRAINING) else None
 
     def _refutes(self, function: cst.FunctionDef, named: Phase) -> bool:
-        """Whether the calls of a function, all of which are seen, speak against what its name says.
+        """Return whether the calls of a function, all of which are seen, speak against what its name says.
 
         What only runs in evaluation mode, or with autograd off, trains nothing; what is given tensors and
         numbers alone has no model to evaluate.
@@ -518,7 +527,7 @@ class Phases(Part):
         return self.module.classes.owner(function) is None and self._computes_only(function)
 
     def _computes_only(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is given tensors and numbers, and calls no model."""
+        """Return whether a function is given tensors and numbers, and calls no model."""
         bindings = (self.module.names.by_node.get(each) for each in all_parameters(function.params))
         given = [self.module.inference.parameter(each) for each in bindings if each is not None]
         if not given or not all(value.kind in _PLAIN for value in given):
@@ -530,7 +539,7 @@ class Phases(Part):
 
     @remembered
     def _hooked(self, function: Function) -> Phase | None:
-        """The phase that a framework, or the function's role, prescribes."""
+        """Return the phase that a framework, or the function's role, prescribes."""
         if not isinstance(function, cst.FunctionDef):
             return Phase.DATASET if function in self._collate_functions else None
         name = function.name.value
@@ -567,7 +576,8 @@ class Phases(Part):
         return None
 
     def _collates(self, function: cst.FunctionDef) -> bool:
-        """Whether a function runs in the workers of a loader: it is given to one, or called after that.
+        """Return whether a function runs in the workers of a loader: it is given to one, or called after
+        that.
 
         What is only called after it has to take something that may be a list of samples, or the number of
         a worker.
@@ -583,7 +593,7 @@ class Phases(Part):
 
     @remembered
     def transforms_sample(self, function: cst.FunctionDef) -> bool:
-        """Whether a method takes the fields of one sample and gives it back changed, for a data set.
+        """Return whether a method takes the fields of one sample and gives it back changed, for a data set.
 
         Its class is a transform by name, or by that of a base. Layers and flows that are called so as well
         take tensors.
@@ -632,7 +642,7 @@ _NO_METHODS_OF_LISTS = frozenset({*dir(dict), *TENSOR_METHODS, *TENSOR_ATTRIBUTE
 
 
 def _is_no_list(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use shows that something is a tensor or a dictionary."""
+    """Return whether a use shows that something is a tensor or a dictionary."""
     match use.kind:
         case UseKind.ASSIGNED:
             return ONWARD
@@ -649,13 +659,15 @@ _STEPS = frozenset({"backward", "manual_backward", "step"})
 
 @remembered
 def training_steps(module: Module) -> list[cst.Call]:
-    """The calls of a file that compute gradients for training or step an optimizer, in source order."""
+    """Return the calls of a file that compute gradients for training or step an optimizer, in source
+    order.
+    """
     calls = module.tree.spelt(cst.Call, _STEPS, module.names.renamed)
     return [call for call in calls if isinstance(call, cst.Call) and is_training_step(module, call)]
 
 
 def is_training_step(module: Module, call: cst.Call) -> bool:
-    """Whether a call computes gradients for training or steps an optimizer."""
+    """Return whether a call computes gradients for training or steps an optimizer."""
     func = call.func
     if not isinstance(func, cst.Attribute):
         return module.names.qualified(func) == "torch.autograd.backward"
@@ -672,7 +684,9 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
 
 
 def _is_field(node: cst.Subscript) -> bool:
-    """``sample["image"]``, ``sample[Keys.IMAGE]``: whether something is looked up by the name of a field."""
+    """Return whether something is looked up by the name of a field: ``sample["image"]``,
+    ``sample[Keys.IMAGE]``.
+    """
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))]:
             return isinstance(index, (cst.SimpleString, cst.Attribute))
@@ -684,7 +698,7 @@ def _receiver(call: cst.Call) -> cst.CSTNode:
 
 
 def _text(node: cst.CSTNode) -> str | None:
-    """A string literal, or the member of an enumeration of modes."""
+    """Return a string literal, or the member of an enumeration of modes."""
     if isinstance(node, cst.SimpleString):
         text = node.evaluated_value
         return text if isinstance(text, str) else None

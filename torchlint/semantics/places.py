@@ -144,62 +144,64 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
-    """Whether a node runs in every iteration of a loop that does device work, and which way."""
+    """Return whether a node runs in every iteration of a loop that does device work, and which way."""
     return Places.of(module).hot(node)
 
 
 def heat(module: Module, loop: Loop) -> Heat:
-    """How much work for the device each iteration of a loop is."""
+    """Return how much work for the device each iteration of a loop is."""
     return Places.of(module).heat(loop)
 
 
 def over_loader(module: Module, loop: Loop) -> bool:
-    """Whether a loop goes over the batches of a loader."""
+    """Return whether a loop goes over the batches of a loader."""
     return Places.of(module).over_loader(loop)
 
 
 def over_layers(module: Module, loop: Loop) -> bool:
-    """Whether a loop goes through the parts of a model, or through a few models."""
+    """Return whether a loop goes through the parts of a model, or through a few models."""
     return Places.of(module).over_layers(loop)
 
 
 def computes(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a statement or expression runs a model, computes gradients or steps an optimizer."""
+    """Return whether a statement or expression runs a model, computes gradients or steps an optimizer."""
     return Places.of(module).computes(node)
 
 
 def computes_on_device(module: Module, call: cst.Call) -> bool:
-    """Whether a call gives the device something to compute."""
+    """Return whether a call gives the device something to compute."""
     return Places.of(module).computes_on_device(call)
 
 
 def throttled(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node runs only in some iterations of the loop around it."""
+    """Return whether a node runs only in some iterations of the loop around it."""
     return Places.of(module).throttled(node)
 
 
 def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
-    """Whether a node runs in few of the iterations of this loop, one around it."""
+    """Return whether a node runs in few of the iterations of this loop, one around it."""
     return Places.of(module).throttled_in(node, loop)
 
 
 def served(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node runs at a step of a server, in a function of the engine or in what one calls."""
+    """Return whether a node runs at a step of a server, in a function of the engine or in what one calls."""
     return Places.of(module).served(node)
 
 
 def starts_run(module: Module, function: Function) -> bool:
-    """Whether a function makes its own optimizer or loader, so that each call of it is a run of its own."""
+    """Return whether a function makes its own optimizer or loader, so that each call of it is a run of its
+    own.
+    """
     return Places.of(module).starts_run(function)
 
 
 def main_guarded(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node runs only when the file is run as a script."""
+    """Return whether a node runs only when the file is run as a script."""
     return Places.of(module).main_guarded(node)
 
 
 class Places(Part):
-    """The places of one file. Everything is worked out when first asked, and remembered."""
+    """The places of one file. Everything is computed when first asked, and remembered."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -210,7 +212,7 @@ class Places(Part):
     # ------------------------------------------------------------------ throttling
 
     def throttled(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` runs in few of the iterations of the loops around it.
+        """Return whether ``node`` runs in few of the iterations of the loops around it.
 
         The loops that count are those from the innermost up to the loop of steps; what restricts an
         epoch does not throttle the steps in it.
@@ -223,13 +225,13 @@ class Places(Part):
         return self._throttling.between(node, self.module.function(node) or self.tree.root)
 
     def throttled_in(self, node: cst.CSTNode, loop: Loop) -> bool:
-        """Whether ``node`` runs in few of the iterations of this loop, one around it."""
+        """Return whether ``node`` runs in few of the iterations of this loop, one around it."""
         return self._throttling.between(node, loop)
 
     # ------------------------------------------------------------------ heat
 
     def heat(self, loop: Loop) -> Heat:
-        """How much work for the device each iteration of this loop is."""
+        """Return how much work for the device each iteration of this loop is."""
         work = self._work_of(loop)
         if work.starts or self._runs_epochs(loop) or _is_written_out(loop):
             return Heat.COLD
@@ -244,14 +246,16 @@ class Places(Part):
         return Heat.COLD if work.steps else work.heat
 
     def _runs_epochs(self, loop: Loop) -> bool:
-        """``while True: self.train_epoch()``: whether each round of a loop is an epoch, by what it calls."""
+        """Return whether each round of a loop is an epoch, by what it calls:
+        ``while True: self.train_epoch()``.
+        """
         calls = self._held.get(loop, ([], []))[0]
         names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
         return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
 
     @remembered
     def changes_models(self, loop: Loop) -> bool:
-        """Whether each round of a loop has a model of its own for what runs one.
+        """Return whether each round of a loop has a model of its own for what runs one.
 
         That is one of several (``for model in models: report(model)``), or one that the round makes
         (``model = load(path)``).
@@ -268,7 +272,7 @@ class Places(Part):
         return bool(models) and bool(handed) and all(handed)
 
     def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
-        """The names of models that are others in each round of a loop."""
+        """Yield the names of models that are others in each round of a loop."""
         if isinstance(loop, cst.For) and not self.loops(loop):
             for part in (loop.target, *self.tree.descendants(loop.target)):
                 if isinstance(part, cst.Name) and names_model(part.value):
@@ -283,7 +287,9 @@ class Places(Part):
                         yield part.value
 
     def _is_made_anew(self, name: cst.Name, made: cst.Call, loop: Loop) -> bool:
-        """Whether a name that a round of a loop binds stands for a model that nothing before it has made."""
+        """Return whether a name that a round of a loop binds stands for a model that nothing before it has
+        made.
+        """
         if not (names_model(name.value) or self.module.value(name).kind is Kind.MODULE):
             return False
         if any(
@@ -295,7 +301,9 @@ class Places(Part):
         return all(self.tree.contains(loop, each.node) for each in self.names.bindings(name))
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
-        """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
+        """Return whether each round of a loop that evaluates uses a model step by step in a loop of its
+        own.
+        """
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
         if isinstance(loop, cst.For) and has(_target_name(loop.target), Role.STEP):
@@ -304,7 +312,9 @@ class Places(Part):
 
     @solved(_NO_WORK)
     def _work_of(self, holder: cst.CSTNode) -> _Work:
-        """What a loop or function does each time round, by what is directly in it and what that leads to."""
+        """Return what a loop or function does each time round, by what is directly in it and what that leads
+        to.
+        """
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
@@ -357,12 +367,12 @@ class Places(Part):
         return held
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The innermost loop or function that repeats ``node``, or the module."""
+        """Return the innermost loop or function that repeats ``node``, or the module."""
         loops = self.loops(node)
         return loops[0] if loops else self.module.function(node) or self.tree.root
 
     def _work_of_call(self, call: cst.Call) -> _Work | None:
-        """The device work of one call; None for none."""
+        """Return the device work of one call; None for none."""
         if is_training_step(self.module, call):
             steps = last_name(call.func) == "step"
             cause = Cause.OPTIMIZER_STEP if steps else Cause.GRADIENTS
@@ -394,14 +404,14 @@ class Places(Part):
         return self._work_of_functions(handed) if handed else None
 
     def _made_for(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
-        """The function made for the one call of a driver that an argument hands over."""
+        """Return the function made for the one call of a driver that an argument hands over."""
         if not isinstance(node, cst.Name):
             return None
         made = self.module.value(node).definition
         return made if isinstance(made, cst.FunctionDef) and self._is_for_one_call(made) else None
 
     def _work_of_functions(self, functions: Sequence[Function]) -> _Work | None:
-        """The device work of a call that may be one of several functions; None for none.
+        """Return the device work of a call that may be one of several functions; None for none.
 
         Where most of them take steps in loops of their own, each is a program by itself, and no step.
         """
@@ -419,11 +429,11 @@ class Places(Part):
         return done if done.heat is not Heat.COLD or done.steps else None
 
     def _whole_of(self, part: cst.BaseExpression) -> Value | None:
-        """The object that something is an attribute of: ``model`` for ``model.encoder``."""
+        """Return the object that something is an attribute of: ``model`` for ``model.encoder``."""
         return self.module.value(part.value) if isinstance(part, cst.Attribute) else None
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
-        """The attribute that a variable is another name of: ``act = self.policy.act``."""
+        """Return the attribute that a variable is another name of: ``act = self.policy.act``."""
         bindings = self.names.bindings(func)
         if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
             value = bindings[0].value
@@ -431,12 +441,12 @@ class Places(Part):
         return func
 
     def _gets_tensor(self, call: cst.Call) -> bool:
-        """``model.get_codes(images)``: whether a call is given what is on an accelerator."""
+        """Return whether a call is given what is on an accelerator: ``model.get_codes(images)``."""
         given = (self.module.value(argument.value) for argument in call.args)
         return any(value.tensorlike and value.device is Device.ACCELERATOR for value in given)
 
     def computes_on_device(self, call: cst.Call) -> bool:
-        """Whether the call is an operation of some weight on a tensor of the accelerator."""
+        """Return whether the call is an operation of some weight on a tensor of the accelerator."""
         name = last_name(call.func)
         if name is None or name in LIGHT_OPERATIONS:
             return False
@@ -458,16 +468,18 @@ class Places(Part):
 
     @remembered
     def computes(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` holds a call that gives the device a whole step of work."""
+        """Return whether ``node`` holds a call that gives the device a whole step of work."""
         done = map(self._work_of_call, self.tree.nodes_within(node, cst.Call))
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
     def starts_run(self, function: Function) -> bool:
-        """Whether each call of a function is a run of its own: it makes its own optimizer or loader."""
+        """Return whether each call of a function is a run of its own: it makes its own optimizer or
+        loader.
+        """
         return self._work_of(function).starts
 
     def over_loader(self, loop: Loop) -> bool:
-        """Whether the loop goes over the batches of a loader."""
+        """Return whether the loop goes over the batches of a loader."""
         if isinstance(loop, cst.While):
             return False
         return any(
@@ -476,7 +488,7 @@ class Places(Part):
         )
 
     def _over_several(self, loop: Loop) -> bool:
-        """Whether the loop goes through several loaders, and not through the batches of one."""
+        """Return whether the loop goes through several loaders, and not through the batches of one."""
         if isinstance(loop, cst.While):
             return False
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
@@ -507,7 +519,9 @@ class Places(Part):
         return False
 
     def over_layers(self, loop: Loop) -> bool:
-        """Whether the loop goes through the parts of a model, so that all of it is one forward pass."""
+        """Return whether the loop goes through the parts of a model, so that all of it is one forward
+        pass.
+        """
         if isinstance(loop, cst.While):
             return False
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
@@ -518,7 +532,7 @@ class Places(Part):
         return False
 
     def _over_parameters(self, loop: Loop) -> bool:
-        """Whether the loop goes through the parameters of a model, as set-up and reports do."""
+        """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
         if isinstance(loop, cst.While):
             return False
         iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
@@ -537,7 +551,9 @@ class Places(Part):
 
     @remembered
     def hot(self, node: cst.CSTNode) -> Hot | None:
-        """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
+        """Return the loop of steps, or function, each of whose iterations runs ``node``; None if there is
+        none.
+        """
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
             run = self._run_of(node, function)
@@ -545,17 +561,19 @@ class Places(Part):
         return found
 
     def _is_ruled_out(self, function: Function, _streaming: bool, conditions: _Conditions) -> bool:
-        """Whether no call of a function is one that comes to a place of it, for all that they pass."""
+        """Return whether no call of a function is one that comes to a place of it, for all that they pass."""
         callers = self.module.callers(function) if conditions else []
         return bool(callers) and all(self._excludes(call, function, conditions) for call in callers)
 
     def _heat_of(self, hot: Hot) -> Heat:
-        """Whether a hot place is one of steps or only of tensor operations."""
+        """Return whether a hot place is one of steps or only of tensor operations."""
         return Heat.HOT if isinstance(hot.loop, FUNCTIONS) else self.heat(hot.loop)
 
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
-        """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
+        """Return the hot loop around ``node`` in its function, and the function if its callers matter,
+        too.
+        """
         if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
@@ -586,7 +604,7 @@ class Places(Part):
         return warm, function
 
     def _is_short(self, loop: Loop) -> bool:
-        """Whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
+        """Return whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
         match _gone_through(loop):
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return len(elements) < _SHORT
@@ -595,7 +613,8 @@ class Places(Part):
         return False
 
     def _rarely_reached(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
-        """Whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of training.
+        """Return whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of
+        training.
 
         ``if step % delay == 0: train(actor)``: where nothing shows the delay, it may be short, and what is
         done beside that training runs at each of its steps.
@@ -606,7 +625,8 @@ class Places(Part):
         return not imposing or not all(self._trains_under(each, node) for each in imposing)
 
     def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Whether ``node`` stands in a branch that computes gradients every so many rounds, however many.
+        """Return whether ``node`` stands in a branch that computes gradients every so many rounds, however
+        many.
 
         Where it is known how many, they have to be few, and the loop must not train beside the branch.
         """
@@ -621,7 +641,7 @@ class Places(Part):
         return around is not None and not self._computes_gradients(around.body, beside=holder)
 
     def _computes_gradients(self, body: cst.CSTNode, beside: cst.CSTNode | None = None) -> bool:
-        """Whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
+        """Return whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
         done = [
             self._work_of_call(call)
             for call in self.tree.within(body, self.tree.nodes(cst.Call))
@@ -634,7 +654,7 @@ class Places(Part):
         )
 
     def _beside_decoding(self, node: cst.CSTNode, function: Function) -> bool:
-        """Whether ``node`` is reached once for all the steps of a loop beside it that does not train.
+        """Return whether ``node`` is reached once for all the steps of a loop beside it that does not train.
 
         A model that is used step by step, to sample or to decode, waits for itself long enough.
         """
@@ -645,7 +665,9 @@ class Places(Part):
 
     @remembered
     def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
-        """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
+        """Return what ``hot`` does, for what a function does when called (or when it yields) on some
+        conditions.
+        """
         start = (function, streaming, conditions)
         seen: set[_Run] = {start}
         waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
@@ -680,7 +702,7 @@ class Places(Part):
 
     @solved(False)
     def _may_be_hot(self, function: Function, streaming: bool) -> bool:
-        """Whether there is a hot way at all to what a function does, on whichever conditions."""
+        """Return whether there is a hot way at all to what a function does, on whichever conditions."""
         if self._every_step(function) is not None:
             return True
         for _, place in self._run_from(function, streaming):
@@ -692,13 +714,15 @@ class Places(Part):
         return False
 
     def served(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` is in a function of a server's step, or in one that such a function calls."""
+        """Return whether ``node`` is in a function of a server's step, or in one that such a function
+        calls.
+        """
         function = self.module.function(node)
         return function is not None and self._is_served(function)
 
     @solved(False)
     def _is_served(self, function: Function) -> bool:
-        """Whether a server runs a function at its steps."""
+        """Return whether a server runs a function at its steps."""
         if serves(self.module, function):
             return True
         if runs_once(self.module, function):
@@ -710,11 +734,11 @@ class Places(Part):
 
     @remembered
     def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
-        """The run of a function that comes to a place of it."""
+        """Return the run of a function that comes to a place of it."""
         return function, self._streams(place, function), self._conditions(place, function)
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
-        """What is decided on every way to ``node`` by what the function gets for its parameters."""
+        """Return what is decided on every way to ``node`` by what the function gets for its parameters."""
         flow = self.module.flow
         found: list[tuple[cst.BaseExpression, bool]] = []
         place: cst.CSTNode = node
@@ -733,7 +757,9 @@ class Places(Part):
     def _passed_on(
         self, call: cst.BaseExpression, function: Function, conditions: _Conditions, outer: Function
     ) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """What is decided by what a function gets, where its caller has been given that: ``f(x, update)``."""
+        """Yield what is decided by what a function gets, where its caller has been given that:
+        ``f(x, update)``.
+        """
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return
         for test, truth in conditions:
@@ -750,7 +776,7 @@ class Places(Part):
         )
 
     def _excludes(self, call: cst.BaseExpression, function: Function, conditions: _Conditions) -> bool:
-        """Whether what a call passes rules out one of the branches."""
+        """Return whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call):
             return False
         callee, override = self.module.callee(call), None
@@ -765,7 +791,7 @@ class Places(Part):
         return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
 
     def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
-        """A function that a call may run if it is the override of the method that the call names."""
+        """Return a function that a call may run if it is the override of the method that the call names."""
         if not isinstance(function, cst.FunctionDef) or not isinstance(callee, cst.FunctionDef):
             return None
         owned = self.module.classes.owner(function) is not None
@@ -774,7 +800,7 @@ class Places(Part):
     def _contradicts(
         self, call: cst.Call, function: Function, guard: Guard, override: cst.FunctionDef | None
     ) -> bool:
-        """Whether a test of a parameter comes out otherwise for what a call passes.
+        """Return whether a test of a parameter comes out otherwise for what a call passes.
 
         Or so in few rounds only: ``step(x, log=i % 100 == 0)``.
         """
@@ -807,13 +833,13 @@ class Places(Part):
                 return False
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
-        """Whether ``node`` runs for each item that a generator function yields."""
+        """Return whether ``node`` runs for each item that a generator function yields."""
         if not isinstance(function, cst.FunctionDef) or function not in self._generators:
             return False
         return any(self.tree.contains(loop, node) for loop in self._generators[function])
 
     def _yields(self, function: Function) -> bool:
-        """Whether a function is a generator function."""
+        """Return whether a function is a generator function."""
         return function in self._generators
 
     @cached_property
@@ -828,7 +854,7 @@ class Places(Part):
         return found
 
     def _every_step(self, function: Function) -> Reason | None:
-        """Why a function runs every step whoever calls it; None if it does not."""
+        """Return why a function runs every step whoever calls it; None if it does not."""
         if not isinstance(function, cst.FunctionDef):
             return None
         if serves(self.module, function):
@@ -856,7 +882,9 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Whether a ``forward`` is that of a trainer, with its loop of steps, or goes over a loader."""
+        """Return whether a ``forward`` is that of a trainer, with its loop of steps, or goes over a
+        loader.
+        """
         if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
             return True
         if not Contexts.of(self.module).trains:
@@ -865,7 +893,7 @@ class Places(Part):
         return work.training_steps and not work.trains
 
     def _takes_step(self, function: Function) -> bool:
-        """Whether a function steps an optimizer that it is given, in few calls or in all of them.
+        """Return whether a function steps an optimizer that it is given, in few calls or in all of them.
 
         One that goes through a model both ways by its name counts as well. Where nothing in the file tells
         how often it runs, each call is a step for the loop of another file. What a test does so, it does
@@ -890,14 +918,15 @@ class Places(Part):
         )
 
     def _tests(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is a test, or a method of one."""
+        """Return whether a function is a test, or a method of one."""
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
         return tests or begins(function.name.value, Role.TEST)
 
     @solved(False)
     def _is_run_here(self, function: Function) -> bool:
-        """Whether the file itself tells how often it runs a function: in a loop or step, once in a run.
+        """Return whether the file itself tells how often it runs a function: in a loop or step, once in a
+        run.
 
         What only other files call, or a lambda that goes to them, runs as often as they like.
         """
@@ -913,7 +942,9 @@ class Places(Part):
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:
-        """Whether a function steps an optimizer, outside of loops, or calls one of the file that does."""
+        """Return whether a function steps an optimizer, outside of loops, or calls one of the file that
+        does.
+        """
         calls = self._held.get(function, ([], []))[0]
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
             return True
@@ -923,7 +954,8 @@ class Places(Part):
     def _run_from(
         self, function: Function, streaming: bool
     ) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
-        """From where a function is run: the expression that runs it, and the place whose heat it shares.
+        """Yield where a function is run from: the expression that runs it, and the place whose heat it
+        shares.
 
         Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
         or the read of a property; and for a generator the loop that draws from it.
@@ -956,7 +988,7 @@ class Places(Part):
                 yield call, call
 
     def _drawing(self, call: cst.Call) -> cst.For | None:
-        """The loop that draws from what a call gives."""
+        """Return the loop that draws from what a call gives."""
         return self._drawn_from.get(call)
 
     @cached_property
@@ -976,13 +1008,15 @@ class Places(Part):
         return self.names.uses(binding) if binding is not None else []
 
     def _is_applied(self, node: cst.BaseExpression) -> bool:
-        """Whether a function given as an argument is run there and then."""
+        """Return whether a function given as an argument is run there and then."""
         argument = self.tree.parent(node)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
         return isinstance(call, cst.Call) and last_name(call.func) in APPLYING_FUNCTIONS
 
     def _is_closure(self, call: cst.Call) -> bool:
-        """``optimizer.step(closure)``; LBFGS needs its closure to give a number, so it is left alone."""
+        """Return whether it is ``optimizer.step(closure)``; LBFGS needs its closure to give a number, so it
+        is left alone.
+        """
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return False
         optimizer = self.module.value(call.func.value)
@@ -990,7 +1024,8 @@ class Places(Part):
 
     @remembered
     def _is_for_one_call(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is made anew where it runs, for nothing but to be handed over, to a driver, say.
+        """Return whether a function is made anew where it runs, for nothing but to be handed over, to a
+        driver, say.
 
         ``forward_backward(forward_step, batches)`` runs it if anything does. What knows it by a name of torch
         or Python says itself when that is.
@@ -1001,7 +1036,9 @@ class Places(Part):
         return bool(references) and all(map(self._is_handed_to_unknown, references))
 
     def _is_handed_to_unknown(self, reference: cst.Name) -> bool:
-        """Whether a function is an argument of a call of what is not known, perhaps bound to arguments."""
+        """Return whether a function is an argument of a call of what is not known, perhaps bound to
+        arguments.
+        """
         argument = self.tree.parent(reference)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
         if not isinstance(call, cst.Call):
@@ -1022,7 +1059,7 @@ class Places(Part):
         return False
 
     def _decorates(self, wrapper: cst.FunctionDef) -> cst.FunctionDef | None:
-        """The function that this one replaces, when it is the wrapper in a decorator used once."""
+        """Return the function that this one replaces, when it is the wrapper in a decorator used once."""
         decorator = self.module.function(wrapper)
         if not isinstance(decorator, cst.FunctionDef):
             return None
@@ -1054,7 +1091,7 @@ class Places(Part):
 
     @remembered
     def main_guarded(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` only runs when the file is the program that was started."""
+        """Return whether ``node`` only runs when the file is the program that was started."""
         if self._below_guard(node):
             return True
         function = self.module.function(node)
@@ -1062,7 +1099,7 @@ class Places(Part):
 
     @solved(False)
     def _run_outside_main(self, function: Function) -> bool:
-        """Whether a function is run without a guard, at the top level or by a function that is."""
+        """Return whether a function is run without a guard, at the top level or by a function that is."""
         places: list[cst.CSTNode] = list(self.module.callers(function))
         if isinstance(function, cst.FunctionDef):
             places.extend(self._references(function))
@@ -1082,7 +1119,7 @@ _EPOCH_NAME = (Role.EPOCH, Role.RUN)
 
 
 def is_epoch_loop(loop: Loop) -> bool:
-    """Whether the target of a loop is called as those of epochs, folds and seeds are."""
+    """Return whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
         return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
     word = _target_name(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
@@ -1090,19 +1127,19 @@ def is_epoch_loop(loop: Loop) -> bool:
 
 
 def _target_name(target: cst.BaseExpression) -> str | None:
-    """What the first thing is called that a loop assigns to in each round."""
+    """Return what the first thing is called that a loop assigns to in each round."""
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
     return last_name(target)
 
 
 def _is_written_out(loop: Loop) -> bool:
-    """``for model in (net, ema):``: whether a loop stands for statements that are alike."""
+    """Return whether a loop stands for statements that are alike: ``for model in (net, ema):``."""
     return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
 
 
 def iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """An iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
+    """Yield an iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
     yield node
     if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
         counts = last_name(node.func) in ("range", "trange")
@@ -1115,9 +1152,9 @@ def iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a decorator keeps the results, so that the body runs once for each set of arguments.
+    """Return whether a decorator keeps the results, so that the body runs once for each set of arguments.
 
-    What an object keeps that is made anew for each step of an engine, is worked out at each of them.
+    What an object keeps that is made anew for each step of an engine, is computed at each of them.
     """
     names = {last_name(decorator.decorator) for decorator in function.decorators}
     if not names.isdisjoint(("lru_cache", "cache")):
@@ -1130,12 +1167,12 @@ def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
 
 
 def _is_something(value: Value) -> bool:
-    """Whether a value is known to be another one than None."""
+    """Return whether a value is known to be another one than None."""
     return not value.alternatives and value.kind not in (Kind.UNKNOWN, Kind.NONE)
 
 
 def _is_main_test(guard: Guard) -> bool:
-    """Whether the file is known to be the program that was started: ``__name__ == "__main__"``."""
+    """Return whether the file is known to be the program that was started: ``__name__ == "__main__"``."""
     match guard.test:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
@@ -1153,7 +1190,7 @@ def _is_main_test(guard: Guard) -> bool:
 
 
 def _gone_through(loop: Loop) -> cst.BaseExpression | None:
-    """What a ``for`` loop or comprehension goes through."""
+    """Return what a ``for`` loop or comprehension goes through."""
     if isinstance(loop, COMPREHENSIONS):
         return loop.for_in.iter
     return loop.iter if isinstance(loop, cst.For) else None

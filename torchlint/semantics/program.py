@@ -139,7 +139,7 @@ class Training:
 
 
 class Program(Part):
-    """What one file does when it is run, worked out on demand."""
+    """What one file does when it is run, computed on demand."""
 
     # ------------------------------------------------------------------ what it runs
 
@@ -173,11 +173,15 @@ class Program(Part):
         return [self, *map(Program.of, others)]
 
     def _owned(self, training: Training) -> list[tuple[Trained, cst.CSTNode]]:
-        """The models that are trained, each with the call that gives it to the program, if that is known."""
+        """Return the models that are trained, each with the call that gives it to the program, if that is
+        known.
+        """
         return [(model, next(iter(self._gotten_from(model)), model.node)) for model in training.models]
 
     def _gotten_from(self, model: Trained) -> list[cst.Call]:
-        """The calls that a model comes from, followed through parameters but not into what they call."""
+        """Return the calls that a model comes from, followed through parameters but not into what they
+        call.
+        """
         calls = (call for call in self._given(model.node) if call is not None)
         return sorted(calls, key=self.tree.order.__getitem__)
 
@@ -189,7 +193,7 @@ class Program(Part):
         return onward(method[0], path=path) if method is not None and method[1] in RETURNS_SELF else node
 
     def _known_here(self, owned: tuple[Trained, cst.CSTNode]) -> Trained | None:
-        """A model by the name that it gets where the file makes it; None if another file does."""
+        """Return a model by the name that it gets where the file makes it; None if another file does."""
         model, maker = owned
         if self.tree.is_elsewhere(maker):
             return None
@@ -311,7 +315,9 @@ class Program(Part):
         )
 
     def _is_compiler(self, attribute: cst.Attribute) -> bool:
-        """Whether ``torch.compile`` and its like are named, or something of its own is told to compile."""
+        """Return whether ``torch.compile`` and the like are named, or something of its own is told to
+        compile.
+        """
         dotted = self.module.qualified(attribute)
         if dotted is not None:
             return is_below(dotted, _COMPILERS)
@@ -320,7 +326,9 @@ class Program(Part):
     # ------------------------------------------------------------------ what is trained
 
     def _trained(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[Trained]:
-        """The models whose parameters optimizers are given, else those whose results are backpropagated."""
+        """Yield the models whose parameters optimizers are given, else those whose results are
+        backpropagated.
+        """
         found: dict[str, Trained] = {}
         parts = [part for part in self.tree.nodes(cst.Attribute) if part.attr.value in _PARTS]
         for attribute in sorted(filter(self._is_optimized, parts), key=self.tree.standing):
@@ -336,7 +344,7 @@ class Program(Part):
         yield from found.values()
 
     def forward_passes(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[cst.Call]:
-        """The calls of models in each iteration of a loop; losses are none."""
+        """Yield the calls of models in each iteration of a loop; losses are none."""
         for event in Iterations.of(self.module).iteration(loop).of(Act.FORWARD):
             call, subject = event.node, event.subject
             if not isinstance(call, cst.Call) or subject is None or subject.value.kind is not Kind.MODULE:
@@ -346,7 +354,7 @@ class Program(Part):
                 yield call
 
     def _is_optimized(self, attribute: cst.Attribute) -> bool:
-        """Whether ``model.parameters`` is (part of) what an optimizer is made with."""
+        """Return whether ``model.parameters`` is (part of) what an optimizer is made with."""
         for parent in self.tree.ancestors(attribute):
             if isinstance(parent, cst.Call) and parent.func is not attribute:
                 if self.module.value(parent).kind is Kind.OPTIMIZER:
@@ -366,7 +374,9 @@ class Program(Part):
         return isinstance(call, cst.Call) and self.module.value(call).kind is Kind.OPTIMIZER
 
     def _steps(self, loop: StatementLoop | cst.FunctionDef) -> bool:
-        """Whether the iterations of a loop, or of one around it, change parameters, if only by hand."""
+        """Return whether the iterations of a loop, or of one around it, change parameters, if only by
+        hand.
+        """
         around = [
             loop,
             *(outer for outer in self.module.flow.loops(loop) if isinstance(outer, StatementLoop)),
@@ -379,7 +389,7 @@ class Program(Part):
         )
 
     def _makes(self, models: tuple[Trained, ...]) -> bool:
-        """Whether the file shows the calls that make the models, for nothing but to train them.
+        """Return whether the file shows the calls that make the models, for nothing but to train them.
 
         Methods that others override make what others want.
         """
@@ -394,13 +404,13 @@ class Program(Part):
         return isinstance(call.func, cst.Attribute) and self.module.source(call.func.value) == "self"
 
     def makers(self, model: Trained) -> list[cst.Call]:
-        """The calls that make a model, as far as the file shows; those of what wraps it left out."""
+        """Return the calls that make a model, as far as the file shows; those of what wraps it left out."""
         made = (call for call in self.made(model.node) if call is not None)
         return sorted(made, key=self.tree.order.__getitem__)
 
     @traced(Through.RETURNS | Through.PARAMETERS)
     def made(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
-        """The calls that make a model; what only wraps or moves it is none."""
+        """Return the calls that make a model; what only wraps or moves it is none."""
         match node:
             case cst.Call():
                 return self._made_by(node, path)
@@ -423,7 +433,9 @@ class Program(Part):
         return onward(*returned, path=path) if returned else call
 
     def put_on_device(self, model: Trained) -> cst.Call | None:
-        """The call that puts a model on the device, as a statement or in the assignment of its variable."""
+        """Return the call that puts a model on the device, as a statement or in the assignment of its
+        variable.
+        """
         spelt = self.module.source(model.node)
         moving = [
             call
@@ -447,13 +459,15 @@ class Program(Part):
         return None
 
     def _in_same_place(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-        """Whether two spellings of a variable or attribute, which are the same, mean the same."""
+        """Return whether two spellings of a variable or attribute, which are the same, mean the same."""
         if isinstance(one, cst.Name) and isinstance(other, cst.Name):
             return self.module.names.lookup(one.value, one) is self.module.names.lookup(other.value, other)
         return self.tree.enclosing(one, cst.ClassDef) is self.tree.enclosing(other, cst.ClassDef)
 
     def _is_run(self, node: cst.CSTNode) -> bool:
-        """Whether running or importing the file gets to ``node``, by calls or by functions handed on."""
+        """Return whether running or importing the file gets to ``node``, by calls or by functions handed
+        on.
+        """
         waiting: list[cst.CSTNode] = [node]
         seen: set[Function] = set()
         for place in waiting:
@@ -502,7 +516,7 @@ class Program(Part):
         return last
 
     def _imports_something(self, statement: cst.CSTNode) -> bool:
-        """Whether a condition or ``try`` is there for its imports, and runs nothing of the program."""
+        """Return whether a condition or ``try`` is there for its imports, and runs nothing of the program."""
         nodes = list(self.tree.descendants(statement))
         if not any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes):
             return False
@@ -541,7 +555,9 @@ class Program(Part):
         return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
 
     def speaks_of(self, *roles: Role) -> bool:
-        """Whether a name, or a string of one word, has one of these roles where that matters to training."""
+        """Return whether a name, or a string of one word, has one of these roles where that matters to
+        training.
+        """
         return any(has(text, *roles) for text in self._words)
 
     @cached_property
@@ -620,7 +636,7 @@ class Program(Part):
     # ------------------------------------------------------------------ its layers
 
     def layers(self, model: Trained) -> Iterator[tuple[cst.Call, str]]:
-        """The calls that make the layers of a model, as far as the file shows, each with what it calls.
+        """Yield the calls that make the layers of a model, as far as the file shows, each with what it calls.
 
         Layers that no forward pass gets to are left out.
         """
@@ -644,7 +660,7 @@ class Program(Part):
                     waiting.append(inner)
 
     def _calls_in(self, maker: cst.CSTNode) -> Iterator[cst.Call]:
-        """The calls in the class, function or expression that makes (part of) a model."""
+        """Yield the calls in the class, function or expression that makes (part of) a model."""
         if isinstance(maker, cst.ClassDef):
             yield from self._reached.calls(maker)
         else:
@@ -661,7 +677,7 @@ _SEGMENTATION = "segmentation_models_pytorch."
 
 
 def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bool:
-    """Whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
+    """Return whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
     layers = list(Program.of(module).layers(model))
     if layers:
         names = [name for _, name in layers]
@@ -684,7 +700,7 @@ def _attends(module: Module, model: Trained) -> bool:
 
 
 def _is_network(module: Module, call: cst.Call) -> bool:
-    """Whether what a call makes goes by the name of a convolutional network."""
+    """Return whether what a call makes goes by the name of a convolutional network."""
     if isinstance(call.func, cst.Subscript) and isinstance(call.func.value, cst.Attribute):
         # ``torchvision.models.__dict__[arch]()``: nearly all of them are convolutional networks.
         table = call.func.value
@@ -698,7 +714,7 @@ def _is_network(module: Module, call: cst.Call) -> bool:
 
 
 def names_of_network(module: Module, call: cst.Call) -> list[str]:
-    """The names by which a call says which network it makes."""
+    """Return the names by which a call says which network it makes."""
     if module.qualified(call.func) in MODELS_BY_NAME:
         constants = [module.value(arg.value).constant for arg in call.args[:2]]
         return [text.partition(".")[0] for text in constants if isinstance(text, str)]

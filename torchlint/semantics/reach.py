@@ -27,7 +27,7 @@ class Reach:
         self._marks = set(marks)
 
     def holds(self, node: cst.CSTNode) -> bool:
-        """Whether a mark lies below ``node``, or in a function that code below it leads to."""
+        """Return whether a mark lies below ``node``, or in a function that code below it leads to."""
         return self.tree.holds(node, self._leading)
 
     @cached_property
@@ -50,7 +50,9 @@ class Reach:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def each_round(self, holder: cst.CSTNode) -> bool:
-        """Whether each round of a loop, or call of a function, comes to a mark outside of inner loops."""
+        """Return whether each round of a loop, or call of a function, comes to a mark outside of inner
+        loops.
+        """
         return holder in self._each_round
 
     @cached_property
@@ -72,7 +74,7 @@ class Reach:
 
 @remembered
 def runs(module: Module) -> dict[cst.CSTNode, list[cst.Call]]:
-    """By its function: the calls that certainly run it."""
+    """Return by its function: the calls that certainly run it."""
     found: dict[cst.CSTNode, list[cst.Call]] = {}
     for call in module.tree.nodes(cst.Call):
         callee: Function | None = module.callee(call)
@@ -84,7 +86,7 @@ def runs(module: Module) -> dict[cst.CSTNode, list[cst.Call]]:
 def components(
     start: Node, onward: Callable[[Node], Iterable[Node]], known: Container[Node]
 ) -> Iterator[list[Node]]:
-    """What is reached from ``start`` and not ``known`` yet, in strongly connected components.
+    """Yield what is reached from ``start`` and not ``known`` yet, in strongly connected components.
 
     Each has the nodes that lead to one another, and comes after all those that it leads to (R. E. Tarjan,
     Depth-first search and linear graph algorithms, 1972). The order within one depends on ``start``.
@@ -126,7 +128,8 @@ def gathered(
     look: Callable[[Node], tuple[Iterable[Fact], Iterable[Node]]],
     known: dict[Node, frozenset[Fact]],
 ) -> frozenset[Fact]:
-    """All facts at ``start`` and at what is reached from there; ``look`` tells the facts and the next ones.
+    """Return all facts at ``start`` and at what is reached from there; ``look`` tells the facts and the next
+    ones.
 
     ``known`` has the answers of before, and is given those for everything on the way: nodes that lead to one
     another have the same.

@@ -64,7 +64,7 @@ class ReleaseChecks(Part):
         self.names = module.names
 
     def over(self, node: cst.CSTNode, package: str = TORCH) -> bool:
-        """Whether a node is only reached under a check of the release of a library, or of what it has.
+        """Return whether a node is only reached under a check of the release of a library, or of what it has.
 
         Either branch of the check counts, what follows one that leaves, what is done where a name is missing,
         and functions that are only used in such places.
@@ -78,7 +78,9 @@ class ReleaseChecks(Part):
         return bool(used_under) and any(around in used_under for around in self.tree.ancestors(node))
 
     def is_for_older(self, node: cst.CSTNode) -> bool:
-        """Whether a node only runs with releases of torch that lack something, or are older than others."""
+        """Return whether a node only runs with releases of torch that lack something, or are older than
+        others.
+        """
         if not self._splits_anything(TORCH):
             return False
         flow, place = self.module.flow, node
@@ -96,7 +98,7 @@ class ReleaseChecks(Part):
             place = flow.root(place)
 
     def _failed(self, node: cst.CSTNode) -> Iterator[cst.Try | cst.TryStar]:
-        """The attempts whose failure, that something is not there, leads to a node."""
+        """Yield the attempts whose failure, that something is not there, leads to a node."""
         for handler in self.module.flow.alternatives(node):
             attempt = self.tree.parent(handler)
             if isinstance(handler, (cst.ExceptHandler, cst.ExceptStarHandler)) and isinstance(
@@ -106,7 +108,7 @@ class ReleaseChecks(Part):
                     yield attempt
 
     def tries(self, node: cst.CSTNode, *, broadly: bool = False) -> bool:
-        """Whether the code around catches that what ``node`` names is not there, or not like that.
+        """Return whether the code around catches that what ``node`` names is not there, or not like that.
 
         With ``broadly``, handlers of any failure count, too.
         """
@@ -121,13 +123,15 @@ class ReleaseChecks(Part):
         )
 
     def asks_for(self, name: str) -> bool:
-        """Whether the file asks anywhere if a module, a class or a function has something of this name."""
+        """Return whether the file asks anywhere if a module, a class or a function has something of this
+        name.
+        """
         return name in self._asked
 
     # ------------------------------------------------------------------ what says something of a release
 
     def _tells(self, node: cst.CSTNode, family: str) -> bool:
-        """Whether an expression is, or holds, one that tells something of a release."""
+        """Return whether an expression is, or holds, one that tells something of a release."""
         return self.tree.holds(node, self._telling(family))
 
     @remembered
@@ -156,7 +160,7 @@ class ReleaseChecks(Part):
         return found
 
     def _sources(self) -> Iterator[tuple[_Part, str, _Says]]:
-        """The expressions that ask for a release themselves, with the library."""
+        """Yield the expressions that ask for a release themselves, with the library."""
         for attribute in self.tree.nodes(cst.Attribute):
             name = attribute.attr.value
             if name == "__version__":
@@ -196,7 +200,7 @@ class ReleaseChecks(Part):
         return sorted(name for name in spellings if release_by_name(name) is not None)
 
     def _by_name(self, read: cst.Name) -> str | None:
-        """The library of whose release a name speaks, where no definition shows what it stands for."""
+        """Return the library of whose release a name speaks, where no definition shows what it stands for."""
         dotted = self.module.qualified(read)
         if dotted is not None and dotted.endswith(".__version__"):
             # Another file keeps it under this name.
@@ -208,21 +212,23 @@ class ReleaseChecks(Part):
         return None if shown and len(shown) == len(self.module.bindings(read)) else family
 
     def _shows(self, binding: Binding) -> bool:
-        """Whether a definition shows that a name has nothing to do with a release, or what it has to do."""
+        """Return whether a definition shows that a name has nothing to do with a release, or what it has to
+        do.
+        """
         if binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS):
             return True
         literal = (cst.SimpleString, cst.Integer, cst.Float, cst.List, cst.Dict, cst.Tuple, cst.Comparison)
         return binding.kind is BindingKind.ASSIGN and isinstance(binding.value, literal)
 
     def _is_open_attribute(self, attribute: cst.Attribute) -> bool:
-        """Whether no assignment of the file shows what an attribute is, and no library has it."""
+        """Return whether no assignment of the file shows what an attribute is, and no library has it."""
         if self.module.qualified(attribute) is not None and self._library(attribute) is not None:
             return False
         own = self.names.attributes.get(attribute.attr.value, ())
         return not any(isinstance(each.value, (cst.SimpleString, cst.Integer, cst.Float)) for each in own)
 
     def _by_call(self, name: str, call: cst.Call) -> tuple[str, _Says] | None:
-        """The library whose release, or content, a call asks for."""
+        """Return the library whose release, or content, a call asks for."""
         first = call.args[0].value if call.args else None
         if name in ("hasattr", "getattr"):
             library = self._library(first) if first is not None else None
@@ -249,7 +255,9 @@ class ReleaseChecks(Part):
         return (_family(about), _Says.ANSWER) if about is not None else None
 
     def _library(self, node: cst.CSTNode) -> str | None:
-        """The library that a module, class or function is part of; None for what is of no known one."""
+        """Return the library that a module, class or function is part of; None for what is of no known
+        one.
+        """
         dotted = self.module.qualified(node)
         if dotted is None or dotted.startswith((".", "builtins.")):
             return None
@@ -274,7 +282,9 @@ class ReleaseChecks(Part):
         return frozenset(found)
 
     def _onward(self, node: cst.BaseExpression, says: _Says) -> Iterator[tuple[_Part, _Says]]:
-        """What else says something because an expression does: what uses it, and what it is assigned to."""
+        """Return what else says something because an expression does: what uses it, and what it is assigned
+        to.
+        """
         return sinks(self.module, node, lambda module, use: tuple(self._told(use, says)))
 
     def _told(self, use: Use, says: _Says) -> Iterator[tuple[_Part, _Says]]:
@@ -317,7 +327,7 @@ class ReleaseChecks(Part):
                 yield from self._set_in(suites)
 
     def _set_in(self, suites: Iterable[cst.BaseSuite]) -> Iterator[tuple[_Part, _Says]]:
-        """What is set to True, False or None under a check, and what functions return there."""
+        """Yield what is set to True, False or None under a check, and what functions return there."""
         for suite in suites:
             for line in suite.body:
                 for statement in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
@@ -333,7 +343,7 @@ class ReleaseChecks(Part):
                                 yield from self._named(function)
 
     def _reads(self, targets: Iterable[cst.CSTNode], says: _Says) -> Iterator[tuple[_Part, _Says]]:
-        """The reads of names and attributes of the class around that are assigned."""
+        """Yield the reads of names and attributes of the class around that are assigned."""
         for target in targets:
             if isinstance(target, cst.Name) and (binding := self.module.binding_of(target)) is not None:
                 yield from ((read, says) for read in self.module.uses(binding))
@@ -364,14 +374,14 @@ class ReleaseChecks(Part):
         return ((read, says) for read in self._mentions(function))
 
     def _mentions(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.CSTNode]:
-        """Where a function or class is named; a method wherever an attribute is called like it."""
+        """Return where a function or class is named; a method wherever an attribute is called like it."""
         if isinstance(self.names.scope(definition).node, cst.ClassDef):
             return list(self._attributes_by_name.get(definition.name.value, ()))
         binding = self.names.by_node.get(definition)
         return list(self.module.uses(binding)) if binding is not None else []
 
     def _received(self, call: cst.Call, arg: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The reads of the parameter that a function of the file gets an argument as."""
+        """Yield the reads of the parameter that a function of the file gets an argument as."""
         function = self.module.callee(call)
         if not isinstance(arg, cst.Arg) or not isinstance(function, (cst.FunctionDef, cst.Lambda)):
             return
@@ -384,7 +394,7 @@ class ReleaseChecks(Part):
 
     @remembered
     def _tried(self, attempt: cst.Try | cst.TryStar) -> frozenset[str]:
-        """The libraries of which a ``try`` finds out whether they have what it names.
+        """Return the libraries of which a ``try`` finds out whether they have what it names.
 
         That a whole library is tried to be imported tells nothing of its release.
         """
@@ -424,7 +434,7 @@ class ReleaseChecks(Part):
 
     @remembered
     def _splits_anything(self, family: str) -> bool:
-        """Whether any code of the file may run for some releases only."""
+        """Return whether any code of the file may run for some releases only."""
         if self._telling(family):
             return True
         nodes = self.tree.nodes
@@ -444,7 +454,7 @@ class ReleaseChecks(Part):
         return self.tree.order[node] > self._marked(family) or self._is_left_to(node, family)
 
     def _splits(self, above: cst.CSTNode, child: cst.CSTNode, family: str) -> bool:
-        """Whether a part of ``above`` runs only if what is known of a release says so."""
+        """Return whether a part of ``above`` runs only if what is known of a release says so."""
         match above:
             case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) if child is not test:
                 return self._tells(test, family)
@@ -472,14 +482,16 @@ class ReleaseChecks(Part):
         return not self._tried(attempt).isdisjoint((family, ANY))
 
     def _is_default(self, arg: cst.Arg, family: str) -> bool:
-        """Whether an argument is the default of ``getattr(torch, "name", default)``."""
+        """Return whether an argument is the default of ``getattr(torch, "name", default)``."""
         call = self.tree.parent(arg)
         if not isinstance(call, cst.Call) or last_name(call.func) != "getattr" or len(call.args) != 3:
             return False
         return call.args[2] is arg and self._library(call.args[0].value) == family
 
     def _is_left_to(self, node: cst.CSTNode, family: str) -> bool:
-        """Whether a place, or the code around its function, is only come to by what a check lets pass."""
+        """Return whether a place, or the code around its function, is only come to by what a check lets
+        pass.
+        """
         flow, place = self.module.flow, node
         while True:
             for decision in flow.decisions(place):
@@ -497,13 +509,15 @@ class ReleaseChecks(Part):
 
     @remembered
     def _marked(self, family: str) -> int:
-        """Where the tests of a file are marked to run only for some releases."""
+        """Return where the tests of a file are marked to run only for some releases."""
         marks = self.names.module_scope.bindings.get("pytestmark", ())
         told = (each.node for each in marks if each.value is not None and self._tells(each.value, family))
         return min((self.tree.order[node] for node in told), default=sys.maxsize)
 
     def _admitted(self, guard: Guard) -> str | None:
-        """The releases for which a test has its outcome, older or newer ones; None if that is not clear."""
+        """Return the releases for which a test has its outcome, older or newer ones; None if that is not
+        clear.
+        """
         outcome = guard.holds
         match guard.test:
             case cst.Comparison(
@@ -541,7 +555,7 @@ class ReleaseChecks(Part):
 
     @remembered
     def _used_under(self, family: str) -> set[cst.CSTNode]:
-        """The functions and classes that are only used under a check, or by one another."""
+        """Return the functions and classes that are only used under a check, or by one another."""
         # A method is used wherever an attribute is called like it: all methods of a name are used together.
         users: dict[_User, list[_User]] = {}
         free: list[_User] = [None]
@@ -585,7 +599,9 @@ def _reached(start: Iterable[_User], users: dict[_User, list[_User]]) -> set[_Us
 
 
 def _family(dotted: str) -> str:
-    """The library that a dotted name or a requirement belongs to, by one name for those released together."""
+    """Return the library that a dotted name or a requirement belongs to, by one name for those released
+    together.
+    """
     root = dotted.partition(".")[0].strip().lower().replace("-", "_")
     return TORCH if root in _ALONG_WITH_TORCH or root == "pytorch" else root
 
@@ -596,7 +612,7 @@ def _text(node: cst.CSTNode | None) -> str | None:
 
 
 def _caught(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> frozenset[str]:
-    """The exceptions that a handler names; all of them without any."""
+    """Return the exceptions that a handler names; all of them without any."""
     return frozenset({"BaseException"}) if handler.type is None else _exceptions(handler.type)
 
 

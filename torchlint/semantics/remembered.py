@@ -32,7 +32,7 @@ _NONE: Any = object()
 
 
 def in_charge(owner: Owner, module: Any, argument: object) -> Owner:
-    """Whoever answers for what is asked about: the same owner in the file that this belongs to."""
+    """Return who answers for what is asked about: the same owner in the file that this belongs to."""
     node = elsewhere(module.tree, argument)
     return owner if node is None else _counterpart(owner, module, node)
 
@@ -76,7 +76,7 @@ def remembered(
         if effort.spent > effort.limit:
             raise ExhaustedError
         if module.link is None and not fixpoint.open:
-            # What is worked out now rests on no open question, and on no other file.
+            # What is computed now depends on no open question, and on no other file.
             found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
             return found
         leaning = fixpoint.leaning.get(key)

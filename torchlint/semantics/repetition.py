@@ -37,12 +37,12 @@ _HOOKS = LIGHTNING_STEPS.union(*METHODS_OF_STEPS.values())
 
 
 def _is_hook(name: str) -> bool:
-    """Whether some framework calls methods of this name at every step, without a call in the file."""
+    """Return whether some framework calls methods of this name at every step, without a call in the file."""
     return name in _HOOKS or LIGHTNING_BATCH_HOOK.match(name) is not None
 
 
 def may_repeat(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
+    """Return whether a node can run again and again at all: a cheap question to ask first."""
     return Repetition.of(module).may_repeat(node)
 
 
@@ -62,7 +62,7 @@ class Repetition(Part):
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
+        """Return whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
         return not self._is_test and self.possible(node)
 
     @cached_property
@@ -70,7 +70,7 @@ class Repetition(Part):
         return is_test(self.module)
 
     def possible(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` stands in a loop, or in a function that may be called from one."""
+        """Return whether ``node`` stands in a loop, or in a function that may be called from one."""
         holder = self._holder(node)
         if holder is None or holder.__class__ in _LOOPS:
             return holder is not None
@@ -83,7 +83,7 @@ class Repetition(Part):
             return self._repeats(holder)
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The innermost loop or function that runs ``node``; None at the level of the module."""
+        """Return the innermost loop or function that runs ``node``; None at the level of the module."""
         parents, known = self.tree.parents, self._around
         trail: list[cst.CSTNode] = []
         step: cst.CSTNode | None = node
@@ -110,7 +110,7 @@ class Repetition(Part):
         return found
 
     def _repeats(self, function: cst.CSTNode) -> bool:
-        """Whether a function, or one that calls it however indirectly, is run again and again.
+        """Return whether a function, or one that calls it however indirectly, is run again and again.
 
         The callers are searched breadth first, each once: functions that call each other in circles have
         more ways between them than anybody could follow.
@@ -140,7 +140,7 @@ class Repetition(Part):
         return False
 
     def _called_as(self, function: cst.CSTNode) -> list[str] | None:
-        """The names by which a function is called; None if it certainly repeats, whoever calls it."""
+        """Return the names by which a function is called; None if it certainly repeats, whoever calls it."""
         if not isinstance(function, cst.FunctionDef):
             return None
         name = function.name.value
@@ -152,13 +152,13 @@ class Repetition(Part):
 
     @remembered
     def _called_from(self, word: str) -> list[cst.CSTNode] | None:
-        """The functions that call something of a name; None if a loop does."""
+        """Return the functions that call something of a name; None if a loop does."""
         holders = dict.fromkeys(self._holder(call) for call in self.tree.calls_by_name.get(word, ()))
         looped = any(holder.__class__ in _LOOPS for holder in holders)
         return None if looped else [holder for holder in holders if holder is not None]
 
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
-        """Whether a function may be run by other means than a call of its name in this file."""
+        """Return whether a function may be run by other means than a call of its name in this file."""
         name = function.name.value
         if scope.kind is ScopeKind.FUNCTION or may_serve(self.module, function):
             return True
@@ -181,7 +181,9 @@ class Repetition(Part):
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
-        """Whether a class of another file that this one inherits from has, or calls, a method of a name."""
+        """Return whether a class of another file that this one inherits from has, or calls, a method of a
+        name.
+        """
         if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
             return False
         ancestors = self.module.classes.info(definition).lineage[1:]
@@ -193,14 +195,14 @@ class Repetition(Part):
 
     @remembered
     def _named_elsewhere(self, name: str, handed: bool) -> bool:
-        """Whether another file of the project may call something of this name that the file defines.
+        """Return whether another file of the project may call something of this name that the file defines.
 
         What is ``handed`` on with an instance may be called in files that import nothing from this one.
         """
         return self.link is not None and self.link.names(self, name, instances=handed)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
-        """Whether what uses a function as a value may run it again and again, out of sight.
+        """Return whether what uses a function as a value may run it again and again, out of sight.
 
         An assignment gives it another name, to be called by; a call that does not run it keeps it.
         """
@@ -210,7 +212,9 @@ class Repetition(Part):
 
     @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:
-        """The calls that are given something of this name, and the other nodes that use it as a value."""
+        """Return the calls that are given something of this name, and the other nodes that use it as a
+        value.
+        """
         parents = self.tree.parents
         known: list[cst.CSTNode | None] = []
         for read in self.names.reads(name):
@@ -222,7 +226,7 @@ class Repetition(Part):
         return known
 
     def _aliases(self, name: str) -> Iterator[str]:
-        """The further names that a function is given: ``step = partial(train, model)``."""
+        """Yield the further names that a function is given: ``step = partial(train, model)``."""
         self.tree.effort.spend(len(self._users(name)))
         for user in self._users(name):
             assign = self.tree.parents.get(user) if isinstance(user, cst.Call) else user
@@ -232,7 +236,7 @@ class Repetition(Part):
                     yield alias
 
     def _makers(self, definition: cst.ClassDef) -> list[str]:
-        """By which names instances of a class, or of an heir, are made.
+        """Return by which names instances of a class, or of an heir, are made.
 
         Modules are made in loops while a model is built, never at each step.
         """

@@ -52,7 +52,7 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
 def may_serve(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether ``serves`` may hold of a function, going by its names alone: a cheap question."""
+    """Return whether ``serves`` may hold of a function, going by its names alone: a cheap question."""
     if _method(function) is not None or _declared(module).hot:
         return True
     return works_on_step(module, function)
@@ -60,7 +60,7 @@ def may_serve(module: Module, function: cst.FunctionDef) -> bool:
 
 @remembered
 def serves(module: Module, function: Function) -> bool:
-    """Whether a function runs at every step of a server, by what is declared of it or by its role."""
+    """Return whether a function runs at every step of a server, by what is declared of it or by its role."""
     if not isinstance(function, cst.FunctionDef):
         return False
     if _is_among(module, function, hot=True):
@@ -71,7 +71,7 @@ def serves(module: Module, function: Function) -> bool:
 
 
 def _has_role(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function is the method of a class by which an engine calls it at every step."""
+    """Return whether a function is the method of a class by which an engine calls it at every step."""
     owner = module.classes.owner(function)
     method = _method(function)
     if owner is None or method is None:
@@ -86,7 +86,8 @@ def _has_role(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def is_step(module: Module, function: Function) -> bool:
-    """Whether a function ``serves`` as more than a part of a model's pass, whatever loops there are in it.
+    """Return whether a function ``serves`` as more than a part of a model's pass, whatever loops there are in
+    it.
 
     What an engine does in a step may run a model several times, to draft tokens, say.
     """
@@ -97,14 +98,15 @@ def is_step(module: Module, function: Function) -> bool:
 
 
 def _method(function: cst.FunctionDef) -> _Method | None:
-    """The method of an engine that a function has the name of."""
+    """Return the method of an engine that a function has the name of."""
     name = function.name.value
     return _METHODS.get("step" if name.startswith("step_") else name)
 
 
 @remembered
 def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function is given the batch of a step, or is a method of one, or a part of a model's pass.
+    """Return whether a function is given the batch of a step, or is a method of one, or a part of a model's
+    pass.
 
     Whoever calls it, by whatever interface, does so at a step, and torch runs what it has as an operator.
     What processes logits is given those that the model has just computed.
@@ -123,7 +125,9 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
 
 @remembered
 def operations(module: Module) -> frozenset[str]:
-    """The functions of a file that torch has as operators, or in the place of its own: models run them."""
+    """Return the functions of a file that torch has as operators, or in the place of its own: models run
+    them.
+    """
     if not any(map(module.tree.mentions, _OF_OPERATIONS)):
         return frozenset()
     made = {
@@ -140,13 +144,13 @@ _OF_OPERATIONS = ("torch.library", "Library(", "direct_register_custom_op", "fun
 
 
 def _registers(module: Module, decorator: cst.BaseExpression) -> bool:
-    """``@torch.library.custom_op(…)``."""
+    """Return whether it is ``@torch.library.custom_op(…)``."""
     name = module.qualified(decorator.func if isinstance(decorator, cst.Call) else decorator)
     return name in ("torch.library.custom_op", "torch.library.triton_op")
 
 
 def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
-    """``library.impl(name, function, "CUDA")``, ``direct_register_custom_op(name, function)``."""
+    """Return ``library.impl(name, function, "CUDA")``, ``direct_register_custom_op(name, function)``."""
     match last_name(call.func), call.args:
         case "direct_register_custom_op", _:
             return given_as(call, "op_func", 1)
@@ -156,7 +160,7 @@ def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression | None:
-    """``F.linear = function``."""
+    """Return ``F.linear = function``."""
     match assigned.targets:
         case [cst.AssignTarget(target=cst.Attribute() as target)] if isinstance(assigned.value, cst.Name):
             name = module.qualified(target) or ""
@@ -165,13 +169,13 @@ def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression 
 
 
 def _is_own_helper(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function is there for its file or class alone, which calls it."""
+    """Return whether a function is there for its file or class alone, which calls it."""
     name = function.name.value
     return name.startswith("_") and not name.endswith("__") and bool(module.callers(function))
 
 
 def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a function around a place is one that ``works_on_step``."""
+    """Return whether a function around a place is one that ``works_on_step``."""
     function = module.function(node)
     while function is not None:
         if isinstance(function, cst.FunctionDef) and works_on_step(module, function):
@@ -182,7 +186,9 @@ def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function is given the batch of a step, or is a method of one or of a backend of attention."""
+    """Return whether a function is given the batch of a step, or is a method of one or of a backend of
+    attention.
+    """
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
         return False
@@ -200,13 +206,15 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def is_made_each_step(module: Module, function: Function | None) -> bool:
-    """Whether a function is a method of what an engine makes anew for each step, with all that it keeps."""
+    """Return whether a function is a method of what an engine makes anew for each step, with all that it
+    keeps.
+    """
     holder = _holder(module, function) if isinstance(function, cst.FunctionDef) else None
     return holder is not None and denotes(holder.name.value, Role.ENGINE_STEP)
 
 
 def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
-    """The class in whose body a function is defined."""
+    """Return the class in whose body a function is defined."""
     block = module.tree.parent(function)
     holder = module.tree.parent(block) if block is not None else None
     return holder if isinstance(holder, cst.ClassDef) else None
@@ -214,7 +222,9 @@ def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
 
 @remembered
 def runs_once(module: Module, function: Function) -> bool:
-    """Whether a function, or one around it, is declared cold, or is what an engine does before it serves."""
+    """Return whether a function, or one around it, is declared cold, or is what an engine does before it
+    serves.
+    """
     within: Function | None = function
     while within is not None:
         if isinstance(within, cst.FunctionDef):
@@ -243,7 +253,9 @@ def _declared(module: Module) -> _Declared:
 
 
 def _of_file(module: Module, patterns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """What stands behind ``::`` in the patterns whose glob matches the file; all functions without it."""
+    """Return what stands behind ``::`` in the patterns whose glob matches the file; all functions without
+    it.
+    """
     found: dict[str, None] = {}
     for root, pattern in patterns:
         files, mark, functions = pattern.rpartition("::")
@@ -277,7 +289,7 @@ def _is_among(module: Module, function: cst.FunctionDef, *, hot: bool) -> bool:
 
 
 def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether an annotation of a parameter speaks of tensors, or its name of what a model predicts."""
+    """Return whether an annotation of a parameter speaks of tensors, or its name of what a model predicts."""
     params = (*function.params.params, *function.params.kwonly_params)
     return any(
         # Unlike one of learning rates, a scheduler of noise levels is given what a model predicts.
@@ -287,7 +299,7 @@ def _takes_tensors(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def _is_of_tensors(module: Module, param: cst.Param) -> bool:
-    """Whether the annotation of a parameter names a class of tensors: ``list[torch.LongTensor]``."""
+    """Return whether the annotation of a parameter names a class of tensors: ``list[torch.LongTensor]``."""
     written = "" if param.annotation is None else module.source(param.annotation.annotation)
     return any(name.endswith(("Tensor", "Tensors")) for name in _NAMES.findall(written))
 

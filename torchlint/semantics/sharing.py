@@ -67,12 +67,12 @@ _LITERALS = (cst.List, cst.ListComp, cst.Tuple, cst.Integer, cst.Float)
 
 
 def fate(module: Module, value: cst.BaseExpression | Binding) -> Fate:
-    """What comes of the tensor that an expression evaluates to, or that a name is bound to."""
+    """Return what comes of the tensor that an expression evaluates to, or that a name is bound to."""
     return max(verdicts(module, value, _fate), default=Fate.READ)
 
 
 def _fate(module: Module, use: Use) -> Verdict[Fate]:
-    """What one use does to a tensor, or to one in a list or tuple that is written out."""
+    """Return what one use does to a tensor, or to one in a list or tuple that is written out."""
     if use.path and use.kind not in (UseKind.INDEX, UseKind.ARGUMENT):
         return Fate.HELD
     match use.kind:
@@ -108,7 +108,7 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
 
 
 def _of_method(name: str) -> Verdict[Fate]:
-    """``x.add_(1)``, ``x.sum()``, ``x.view(-1)``."""
+    """Return ``x.add_(1)``, ``x.sum()``, ``x.view(-1)``."""
     if name.endswith("_") and not name.endswith("__"):
         return Fate.WRITTEN
     if name in READING_METHODS:
@@ -117,7 +117,7 @@ def _of_method(name: str) -> Verdict[Fate]:
 
 
 def _of_argument(module: Module, use: Use) -> Verdict[Fate]:
-    """What a call does to the tensor that it is given, or to one of a list of them."""
+    """Return what a call does to the tensor that it is given, or to one of a list of them."""
     call, argument = use.call, use.argument
     name = module.qualified(call.func)
     if use.path:
@@ -157,7 +157,8 @@ def _by_library(module: Module, call: cst.Call, arg: cst.Arg, name: str) -> Verd
 
 
 def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[cst.Attribute]]:
-    """The further variables, and the attributes, that hold the memory of the tensor that a variable has.
+    """Return the further variables, and the attributes, that hold the memory of the tensor that a variable
+    has.
 
     Aliases, views and arrays, those that it was made of as well as those that are made of it, and what a
     function or class of the file keeps of them. A move to the device has memory of its own.
@@ -182,7 +183,9 @@ def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[c
 
 
 def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
-    """The variable whose memory an expression has: ``x``, ``x.view(-1)[0]``, ``torch.from_numpy(x)``."""
+    """Return the variable whose memory an expression has: ``x``, ``x.view(-1)[0]``,
+    ``torch.from_numpy(x)``.
+    """
     while not isinstance(node, cst.Name):
         match node:
             case cst.Call(func=cst.BaseExpression() as func, args=args):
@@ -206,7 +209,7 @@ def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
 
 
 def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
-    """The variables, parameters and attributes that get the memory of what is read at ``use``."""
+    """Return the variables, parameters and attributes that get the memory of what is read at ``use``."""
     tree = module.tree
     outermost: cst.CSTNode = use
     for around in tree.ancestors(use):
@@ -234,7 +237,8 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
 
 
 def fresh(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the tensor, or array, that an expression makes is in memory that nobody else may write to.
+    """Return whether the tensor, or array, that an expression makes is in memory that nobody else may write
+    to.
 
     Of a variable, all reads of it count: the caller asks for the fate of those it knows.
     """
@@ -257,7 +261,7 @@ def _is_fresh(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 
 def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
-    """Whether the result of a call has memory of its own, or whose it may be."""
+    """Return whether the result of a call has memory of its own, or whose it may be."""
     given = [arg.value for arg in call.args if arg.keyword is None]
     name = module.qualified(call.func)
     if name is None:
@@ -283,7 +287,9 @@ def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
 
 
 def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether the file writes to the memory of a tensor, so that who keeps the tensor sees it change."""
+    """Return whether the file writes to the memory of a tensor, so that who keeps the tensor sees it
+    change.
+    """
     root: cst.BaseExpression = tensor
     while isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute):
         if root.func.attr.value not in ("detach", "view", "reshape", "squeeze", "cpu"):
@@ -293,7 +299,7 @@ def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def writes_to(module: Module, value: cst.BaseExpression | Binding) -> bool:
-    """Whether the tensor that a name is bound to, or that is read here, is changed in place.
+    """Return whether the tensor that a name is bound to, or that is read here, is changed in place.
 
     By setting a part of it, a method, ``out=``, a collective, or a function of the file that does so.
     """

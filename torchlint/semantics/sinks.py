@@ -125,7 +125,7 @@ Judge: TypeAlias = Callable[["Module", Use], Verdict[Fact]]
 def verdicts(
     module: Module, value: cst.BaseExpression | Binding | Standing, judge: Judge[Fact]
 ) -> frozenset[Fact]:
-    """All facts that ``judge`` states of the uses that a value reaches.
+    """Return all facts that ``judge`` states of the uses that a value reaches.
 
     ``judge`` is a function of the module, or a method of what is kept as long as the model; its facts are of
     a kind that has few, since every place that a value reaches keeps its own.
@@ -138,7 +138,7 @@ def verdicts(
 def sinks(
     module: Module, value: cst.BaseExpression | Binding | Standing, judge: Judge[Fact]
 ) -> Iterator[Fact]:
-    """The facts that ``judge`` states of the uses that a value reaches, nearest first; none is kept."""
+    """Yield the facts that ``judge`` states of the uses that a value reaches, nearest first; none is kept."""
     start = _standing(value)
     waiting, seen = deque([start]), {start}
     while waiting:
@@ -166,7 +166,7 @@ def _verdicts(
 
 
 def _look(module: Module, judge: Judge[Fact], standing: Standing) -> tuple[list[Fact], list[Standing]]:
-    """The facts on the uses of a value where it stands, and where it goes on from there."""
+    """Return the facts on the uses of a value where it stands, and where it goes on from there."""
     module.tree.effort.spend(1)
     where, path = standing.where, standing.path
     if isinstance(where, Binding):
@@ -195,7 +195,7 @@ def _look(module: Module, judge: Judge[Fact], standing: Standing) -> tuple[list[
 
 
 def _used(module: Module, node: cst.BaseExpression, path: Path) -> Iterator[Use | Standing]:
-    """The uses of what stands as an expression, and what stands for it by choice or by name alone."""
+    """Yield the uses of what stands as an expression, and what stands for it by choice or by name alone."""
     tree = module.tree
     parent = tree.parents[node]
     kind, by = UseKind.OTHER, parent
@@ -277,7 +277,7 @@ def _used(module: Module, node: cst.BaseExpression, path: Path) -> Iterator[Use 
 
 
 def is_target(module: Module, node: cst.CSTNode) -> bool:
-    """Whether an attribute or item is what a statement sets or deletes, alone or in an unpacking."""
+    """Return whether an attribute or item is what a statement sets or deletes, alone or in an unpacking."""
     parents = module.tree.parents
     child, parent = node, parents[node]
     while isinstance(parent, (cst.Tuple, cst.List, cst.BaseElement)):
@@ -288,7 +288,7 @@ def is_target(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _pairs(module: Module, display: cst.CSTNode) -> Sequence[cst.BaseExpression]:
-    """The targets of ``a, b = x, y``, which gives nothing a tuple."""
+    """Return the targets of ``a, b = x, y``, which gives nothing a tuple."""
     statement = module.tree.parents[display]
     if not isinstance(statement, cst.Assign) or not isinstance(display, (cst.Tuple, cst.List)):
         return []
@@ -297,7 +297,7 @@ def _pairs(module: Module, display: cst.CSTNode) -> Sequence[cst.BaseExpression]
 
 
 def _within(element: cst.CSTNode, display: cst.CSTNode, path: Path) -> Path:
-    """The part of a display that is the part ``path`` of one of its elements."""
+    """Return the part of a display that is the part ``path`` of one of its elements."""
     match display:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             if isinstance(element, cst.StarredElement):
@@ -309,7 +309,7 @@ def _within(element: cst.CSTNode, display: cst.CSTNode, path: Path) -> Path:
 
 
 def _assigned(target: cst.BaseExpression, node: cst.BaseExpression, path: Path) -> Iterator[Use]:
-    """The uses of a value by what is assigned to a target."""
+    """Yield the uses of a value by what is assigned to a target."""
     waiting = [(target, path)]
     while waiting:
         target, path = waiting.pop()
@@ -324,7 +324,7 @@ def _assigned(target: cst.BaseExpression, node: cst.BaseExpression, path: Path) 
 
 
 def _taken(target: cst.Tuple | cst.List, path: Path) -> list[tuple[cst.BaseExpression, Path]]:
-    """The targets that an unpacking may give the part ``path``."""
+    """Return the targets that an unpacking may give the part ``path``."""
     index, rest = path[0], path[1:]
     starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
     found: list[tuple[cst.BaseExpression, Path]] = []
@@ -338,7 +338,7 @@ def _taken(target: cst.Tuple | cst.List, path: Path) -> list[tuple[cst.BaseExpre
 
 
 def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
-    """Where a value goes on to from a use of it."""
+    """Yield where a value goes on to from a use of it."""
     by, path = use.by, use.path
     match use.kind:
         case UseKind.ASSIGNED | UseKind.AUGMENTED | UseKind.AUGMENTS:
@@ -391,7 +391,7 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
 
 
 def _in_display(module: Module, use: Use) -> Path:
-    """The part of a display that an element of it becomes."""
+    """Return the part of a display that an element of it becomes."""
     if isinstance(use.part, cst.DictElement):
         key = module.value(use.part.key).constant
         return (key if isinstance(key, (int, str)) else None, *use.path)
@@ -401,7 +401,7 @@ def _in_display(module: Module, use: Use) -> Path:
 
 
 def _picked(module: Module, item: cst.Subscript, path: Path) -> Iterator[Standing]:
-    """What an item of a container stands for; nothing if it is another part of it."""
+    """Yield what an item of a container stands for; nothing if it is another part of it."""
     slices = [element.slice for element in item.slice]
     if not path:
         yield Standing(item)
@@ -417,7 +417,7 @@ def _picked(module: Module, item: cst.Subscript, path: Path) -> Iterator[Standin
 
 
 def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]:
-    """Where a value goes that a call is given: a parameter, a container, or what the call returns."""
+    """Yield where a value goes that a call is given: a parameter, a container, or what the call returns."""
     argument, path = use.argument, use.path
     function = module.callee(call)
     if function is not None:
@@ -449,7 +449,7 @@ def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]
 
 
 def _stored(module: Module, target: cst.CSTNode, use: Use) -> Iterator[Use | Standing]:
-    """Where a value goes that is stored as an attribute or as an item."""
+    """Yield where a value goes that is stored as an attribute or as an item."""
     if isinstance(target, cst.Subscript):
         keys = [element.slice for element in target.slice]
         key = module.value(keys[0].value).constant if isinstance(keys[0], cst.Index) else None
@@ -462,7 +462,7 @@ def _stored(module: Module, target: cst.CSTNode, use: Use) -> Iterator[Use | Sta
 
 
 def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -> Iterator[Use | Standing]:
-    """Where a container that a value is put into is read."""
+    """Yield where a container that a value is put into is read."""
     known = isinstance(owner, (cst.Name, cst.Attribute)) and len(path) <= _DEEPEST
     if known and isinstance(owner, cst.Name):
         bindings = module.names.bindings_at(owner.value, owner)
@@ -476,7 +476,7 @@ def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -
 
 
 def _reads_of_attribute(module: Module, attribute: cst.Attribute) -> list[cst.Attribute]:
-    """The reads of an attribute of ``self`` in the class, its bases and its subclasses in the file."""
+    """Return the reads of an attribute of ``self`` in the class, its bases and its subclasses in the file."""
     owner = module.classes.instance_class(attribute.value)
     if owner is None:
         return []
@@ -487,7 +487,7 @@ def _reads_of_attribute(module: Module, attribute: cst.Attribute) -> list[cst.At
 
 @remembered
 def _reads_of_instances(module: Module) -> dict[str, dict[cst.ClassDef, list[cst.Attribute]]]:
-    """The reads ``self.x`` by the name of the attribute and the class whose method they stand in."""
+    """Return the reads ``self.x`` by the name of the attribute and the class whose method they stand in."""
     found: dict[str, dict[cst.ClassDef, list[cst.Attribute]]] = {}
     for attribute in module.tree.nodes(cst.Attribute):
         owner = module.classes.instance_class(attribute.value)

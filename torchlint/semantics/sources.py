@@ -103,22 +103,22 @@ _LONGEST = 4
 
 
 def every(ends: Ends[bool]) -> bool:
-    """Whether a value certainly is what was asked for, whichever way it comes."""
+    """Return whether a value certainly is what was asked for, whichever way it comes."""
     return ends == _ALWAYS
 
 
 def some(ends: Ends[bool]) -> bool:
-    """Whether a value comes, on one way, from what was asked for."""
+    """Return whether a value comes, on one way, from what was asked for."""
     return True in ends
 
 
 def sole(ends: Ends[Fact]) -> Fact | None:
-    """What is found on all ways; None if they differ, or one of them ends in the open."""
+    """Return what is found on all ways; None if they differ, or one of them ends in the open."""
     return next(iter(ends)) if len(ends) == 1 else None
 
 
 def onward(*nodes: cst.CSTNode, path: Path = ()) -> list[Source]:
-    """The same part of each of some expressions, to go on with."""
+    """Return the same part of each of some expressions, to go on with."""
     return [Source(node, path) for node in nodes]
 
 
@@ -185,7 +185,7 @@ def traced(
 
 
 def _shown(source: Source) -> cst.CSTNode | None:
-    """What there is to look at: none of the definitions of a name but a parameter or an import."""
+    """Return what there is to look at: none of the definitions of a name but a parameter or an import."""
     node = source.node
     if isinstance(node, Binding):
         return node.node if node.kind in _ENDING else None
@@ -206,7 +206,7 @@ _ENDING = frozenset({BindingKind.PARAMETER, BindingKind.IMPORT})
 
 
 def steps(module: Module, source: Source, through: Through = Through.NOTHING) -> list[Source] | None:
-    """What a part of a value comes from, one step back; None where the way ends."""
+    """Return what a part of a value comes from, one step back; None where the way ends."""
     node, path = source
     if len(path) > _LONGEST:
         return None
@@ -239,7 +239,7 @@ def steps(module: Module, source: Source, through: Through = Through.NOTHING) ->
 
 
 def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...]:
-    """The expressions that a function returns, or yields; a bare ``return`` is left out."""
+    """Return the expressions that a function returns, or yields; a bare ``return`` is left out."""
     if isinstance(function, cst.Lambda):
         return (function.body,)
     return _exits(module.home(function)).get(function, ())
@@ -256,12 +256,12 @@ def _exits(module: Module) -> dict[Function, tuple[cst.BaseExpression, ...]]:
 
 
 def _instance(module: Module, node: cst.BaseExpression) -> cst.ClassDef | None:
-    """The class of the file that ``self`` is an instance of."""
+    """Return the class of the file that ``self`` is an instance of."""
     return SelfAttributes.of(module).enclosing_class(node) if SelfAttributes.is_self(node) else None
 
 
 def _defined(module: Module, binding: Binding, path: Path, through: Through) -> list[Source] | None:
-    """What one definition of a name gives it, and what is put into that."""
+    """Return what one definition of a name gives it, and what is put into that."""
     match binding.kind:
         case BindingKind.IMPORT if module.link is not None:
             target = module.names.imported_by(binding)
@@ -285,7 +285,9 @@ def _defined(module: Module, binding: Binding, path: Path, through: Through) -> 
 def _given(
     module: Module, binding: Binding | AttributeBinding, path: Path, through: Through
 ) -> list[Source] | None:
-    """What an assignment, a loop or a ``with`` statement gives its target, as far as its own text tells."""
+    """Return what an assignment, a loop or a ``with`` statement gives its target, as far as its own text
+    tells.
+    """
     value, part = binding.value, _within(binding.path, path)
     if value is None:
         return None
@@ -307,7 +309,7 @@ def _given(
 
 
 def _within(outer: tuple[int | None, ...], path: Path) -> Path:
-    """The part of a value that is unpacked of which a part is followed."""
+    """Return the part of a value that is unpacked of which a part is followed."""
     if outer[-1:] != (None,):
         return (*(step for step in outer if step is not None), *path)
     front = tuple(step for step in outer[:-1] if step is not None)
@@ -315,7 +317,9 @@ def _within(outer: tuple[int | None, ...], path: Path) -> Path:
 
 
 def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None:
-    """What the calls in the file pass for a parameter, or its default; None if some is out of sight."""
+    """Return what the calls in the file pass for a parameter, or its default; None if some is out of
+    sight.
+    """
     function, param = binding.scope.node, binding.node
     if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not isinstance(param, cst.Param):
         return None
@@ -334,7 +338,9 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
 
 
 def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) -> list[Source] | None:
-    """What an attribute of the instances of a class is assigned, and put into it; what a property returns."""
+    """Return what an attribute of the instances of a class is assigned, and put into it; what a property
+    returns.
+    """
     field, rest = path[0], path[1:]
     assert isinstance(field, Field)
     attributes = SelfAttributes.of(module)
@@ -360,7 +366,7 @@ def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) ->
 def _operands(
     node: cst.BinaryOperation | cst.UnaryOperation, path: Path, through: Through
 ) -> list[Source] | None:
-    """The sides of an operation; of lists that are joined or repeated, those that the item is of."""
+    """Return the sides of an operation; of lists that are joined or repeated, those that the item is of."""
     if isinstance(node, cst.UnaryOperation):
         plain = through & Through.OPERANDS and not path and not isinstance(node.operator, cst.Not)
         return onward(node.expression) if plain else None
@@ -390,13 +396,13 @@ def _indexed(module: Module, node: cst.Subscript, path: Path) -> list[Source] | 
 
 
 def _key(module: Module, index: cst.BaseExpression) -> int | str | Item:
-    """The step of an access path that an index is."""
+    """Return the step of an access path that an index is."""
     constant = module.value(index).constant
     return constant if isinstance(constant, (int, str)) and not isinstance(constant, bool) else Item.ANY
 
 
 def _selected(module: Module, node: cst.CSTNode, path: Path) -> list[Source] | None:
-    """The expressions that a display or comprehension makes an item of."""
+    """Return the expressions that a display or comprehension makes an item of."""
     first, rest = path[0], path[1:]
     match node:
         case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Set(elements=elements):
@@ -429,12 +435,12 @@ def _selected(module: Module, node: cst.CSTNode, path: Path) -> list[Source] | N
 
 
 def _may_be(module: Module, index: cst.BaseExpression, step: int | str | Item | Field) -> bool:
-    """Whether what is stored under an index may be the item that is asked for."""
+    """Return whether what is stored under an index may be the item that is asked for."""
     return step in _ITEMS or _key(module, index) in (step, Item.ANY)
 
 
 def put_into(module: Module, use: cst.BaseExpression, path: Path = (Item.ANY,)) -> Iterator[Source]:
-    """What a use of a container puts into it: ``xs.append(x)``, ``xs[i] = x``.
+    """Yield what a use of a container puts into it: ``xs.append(x)``, ``xs[i] = x``.
 
     ``path`` is the item that is asked for.
     """
@@ -497,7 +503,7 @@ def _called(module: Module, call: cst.Call, path: Path, through: Through) -> lis
 
 
 def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
-    """What functions that hand on items make of containers."""
+    """Return what functions that hand on items make of containers."""
     given = call.args
     if any(argument.star for argument in given):
         if name == "builtins.zip" and len(given) == 1 and len(path) > 1:
@@ -524,7 +530,7 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
 
 
 def _by_method(module: Module, call: cst.Call, func: cst.Attribute, path: Path) -> list[Source] | None:
-    """What methods of dicts and lists give."""
+    """Return what methods of dicts and lists give."""
     method, owner = func.attr.value, func.value
     if method in ("get", "pop", "setdefault") and module.value(owner).kind in _CONTAINERS:
         key = _key(module, call.args[0].value) if call.args else Item.ANY

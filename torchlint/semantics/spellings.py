@@ -8,7 +8,7 @@ import libcst as cst
 
 
 def last_name(node: cst.CSTNode) -> str | None:
-    """The word that names an expression: the last of a dotted name, of the function that is called, or
+    """Return the word that names an expression: the last of a dotted name, of the function that is called, or
     the key of ``config["verbose"]``; None if no one word does."""
     while isinstance(node, cst.Call):
         node = node.func
@@ -25,12 +25,12 @@ def last_name(node: cst.CSTNode) -> str | None:
 
 
 def is_none(node: cst.CSTNode | None) -> bool:
-    """Whether a node is spelt ``None``."""
+    """Return whether a node is spelt ``None``."""
     return isinstance(node, cst.Name) and node.value == "None"
 
 
 def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
-    """What a call spells out for a parameter, by keyword or by place (None: by keyword only)."""
+    """Return what a call spells out for a parameter, by keyword or by place (None: by keyword only)."""
     for index, arg in enumerate(call.args):
         if arg.star:
             return None
@@ -41,12 +41,14 @@ def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpress
 
 
 def last_words(dotted: Iterable[str]) -> frozenset[str]:
-    """The last words of some dotted names: what calls of them are spelt with, as a rule."""
+    """Return the last words of some dotted names: what calls of them are spelt with, as a rule."""
     return frozenset(name.rpartition(".")[2] for name in dotted)
 
 
 def is_place_of_model(attribute: cst.Attribute) -> bool:
-    """``next(model.parameters()).device``: who asks where a model is, does not expect it in host memory."""
+    """Return whether it is ``next(model.parameters()).device``: who asks where a model is, does not expect it
+    in host memory.
+    """
     match attribute:
         case cst.Attribute(
             value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")

@@ -79,7 +79,7 @@ HOST_COPIES = frozenset({"cpu", "to", "copy_", "numpy", "type", *last_words(_NUM
 
 
 def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a tensor that, as far as the file shows, can live on an accelerator.
+    """Return whether an expression is a tensor that, as far as the file shows, can live on an accelerator.
 
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
@@ -94,13 +94,13 @@ def _waits(value: Value) -> bool:
 
 
 def _certainly_on_device(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the file itself puts this tensor on an accelerator."""
+    """Return whether the file itself puts this tensor on an accelerator."""
     value = module.value(node)
     return accelerated(module) and value.tensorlike and value.device is Device.ACCELERATOR
 
 
 def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
-    """The hot loop or function each of whose rounds evaluates ``node``; None if few or none do.
+    """Return the hot loop or function each of whose rounds evaluates ``node``; None if few or none do.
 
     The text of an error and the message of an assertion are made at most once, weights are merged, saved
     and converted once, and an optimizer that goes by what its closure returns (LBFGS) needs its loss on the
@@ -120,7 +120,9 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
 
 def _builds_module(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` runs while a module is made: once, whatever loops there are in its constructor."""
+    """Return whether ``node`` runs while a module is made: once, whatever loops there are in its
+    constructor.
+    """
     function = module.function(node)
     owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
     if owner is None or module.classes.info(owner).kind is not Kind.MODULE:
@@ -129,7 +131,7 @@ def _builds_module(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Whether something else that runs with ``node`` lets a model ``generate``, token by token."""
+    """Return whether something else that runs with ``node`` lets a model ``generate``, token by token."""
     if not module.tree.mentions(".generate("):
         return False
     inner = [module.function(place) for place in (node, *hot.path[1:])] if hot.path else []
@@ -153,13 +155,14 @@ _GENERATOR = (Role.MODEL, Role.LANGUAGE_MODEL)
 
 
 def _is_measure(module: Module, argument: cst.Arg) -> bool:
-    """Whether an argument says how many there are to be, or where, and is no prompt or option."""
+    """Return whether an argument says how many there are to be, or where, and is no prompt or option."""
     known = module.value(argument.value).kind in (Kind.NUMBER, Kind.DEVICE)
     return known and argument.keyword is None and not argument.star
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` belongs to an optimizer that evaluates its closure repeatedly, as a line search does.
+    """Return whether ``node`` belongs to an optimizer that evaluates its closure repeatedly, as a line search
+    does.
 
     It does so in a loop, or in a function that it defines to be called by the search. Such an algorithm goes
     by the numbers that it gets.
@@ -177,13 +180,13 @@ def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_defined_inside(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the function around ``node`` is defined in another function."""
+    """Return whether the function around ``node`` is defined in another function."""
     function = module.function(node)
     return function is not None and module.function(function) is not None
 
 
 def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
-    """Whether a function on the way changes or stores a model, which is done once."""
+    """Return whether a function on the way changes or stores a model, which is done once."""
     around = [f for f in map(module.function, way) if isinstance(f, cst.FunctionDef)]
     if any(begins(f.name.value, Role.CONVERSION) and not works_on_step(module, f) for f in around):
         return True
@@ -193,7 +196,9 @@ def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
 
 
 def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a metric is worked out here from what it collected: once, at the end of an evaluation."""
+    """Return whether a metric is computed here from what it collected: once, at the end of an
+    evaluation.
+    """
     owner = module.classes.owner(function)
     if owner is None or function.name.value not in ("compute", "_compute"):
         return False
@@ -204,7 +209,9 @@ _DEFINITIONS: frozenset[type] = frozenset({cst.ClassDef, cst.FunctionDef})
 
 
 def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
-    """Whether a dataset is made here, once for all: ``process`` of a dataset class of torch_geometric."""
+    """Return whether a dataset is made here, once for all: ``process`` of a dataset class of
+    torch_geometric.
+    """
     for _, around in module.tree.edges(place, _DEFINITIONS):
         if isinstance(around, cst.ClassDef):
             return False
@@ -217,7 +224,7 @@ def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
 
 
 def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
+    """Return whether ``node`` belongs to the text of an error or to the message of an assertion."""
     statement = module.flow.statement(node)
     if isinstance(statement, cst.Assert) and statement.msg is not None:
         return module.tree.contains(statement.msg, node)
@@ -239,7 +246,7 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, cst.Name]]]:
-    """By its name: what is given to a method ``step``, with whose method that is."""
+    """Return by its name: what is given to a method ``step``, with whose method that is."""
     found: dict[str, list[tuple[cst.BaseExpression, cst.Name]]] = {}
     for call in module.tree.nodes(cst.Call):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step":
@@ -253,7 +260,7 @@ _BRANCHES: frozenset[type] = frozenset({cst.If, cst.IfExp})
 
 
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
-    """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
+    """Return whether ``node`` stands in a branch that is taken by the value of a device tensor.
 
     The host has waited for that value just before, and reads another one at little cost; but one in each
     round of a loop behind the decision adds up.
@@ -272,7 +279,9 @@ def _decided_on_device(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
-    """``if loss.item() < 0``: the decision waits as well where the number is read first, or has been."""
+    """Return whether it is ``if loss.item() < 0``: the decision waits as well where the number is read first,
+    or has been.
+    """
     parts = [test, *module.tree.descendants(test)]
     return any(
         conversion(module, part) is not None
@@ -283,7 +292,7 @@ def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _just_read(module: Module, name: cst.Name) -> bool:
-    """Whether a variable is a number that has been read from the device in the same round."""
+    """Return whether a variable is a number that has been read from the device in the same round."""
     loop = next(iter(module.flow.loops(name)), None)
     bindings = module.bindings(name)
     return bool(bindings) and all(
@@ -296,13 +305,15 @@ def _just_read(module: Module, name: cst.Name) -> bool:
 
 
 def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
-    """``if not mask.any(): continue`` some lines above, with no model and no gradients in between."""
+    """Return whether it is ``if not mask.any(): continue`` some lines above, with no model and no gradients
+    in between.
+    """
     return module.flow.at_point(node, _guarded(module, module.flow.root(node)))
 
 
 @remembered
 def _guarded(module: Module, root: Root) -> Facts:
-    """Of each point of a function whether the host has waited for a decision shortly before."""
+    """Return for each point of a function whether the host has waited for a decision shortly before."""
 
     def decides(point: cst.CSTNode) -> bool | None:
         if isinstance(module.flow.condition(point), cst.If) and _is_asked(module, point):
@@ -313,7 +324,7 @@ def _guarded(module: Module, root: Root) -> Facts:
 
 
 def _is_asked(module: Module, point: cst.CSTNode) -> bool:
-    """Whether a point of the flow is an expression the truth of which the host waits for."""
+    """Return whether a point of the flow is an expression the truth of which the host waits for."""
     return isinstance(point, cst.BaseExpression) and any(asks_device(module, point))
 
 
@@ -321,9 +332,9 @@ def _is_asked(module: Module, point: cst.CSTNode) -> bool:
 
 
 def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The device tensor that ``call`` turns into Python numbers, if it does.
+    """Return the device tensor that ``call`` turns into Python numbers, if it does.
 
-    ``x.item()``, ``x.tolist()``, ``float(x)`` and its like, ``math.exp(x)``, ``range(x)``, the scale of a
+    ``x.item()``, ``x.tolist()``, ``float(x)`` and the like, ``math.exp(x)``, ``range(x)``, the scale of a
     ``GradScaler``; a host copy made on the way (``x.cpu().item()``) belongs to the conversion.
     """
     func = call.func
@@ -354,10 +365,10 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
+    """Return the device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))] if index.__class__ not in _LITERALS:
-            # Few indices are tensors, and most of what is indexed is worked out in vain.
+            # Few indices are tensors, and most of what is indexed is computed in vain.
             if not may_be_on_device(module, index):
                 return None
             return index if module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING) else None
@@ -365,7 +376,7 @@ def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
 
 
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
+    """Return ``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
     while not on_device(module, node):
         copied = _linked(node)
         if copied is None:
@@ -375,7 +386,7 @@ def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpressi
 
 
 def _unlinked(node: cst.BaseExpression) -> cst.BaseExpression:
-    """What an expression is copied from, on the way to a conversion."""
+    """Return what an expression is copied from, on the way to a conversion."""
     while (copied := _linked(node)) is not None:
         node = copied
     return node
@@ -394,7 +405,7 @@ def _linked(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The device tensor that ``call`` copies to host memory while the host waits, if it does.
+    """Return the device tensor that ``call`` copies to host memory while the host waits, if it does.
 
     ``x.numpy()`` and ``np.asarray(x)`` fail for a tensor on the device, so that they say that ``x`` is on
     the host, unless the file says otherwise. A copy that a conversion to numbers consumes at once is
@@ -407,7 +418,9 @@ def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def refuses_device(module: Module, call: cst.Call) -> bool:
-    """Whether ``call``, a host copy, raises for tensors of the accelerator, as ``np.asarray(x)`` does."""
+    """Return whether ``call``, a host copy, raises for tensors of the accelerator, as ``np.asarray(x)``
+    does.
+    """
     if module.qualified(call.func) in _NUMPY_COPIES:
         return True
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "numpy" and not call.args
@@ -454,7 +467,9 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
-    """``x, i = batch``, ``model(x.to(device))``, ``i.cpu()``: whether other parts of a batch are moved."""
+    """Return whether other parts of a batch are moved: ``x, i = batch``, ``model(x.to(device))``,
+    ``i.cpu()``.
+    """
     loop, name = _batch_of(module, node), _root(node)
     if loop is None or name is None:
         return False
@@ -471,14 +486,14 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _root(node: cst.CSTNode | None) -> cst.Name | None:
-    """The variable that an expression reads a part of."""
+    """Return the variable that an expression reads a part of."""
     while isinstance(node, (cst.Attribute, cst.Subscript)):
         node = node.value
     return node if isinstance(node, cst.Name) else None
 
 
 def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
-    """The loop whose variable an expression is a part of, through one assignment."""
+    """Return the loop whose variable an expression is a part of, through one assignment."""
     name = _root(node)
     for _ in range(2):
         bindings = module.bindings(name) if name is not None else []
@@ -497,7 +512,7 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
 
 
 def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether something unknown is worked on at a step of an engine, which moves no model there."""
+    """Return whether something unknown is worked on at a step of an engine, which moves no model there."""
     value = module.value(node)
     if value.kind is not Kind.UNKNOWN or value.device is Device.CPU or not isinstance(node, cst.Attribute):
         return False
@@ -506,7 +521,9 @@ def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Whether something unknown is computed from what one step of an engine works on, and not on the host."""
+    """Return whether something unknown is computed from what one step of an engine works on, and not on the
+    host.
+    """
     if path or module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
         return False
     match node:
@@ -526,14 +543,14 @@ def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
 
 
 def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a variable holds what a function of another file got from a model on the device."""
+    """Return whether a variable holds what a function of another file got from a model on the device."""
     bindings = module.bindings(node) if isinstance(node, cst.Name) else []
     made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     return isinstance(made, cst.Call) and hands_over_model(module, made)
 
 
 def _becomes_array(module: Module, node: cst.CSTNode) -> bool:
-    """``x.cpu().numpy()``, ``x.cpu().detach().numpy()``."""
+    """Return whether it is ``x.cpu().numpy()``, ``x.cpu().detach().numpy()``."""
     while True:
         attribute = module.tree.parent(node)
         called = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
@@ -559,7 +576,7 @@ def _given_to_numpy(module: Module, call: cst.Call) -> cst.BaseExpression | None
 
 
 def to_host(module: Module, call: cst.Call) -> bool:
-    """Whether the arguments of ``.to(…)`` name the CPU, and the host waits for the copy."""
+    """Return whether the arguments of ``.to(…)`` name the CPU, and the host waits for the copy."""
     named = False
     for position, arg in enumerate(call.args):
         if arg.star:
@@ -574,7 +591,8 @@ def to_host(module: Module, call: cst.Call) -> bool:
 
 
 def _follows_input(module: Module, call: cst.Call, moved: cst.BaseExpression) -> bool:
-    """``self.scale.to(x.device)``: whether a part of a module goes to where a tensor is that it is given.
+    """Return whether a part of a module goes to where a tensor is that it is given:
+    ``self.scale.to(x.device)``.
 
     Whoever keeps one of both in host memory keeps the other there as well.
     """
@@ -584,7 +602,8 @@ def _follows_input(module: Module, call: cst.Call, moved: cst.BaseExpression) ->
 
 
 def names_host(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for it.
+    """Return whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for
+    it.
 
     So does a tensor in host memory, given to ``to``.
     """
@@ -597,7 +616,9 @@ def names_host(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The device tensor that ``host.copy_(x)`` copies; with ``non_blocking`` the memory may be pinned."""
+    """Return the device tensor that ``host.copy_(x)`` copies; with ``non_blocking`` the memory may be
+    pinned.
+    """
     source = given_as(call, "src", 0)
     if source is None or given_as(call, "non_blocking", 1) is not None:
         return None
@@ -640,7 +661,9 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
 
 
 def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``, ``x[mask]``."""
+    """Return whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``,
+    ``x[mask]``.
+    """
     if isinstance(node, cst.Subscript):
         return (
             mask_of(module, node) is not None
@@ -685,7 +708,7 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
 
 
 def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
-    """Whether a tensor that the file does not show as one is computed from what is on the device."""
+    """Return whether a tensor that the file does not show as one is computed from what is on the device."""
     if isinstance(operand, cst.Comparison):
         sides = (operand.left, *(target.comparator for target in operand.comparisons))
         if module.value(operand).kind is Kind.UNKNOWN and any(on_device(module, side) for side in sides):
@@ -694,7 +717,7 @@ def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
 
 
 def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:
-    """The sizes and bounds among arguments, those in one tuple included."""
+    """Yield the sizes and bounds among arguments, those in one tuple included."""
     for arg in arguments:
         if arg.star or (arg.keyword is not None and arg.keyword.value not in _SIZE_KEYWORDS):
             continue
@@ -705,7 +728,9 @@ def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:
 
 
 def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> bool:
-    """Whether a tensor is cut, repeated or padded as a device scalar says: ``x.narrow(0, start, 1)``."""
+    """Return whether a tensor is cut, repeated or padded as a device scalar says:
+    ``x.narrow(0, start, 1)``.
+    """
     package, _, name = (qualified or "").rpartition(".")
     if qualified is None and isinstance(call.func, cst.Attribute):
         # ``self.repeat(x)`` runs a layer, and few sizes are tensors: both tell most calls at once.
@@ -725,7 +750,7 @@ _SIZE_KEYWORDS = frozenset(
 
 
 def _sliced_by(module: Module, node: cst.Subscript) -> bool:
-    """Whether a tensor is cut at a place that a device tensor says: ``x[:, : lengths.max()]``."""
+    """Return whether a tensor is cut at a place that a device tensor says: ``x[:, : lengths.max()]``."""
     bounds = [
         bound
         for element in node.slice
@@ -741,7 +766,7 @@ def _sliced_by(module: Module, node: cst.Subscript) -> bool:
 
 
 def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The device tensor without dimensions that an item of a tensor is taken by, if there is one.
+    """Return the device tensor without dimensions that an item of a tensor is taken by, if there is one.
 
     Where a tensor with dimensions is an index, the device looks up; a number is read by the host.
     """
@@ -756,7 +781,7 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
 
 
 def after_a_wait(module: Module, node: cst.BaseExpression, spared: _Spared | None = None) -> bool:
-    """Whether the host has waited shortly before ``node``, with no model and no gradients in between.
+    """Return whether the host has waited shortly before ``node``, with no model and no gradients in between.
 
     Of a group of waits only the first costs: the queue is empty then. Batches are cut to the longest of their
     samples tensor by tensor; the first cut waits for the device, as does the ``max(lengths)`` in front of it,
@@ -766,7 +791,8 @@ def after_a_wait(module: Module, node: cst.BaseExpression, spared: _Spared | Non
 
 
 def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the host reads something back right behind ``node``, in the same statement or in the next one.
+    """Return whether the host reads something back right behind ``node``, in the same statement or in the
+    next one.
 
     It waits there for all that was queued, so that it gains nothing by not waiting for ``node``: a selection
     is copied to the host, a place is turned into a number.
@@ -786,7 +812,7 @@ def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _begins_with_reading(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a statement reads something back before it gives the device anything to do."""
+    """Return whether a statement reads something back before it gives the device anything to do."""
     first: cst.CSTNode = statement
     match statement:
         case cst.If(test=test) | cst.While(test=test):
@@ -808,7 +834,7 @@ def _reads_back(module: Module, call: cst.Call) -> bool:
 
 
 def _waited_before(module: Module, node: cst.CSTNode, spared: _Spared | None) -> bool:
-    """Whether the host has waited when it comes to a node, and has given the device no model since."""
+    """Return whether the host has waited when it comes to a node, and has given the device no model since."""
     point = module.flow.point(node)
     if _waits_in(module, point, node, spared):
         return True
@@ -818,7 +844,7 @@ def _waited_before(module: Module, node: cst.CSTNode, spared: _Spared | None) ->
 
 @remembered
 def _waited(module: Module, root: Root, spared: _Spared | None) -> Facts:
-    """Of each point of a function, and of its end, whether the host has waited shortly before."""
+    """Return for each point of a function, and its end, whether the host has waited shortly before."""
 
     def waits(point: cst.CSTNode) -> bool | None:
         if _waits_in(module, point, None, spared):
@@ -829,7 +855,7 @@ def _waited(module: Module, root: Root, spared: _Spared | None) -> Facts:
 
 
 def waits_within(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a statement surely waits for the device, whatever it runs beside that."""
+    """Return whether a statement surely waits for the device, whatever it runs beside that."""
     if isinstance(statement, cst.BaseCompoundStatement):
         # What stands in a branch or loop may not have run; what decides on the branch has.
         decided = isinstance(statement, cst.If) and any(asks_device(module, statement.test))
@@ -838,7 +864,9 @@ def waits_within(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spared: _Spared | None) -> bool:
-    """Whether a point of the flow waits, in front of ``end`` if there is one, and runs no model behind it."""
+    """Return whether a point of the flow waits, in front of ``end`` if there is one, and runs no model behind
+    it.
+    """
     if not isinstance(point, (cst.BaseExpression, cst.BaseSmallStatement, cst.WithItem)):
         return False
     if end is None and module.flow.condition(point) is not None:
@@ -853,7 +881,7 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spare
 
 @remembered
 def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> list[cst.CSTNode]:
-    """The expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones.
+    """Return the expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones.
 
     Where some are spared, calls of functions of the project that wait for others count as well.
     """
@@ -869,24 +897,28 @@ def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> lis
 
 
 def _returns_from_waiting(module: Module, call: cst.Call, spared: _Spared) -> bool:
-    """Whether a call runs a function of the project that has waited, whichever it is, when it returns."""
+    """Return whether a call runs a function of the project that has waited, whichever it is, when it
+    returns.
+    """
     callees = module.callees(call)
     return bool(callees) and all(_ends_waited(module, each, spared) for each in callees)
 
 
 @solved(nothing=False)
 def _ends_waited(module: Module, function: Function, spared: _Spared) -> bool:
-    """Whether a function has waited shortly before it returns."""
+    """Return whether a function has waited shortly before it returns."""
     return not isinstance(function, cst.Lambda) and _waited(module, function, spared).far
 
 
 def _runs_nothing_after(module: Module, statement: cst.CSTNode, wait: cst.CSTNode) -> bool:
-    """Whether a statement that waits gives the device no model to run behind the wait."""
+    """Return whether a statement that waits gives the device no model to run behind the wait."""
     return not places.computes(module, statement) or places.computes(module, wait)
 
 
 def _surely_waits(module: Module, part: cst.CSTNode) -> bool:
-    """Whether an expression waits whenever it is evaluated: for a number, a size, or a copy to the host."""
+    """Return whether an expression waits whenever it is evaluated: for a number, a size, or a copy to the
+    host.
+    """
     if isinstance(part, cst.Subscript):
         return shape_wait(module, part) and not _fills_by_mask(module, part)
     if isinstance(part, cst.Assert):
@@ -903,7 +935,7 @@ def _surely_waits(module: Module, part: cst.CSTNode) -> bool:
 
 
 def _fills_by_mask(module: Module, node: cst.Subscript) -> bool:
-    """``x[mask] = 0``, which needs no size."""
+    """Return whether it is ``x[mask] = 0``, which needs no size."""
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     if not isinstance(statement, cst.Assign) or mask_of(module, node) is None:
@@ -929,7 +961,7 @@ SHAPE_WAITS = frozenset(
 
 
 def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) -> bool:
-    """Whether an argument is, or may be, given something that spares the wait."""
+    """Return whether an argument is, or may be, given something that spares the wait."""
     if any(arg.star for arg in call.args):
         return True
     found = given_as(call, *argument)
@@ -941,7 +973,7 @@ def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) ->
 
 
 def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """The boolean device tensor that ``node`` selects by, if there is one."""
+    """Return the boolean device tensor that ``node`` selects by, if there is one."""
     indices = (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
     for index in indices:
         # What is written out as a number or a text is by far the most frequent index.
@@ -961,7 +993,7 @@ _LITERALS = frozenset({cst.Integer, cst.SimpleString, cst.Ellipsis})
 
 
 def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """The device tensors whose truth Python needs to evaluate ``node`` itself, not what lies in it.
+    """Yield the device tensors whose truth Python needs to evaluate ``node`` itself, not what lies in it.
 
     ``node`` is a statement or expression that decides: ``if``, ``while``, ``assert``, the condition of a
     ternary or a comprehension, ``not``, ``and``, ``or``, a chain of comparisons, ``in``.
@@ -983,7 +1015,9 @@ def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpressio
 
 
 def asks_device(module: Module, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The device tensors that a condition depends on, those under ``not``, ``and`` and ``or`` included."""
+    """Yield the device tensors that a condition depends on, those under ``not``, ``and`` and ``or``
+    included.
+    """
     yield from _asked(module, test)
     for part in module.tree.descendants(test):
         if isinstance(part, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison)):
@@ -1006,7 +1040,7 @@ def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.Base
     for position, target in enumerate(node.comparisons):
         right = target.comparator
         if isinstance(target.operator, (cst.In, cst.NotIn)):
-            # What is looked for mostly takes longer to work out than what it is looked for in.
+            # What is looked for mostly takes longer to compute than what it is looked for in.
             if may_be_on_device(module, right) or _holds_device_tensors(module, right):
                 if module.value(left).kind is Kind.STRING:
                     return
@@ -1034,7 +1068,7 @@ _COMPARING_FUNCTIONS = frozenset(
 
 
 def asking_function(module: Module, call: cst.Call) -> str | None:
-    """The name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``.
+    """Return the name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``.
 
     Builtins go by their full names, ``builtins.any``, and methods of lists by ``list.index``.
     """
@@ -1064,7 +1098,7 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
 
 
 def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether what is given to ``sum()`` or ``any()`` may be a list after all.
+    """Return whether what is given to ``sum()`` or ``any()`` may be a list after all.
 
     A model of another file gives lengths beside its scores, and a criterion a list of losses: a loss that is
     one tensor has nothing to go through.
@@ -1075,7 +1109,7 @@ def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _is_item_of_list(module: Module, name: cst.Name) -> bool:
-    """Whether a loop takes what a name stands for out of something else than a tensor."""
+    """Return whether a loop takes what a name stands for out of something else than a tensor."""
     return any(
         binding.kind is BindingKind.LOOP
         and binding.value is not None
@@ -1085,7 +1119,8 @@ def _is_item_of_list(module: Module, name: cst.Name) -> bool:
 
 
 def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name stands for one of several results of a model, and nothing shows it to be a tensor.
+    """Return whether a name stands for one of several results of a model, and nothing shows it to be a
+    tensor.
 
     Nor does what a loop calls a loss: it may go through lists of them.
     """
@@ -1101,7 +1136,7 @@ def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> bool:
-    """Whether the items that are compared are device tensors, or what ``key`` makes of such."""
+    """Return whether the items that are compared are device tensors, or what ``key`` makes of such."""
     key = given_as(call, "key", None)
     if key is None or module.value(key).kind is Kind.NONE:
         return _holds_device_tensors(module, items)
@@ -1112,7 +1147,7 @@ def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> b
 
 
 def _passes_on(module: Module, call: cst.Call, qualified: str) -> bool:
-    """Whether ``filter``, ``reduce`` or ``bisect`` asks for the truth of device tensors by itself."""
+    """Return whether ``filter``, ``reduce`` or ``bisect`` asks for the truth of device tensors by itself."""
     first, *others = (arg.value for arg in call.args if arg.keyword is None)
     if not others:
         return False
@@ -1157,7 +1192,7 @@ WRITERS = frozenset(
 
 
 def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The device tensor that ``node`` turns into text or into a point of a chart, if it does.
+    """Return the device tensor that ``node`` turns into text or into a point of a chart, if it does.
 
     ``print`` and ``logging``, f-strings, ``%`` and ``format``, ``str()``, a progress bar's postfix, the
     writers of TensorBoard, wandb and MLflow: each reads the value back when it is called. Lightning's
@@ -1187,7 +1222,7 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
 
 
 def _is_written(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a device tensor, or a container of tensors that the file puts there."""
+    """Return whether an expression is a device tensor, or a container of tensors that the file puts there."""
     if may_be_on_device(module, node):
         return True
     value = module.value(node)
@@ -1196,7 +1231,9 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _names_record(module: Module, text: cst.FormattedString) -> bool:
-    """``log(f"{source}/loss", loss)``: whether a text is what a value is recorded under, made of words."""
+    """Return whether a text is what a value is recorded under, made of words:
+    ``log(f"{source}/loss", loss)``.
+    """
     around = module.tree.parent(text)
     call = module.tree.parent(around) if isinstance(around, cst.Arg) else None
     if not isinstance(around, cst.Arg) or not isinstance(call, cst.Call):
@@ -1211,7 +1248,9 @@ _RECORD_NAMES = frozenset({"key", "name", "tag"})
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
-    """``"fine" if ok else f"got {x}"``: the text that speaks of the tensor is the exception."""
+    """Return whether it is ``"fine" if ok else f"got {x}"``: the text that speaks of the tensor is the
+    exception.
+    """
     choice = module.tree.parent(node)
     if not isinstance(choice, cst.IfExp):
         return False
@@ -1220,12 +1259,12 @@ def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def is_text(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a string."""
+    """Return whether an expression is a string."""
     return module.value(node).kind is Kind.STRING
 
 
 def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """The expressions that a call turns into text or numbers for people to read."""
+    """Yield the expressions that a call turns into text or numbers for people to read."""
     arguments = [arg.value for arg in call.args if not arg.star]
     qualified = module.qualified(call.func) or ""
     if qualified in _WRITING_BUILTINS:
@@ -1249,7 +1288,7 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
 
 
 def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
-    """The expressions themselves, and the values of dictionaries among them, named ones included."""
+    """Yield the expressions themselves, and the values of dictionaries among them, named ones included."""
     for expression in expressions:
         yield expression
         for display in _displays(module, expression):
@@ -1262,7 +1301,7 @@ def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[c
 
 
 def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | cst.Call]:
-    """The ``{…}`` and ``dict(…)`` that an expression is, or that a variable stands for."""
+    """Yield the ``{…}`` and ``dict(…)`` that an expression is, or that a variable stands for."""
     if isinstance(node, cst.Name):
         for binding in module.bindings(node):
             if not binding.path and not isinstance(binding.value, cst.Name) and binding.value is not None:
@@ -1274,7 +1313,9 @@ def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | c
 
 
 def is_logger(module: Module, node: cst.BaseExpression) -> bool:
-    """``logging`` and its like, ``logging.getLogger(…)``, and what people call a logger."""
+    """Return whether it is ``logging`` and the like, ``logging.getLogger(…)``, and what people call a
+    logger.
+    """
     while True:
         qualified = module.qualified(node)
         if qualified is not None and f"{qualified}.".startswith(_LOG_PACKAGES):
@@ -1301,7 +1342,9 @@ _LOGGER_MAKERS = frozenset({"logging.getLogger", "structlog.get_logger"})
 
 
 def _is_run(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is what ``wandb.init(…)`` returned, or an ``Accelerator`` with its trackers."""
+    """Return whether an expression is what ``wandb.init(…)`` returned, or an ``Accelerator`` with its
+    trackers.
+    """
     if module.value(node).kind is Kind.ACCELERATOR:
         return True
     if isinstance(node, cst.Call):
@@ -1324,7 +1367,9 @@ _QUEUE_GIVERS = frozenset(
 
 
 def explicit_wait(module: Module, call: cst.Call) -> bool:
-    """``torch.cuda.synchronize()`` and its like, and ``synchronize()`` of a stream or event."""
+    """Return whether it is ``torch.cuda.synchronize()`` and the like, and ``synchronize()`` of a stream or
+    event.
+    """
     qualified = module.qualified(call.func)
     if qualified is not None:
         return qualified in EXPLICIT_SYNCS and qualified != "torch.cpu.synchronize"

@@ -96,12 +96,12 @@ _HALVES: Final = listed("torch.", "float16 bfloat16")
 
 
 def named(value: Value) -> str | None:
-    """The dtype that ``torch.long``, ``torch.int64`` or ``int`` stands for."""
+    """Return the dtype that ``torch.long``, ``torch.int64`` or ``int`` stands for."""
     return _ALIASES.get(value.cls or "", value.cls if value.kind is Kind.DTYPE else None)
 
 
 def of_factory(dotted: str, given: Sequence[Value], keywords: Mapping[str, Value]) -> str | None:
-    """The dtype of what a factory makes that is asked for none, and given no tensor or array."""
+    """Return the dtype of what a factory makes that is asked for none, and given no tensor or array."""
     if dotted in _FLOATS:
         return DEFAULT
     if dotted in _INTEGERS:
@@ -119,7 +119,7 @@ def of_factory(dotted: str, given: Sequence[Value], keywords: Mapping[str, Value
 
 
 def _of_numbers(numbers: Sequence[Value]) -> str | None:
-    """The dtype of a tensor of some numbers, or of lists of them."""
+    """Return the dtype of a tensor of some numbers, or of lists of them."""
     flat: list[Value] = []
     waiting = list(numbers)
     while waiting:
@@ -139,7 +139,7 @@ def _of_numbers(numbers: Sequence[Value]) -> str | None:
 
 
 def of_operation(operands: Sequence[Value], *, division: bool = False) -> str | None:
-    """The dtype to which tensors and numbers are promoted by an operation of arithmetic."""
+    """Return the dtype to which tensors and numbers are promoted by an operation of arithmetic."""
     tensors = [value.dtype for value in operands if value.tensorlike]
     numbers = [value for value in operands if not value.tensorlike]
     if None in tensors or not tensors:
@@ -161,7 +161,7 @@ def of_operation(operands: Sequence[Value], *, division: bool = False) -> str | 
 
 
 def of_call(name: str, operands: Sequence[Value]) -> str | None:
-    """The dtype of what a function or method returns, of several tensors that of the first one.
+    """Return the dtype of what a function or method returns, of several tensors that of the first one.
 
     Args:
         name: the last word of its name.
@@ -197,10 +197,12 @@ def of_call(name: str, operands: Sequence[Value]) -> str | None:
 
 
 def keeps(name: str) -> bool:
-    """Whether a function or method of this name leaves whole numbers whole, and others as they are."""
+    """Return whether a function or method of this name leaves whole numbers whole, and others as they are."""
     return name in _KEEPING or name in _SUMMING
 
 
 def of_element(name: str, index: int) -> str | None:
-    """The dtype of one of several tensors that a function or method returns, if it is always the same."""
+    """Return the dtype of one of several tensors that a function or method returns, if it is always the
+    same.
+    """
     return "torch.int64" if name != "frexp" and index in GRAPHLESS_ELEMENTS.get(name, ()) else None

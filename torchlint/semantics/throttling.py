@@ -67,7 +67,8 @@ class Throttling(Part):
     """The restrictions of one file."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
-        """Whether ``node`` runs in few of the iterations of the loop, or calls of the function, around it.
+        """Return whether ``node`` runs in few of the iterations of the loop, or calls of the function, around
+        it.
 
         ``boundary`` is that loop or function, or the module itself.
         """
@@ -77,7 +78,9 @@ class Throttling(Part):
         return any(self.imposed(node, boundary))
 
     def imposed(self, node: cst.CSTNode, boundary: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """What restricts ``node`` to few of the iterations of a loop, or calls of a function, around it."""
+        """Return what restricts ``node`` to few of the iterations of a loop, or calls of a function, around
+        it.
+        """
         tree = self.tree
         return (
             holder
@@ -87,12 +90,14 @@ class Throttling(Part):
         )
 
     def is_of_open_period(self, test: cst.BaseExpression) -> bool:
-        """``step % delay == 0``: whether a test holds every so many iterations, of a number not shown."""
+        """Return whether a test holds every so many iterations, of a number not shown:
+        ``step % delay == 0``.
+        """
         periods = self._periods_in(test)
         return bool(periods) and not any(isinstance(period, int) for period in periods)
 
     def is_of_learning(self, test: cst.BaseExpression) -> bool:
-        """``step % 4 == 0``: whether a test holds as often as an agent learns from what it does."""
+        """Return whether a test holds as often as an agent learns from what it does: ``step % 4 == 0``."""
         periods = self._periods_in(test)
         return bool(periods) and all(isinstance(period, int) and period <= _LEARNING for period in periods)
 
@@ -113,25 +118,27 @@ class Throttling(Part):
         ]
 
     def on_host(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
+        """Return whether ``node`` stands in a branch of its function for machines without an accelerator."""
         return any(restriction.host for _, restriction in self._chain(node))
 
     def debugs(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` stands in a branch of its function for debugging."""
+        """Return whether ``node`` stands in a branch of its function for debugging."""
         return any(restriction.debugs for _, restriction in self._chain(node))
 
     def rarely_true(self, test: cst.BaseExpression) -> bool:
-        """Whether a condition holds in few iterations."""
+        """Return whether a condition holds in few iterations."""
         return self._rare(test, True) is not None
 
     def is_periodic(self, test: cst.BaseExpression, holds: bool) -> bool:
-        """Whether a test comes out so in every n-th iteration, also for an n so small that this is often."""
+        """Return whether a test comes out so in every n-th iteration, also for an n so small that this is
+        often.
+        """
         return concluded(self.module, test, holds, self._counted_off) is True
 
     # ------------------------------------------------------------------ places
 
     def _chain(self, node: cst.CSTNode) -> _Chain:
-        """The restrictions of a node in its function."""
+        """Return the restrictions of a node in its function."""
         flow, tree = self.module.flow, self.tree
         chosen = [each for each in flow.alternatives(node) if tree.contains(each, node)]
         imposed = [(each, rarely) for each in chosen if (rarely := self._chosen(each)) is not None]
@@ -143,7 +150,7 @@ class Throttling(Part):
         return tuple(imposed)
 
     def _chosen(self, alternative: cst.CSTNode) -> Restriction | None:
-        """The restriction of a handler, or of a case of a ``match``."""
+        """Return the restriction of a handler, or of a case of a ``match``."""
         if not isinstance(alternative, cst.MatchCase):
             return _ALWAYS
         match = self.tree.parent(alternative)
@@ -154,7 +161,7 @@ class Throttling(Part):
 
     @remembered
     def _behind(self, decision: Decision) -> _Chain:
-        """The restrictions of what runs only if a test has come out so."""
+        """Return the restrictions of what runs only if a test has come out so."""
         construct, test = decision.construct, decision.test
         while _continues(test, construct):
             # What is in front of the last operand is among the restrictions of that.
@@ -172,14 +179,14 @@ class Throttling(Part):
         return ((construct, rarely), *(item for item in outer if item[1] != rarely))
 
     def _is_demanded(self, decision: Decision) -> bool:
-        """``if rows != limit: raise ValueError``: whether the other outcome ends in an error."""
+        """Return whether the other outcome ends in an error: ``if rows != limit: raise ValueError``."""
         branch = decision.construct
         if not isinstance(branch, cst.If) or decision == Decision.of(branch.test, True, branch):
             return False
         return self.module.flow.ends_badly(branch.body.body[0])
 
     def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
-        """What a branch says that ends by itself what it tests for."""
+        """Return what a branch says that ends by itself what it tests for."""
         taken = decision == Decision.of(branch.test, True, branch)
         if self._renews(branch, decision, taken):
             return _ALWAYS
@@ -192,7 +199,7 @@ class Throttling(Part):
 
     @solved(None)
     def _rare(self, test: cst.BaseExpression, holds: bool) -> Restriction | None:
-        """What is restricted to few iterations by ``test`` being true (or false); None if nothing.
+        """Return what is restricted to few iterations by ``test`` being true (or false); None if nothing.
 
         Flags may depend on one another: nothing is restricted by what only its own condition restricts.
         """
@@ -265,7 +272,7 @@ class Throttling(Part):
     def _odd_device(
         self, left: cst.BaseExpression, right: cst.BaseExpression, same: bool
     ) -> Restriction | None:
-        """What runs where a comparison of two expressions finds the CPU, or an accelerator with gaps.
+        """Return what runs where a comparison of two expressions finds the CPU, or an accelerator with gaps.
 
         ``same``: where it finds them equal.
         """
@@ -280,7 +287,9 @@ class Throttling(Part):
     def _picked_counter(
         self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
     ) -> cst.BaseExpression | None:
-        """What a comparison picks a few values of: ``step == 0``, ``step < 3``, ``i >= len(loader) - 1``."""
+        """Return what a comparison picks a few values of: ``step == 0``, ``step < 3``,
+        ``i >= len(loader) - 1``.
+        """
         for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
             last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
             if (
@@ -292,14 +301,18 @@ class Throttling(Part):
         return None
 
     def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
-        """``step - 1 == mark``, where the loop sets ``mark = step``: so it is each time."""
+        """Return whether it is ``step - 1 == mark``, where the loop sets ``mark = step``: so it is each
+        time.
+        """
         around = next(iter(self.module.flow.statement_loops(counter)), None)
         marks = self._marks(around) if around is not None else {}
         followed = marks.get(dotted_text(mark) or "", frozenset())
         return not followed.isdisjoint(self._variables(counter))
 
     def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
-        """``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so much has gone by."""
+        """Return whether it is ``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so
+        much has gone by.
+        """
         ahead, behind = (left, right) if greater else (right, left)
         around = next(iter(self.module.flow.statement_loops(left)), None)
         marks = self._marks(around) if around is not None else {}
@@ -311,7 +324,7 @@ class Throttling(Part):
 
     @remembered
     def _marks(self, loop: cst.CSTNode) -> dict[str, frozenset[str]]:
-        """The variables that a loop sets to others as they are, with those others."""
+        """Return the variables that a loop sets to others as they are, with those others."""
         found: dict[str, frozenset[str]] = {}
         for assign in self.tree.within(loop, self.tree.nodes(cst.Assign)):
             mark, counter = dotted_text(assign.targets[0].target), dotted_text(assign.value)
@@ -320,13 +333,13 @@ class Throttling(Part):
         return found
 
     def _variables(self, node: cst.CSTNode) -> Iterator[str]:
-        """The variables and attributes in an expression, as they are spelt."""
+        """Return the variables and attributes in an expression, as they are spelt."""
         parts = self.tree.descendants(node)
         spelt = (dotted_text(part) for part in parts if isinstance(part, (cst.Name, cst.Attribute)))
         return (text for text in spelt if text is not None)
 
     def _is_loud(self, level: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-        """``verbose > 1``: whether a comparison asks for more reports than a run makes by default."""
+        """Return whether a comparison asks for more reports than a run makes by default: ``verbose > 1``."""
         least = other.evaluated_value if isinstance(other, cst.Integer) else 0
         return has(last_name(level), *_SWITCHES) and not self._is_on_by_default(level, least)
 
@@ -360,13 +373,13 @@ class Throttling(Part):
 
     @staticmethod
     def _asks_for_debugging(name: str | None, given: cst.BaseExpression | None) -> bool:
-        """``is_debugging()``, ``config.get("debug")``: whether somebody looks for a mistake."""
+        """Return whether somebody looks for a mistake: ``is_debugging()``, ``config.get("debug")``."""
         if name in ("get", "getenv", "isEnabledFor") and given is not None:
             return _is_debug_text(given) or has(last_name(given), *_SWITCHES)
         return has(name, *_SWITCHES)
 
     def _answers(self, function: cst.FunctionDef, truth: bool) -> Restriction | None:
-        """When a function says ``truth``."""
+        """Return when a function says ``truth``."""
         last = function.body.body[-1]
         silent = not isinstance(last, cst.SimpleStatementLine) or not isinstance(last.body[-1], cst.Return)
         # Who comes to the end of it answers None.
@@ -399,7 +412,7 @@ class Throttling(Part):
         return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
 
     def _left_by(self, flag: cst.BaseExpression) -> Loop | None:
-        """The loop that is left where a flag is true: ``if done: break``."""
+        """Return the loop that is left where a flag is true: ``if done: break``."""
         if not isinstance(flag, cst.Name):
             return None
         for loop in self.module.flow.statement_loops(flag):
@@ -416,7 +429,7 @@ class Throttling(Part):
     def _one_of(
         self, values: Iterable[cst.CSTNode], truth: bool, kept: str | None = None
     ) -> Restriction | None:
-        """When one of some values is true (or false): all that can be so have to say it.
+        """Return when one of some values is true (or false): all that can be so have to say it.
 
         What an attribute ``kept`` gets where it is found without it, it has from then on.
         """
@@ -430,11 +443,13 @@ class Throttling(Part):
         return met(rare, _narrower)
 
     def _says(self, values: Iterable[cst.CSTNode], truth: bool) -> bool:
-        """Whether one of some values is plainly true (or false) at a place that is no seldom one."""
+        """Return whether one of some values is plainly true (or false) at a place that is no seldom one."""
         return any(_constant(value) is truth and self._at(value) is None for value in values)
 
     def _at(self, node: cst.CSTNode, kept: str | None = None) -> Restriction | None:
-        """The innermost restriction of a place in the loop around it, but for tests of an attribute."""
+        """Return the innermost restriction of a place in the loop around it, but for tests of an
+        attribute.
+        """
         loops = self.module.flow.statement_loops(node)
         within = loops[0] if loops else self.tree.root
         return next(
@@ -447,7 +462,7 @@ class Throttling(Part):
         )
 
     def _tests(self, branch: cst.CSTNode, attribute: str) -> bool:
-        """Whether the test of a branch reads an attribute of this name."""
+        """Return whether the test of a branch reads an attribute of this name."""
         return isinstance(branch, cst.If) and any(
             isinstance(part, cst.Attribute) and part.attr.value == attribute
             for part in (branch.test, *self.tree.descendants(branch.test))
@@ -463,7 +478,9 @@ class Throttling(Part):
         return {name: functions[0] for name, functions in found.items() if len(functions) == 1}
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
-        """``verbose=1``: above ``bound`` unless callers, or the flags of the interpreter, turn it off."""
+        """Return whether it is ``verbose=1``: above ``bound`` unless callers, or the flags of the
+        interpreter, turn it off.
+        """
         defaults, constant = self._defaults(flag), self.module.value(flag).constant
         if defaults:
             return all(_number(default) > bound for default in defaults)
@@ -476,7 +493,7 @@ class Throttling(Part):
         )
 
     def _defaults(self, flag: cst.CSTNode) -> list[cst.BaseExpression | None]:
-        """The defaults of a parameter; nothing for other variables."""
+        """Return the defaults of a parameter; nothing for other variables."""
         bindings = self.module.bindings(flag) if isinstance(flag, cst.Name) else ()
         params = [binding.node for binding in bindings if isinstance(binding.node, cst.Param)]
         return [param.default for param in params] if len(params) == len(bindings) else []
@@ -484,7 +501,7 @@ class Throttling(Part):
     # ------------------------------------------------------------------ branches that end what they test for
 
     def _renews(self, branch: cst.If, decision: Decision, taken: bool) -> bool:
-        """A counter or clock compared in the test and set anew behind it: every so often.
+        """Return a counter or clock compared in the test and set anew behind it: every so often.
 
         That may be in the branch, or behind ``if waited < 100: waited += 1; continue``.
         """
@@ -498,7 +515,9 @@ class Throttling(Part):
         return any(renewed.get(name, -1) > order[branch] for name in compared & counted)
 
     def _settles(self, branch: cst.If, decision: Decision) -> bool:
-        """``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it: once a change."""
+        """Return whether it is ``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it:
+        once a change.
+        """
         match decision.test:
             case cst.Comparison(
                 left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]
@@ -511,7 +530,9 @@ class Throttling(Part):
         )
 
     def _fits(self, branch: cst.If, decision: Decision) -> bool:
-        """``if self.grid[i].shape != x.shape: self.grid[i] = …``: made anew when the size changes."""
+        """Return whether it is ``if self.grid[i].shape != x.shape: self.grid[i] = …``: made anew when the
+        size changes.
+        """
         differing = set[str]()
         for guard in implied(self.module, decision.test, decision.holds):
             match guard.test:
@@ -528,7 +549,8 @@ class Throttling(Part):
         )
 
     def _spends(self, branch: cst.If) -> bool:
-        """``if self.fresh: …``, and ``self.fresh = False`` in it or in the method that it calls: once.
+        """Return whether it is ``if self.fresh: …``, and ``self.fresh = False`` in it or in the method that
+        it calls: once.
 
         Only the constructor sets the flag.
         """
@@ -549,7 +571,9 @@ class Throttling(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
     def _runs_in(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Whether a statement stands at the outside of a block, or of a function that is called there."""
+        """Return whether a statement stands at the outside of a block, or of a function that is called
+        there.
+        """
         if self.tree.contains(block, node):
             return not self.module.flow.is_conditional(node, within=block)
         function = self.module.function(node)
@@ -561,7 +585,7 @@ class Throttling(Part):
 
     @remembered
     def _assigned(self, suite: cst.CSTNode) -> dict[str, list[cst.Assign]]:
-        """The assignments of a block itself, by their first targets."""
+        """Return the assignments of a block itself, by their first targets."""
         found: dict[str, list[cst.Assign]] = {}
         for line in self.tree.parts(suite):
             for each in line.body if isinstance(line, cst.SimpleStatementLine) else ():
@@ -570,7 +594,7 @@ class Throttling(Part):
         return found
 
     def _compared_names(self, decision: Decision) -> Iterator[str]:
-        """The variables that the comparisons of a test depend on."""
+        """Yield the variables that the comparisons of a test depend on."""
         for guard in implied(self.module, decision.test, decision.holds):
             if isinstance(guard.test, cst.Comparison):
                 for node in self.tree.descendants(guard.test):
@@ -580,7 +604,9 @@ class Throttling(Part):
 
     @remembered
     def _renewed(self, suite: cst.CSTNode) -> dict[str, int]:
-        """The counters, clocks and lists that the statements of a block set back, and where at last."""
+        """Return the counters, clocks and lists that the statements of a block set back, and where at
+        last.
+        """
         found: dict[str, int] = {}
         lines: object = getattr(suite, "body", ())
         for line in lines if isinstance(lines, Sequence) else ():
@@ -607,7 +633,7 @@ class Throttling(Part):
         return found
 
     def _filled(self, branch: cst.If) -> Restriction | None:
-        """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
+        """Return a branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
         missing = set(self._missing(branch.test))
         if not missing:
             return None
@@ -638,7 +664,9 @@ class Throttling(Part):
         return _ALWAYS if self._filled_later(branch, missing) else None
 
     def _filled_behind(self, branch: cst.If) -> bool:
-        """``if self.table is not None: return self.table``, and ``self.table = …`` behind it: once."""
+        """Return whether it is ``if self.table is not None: return self.table``, and ``self.table = …``
+        behind it: once.
+        """
         if branch.orelse is not None:
             return False
         missing = set(self._missing(branch.test, holds=False))
@@ -656,7 +684,7 @@ class Throttling(Part):
         return False
 
     def _asked_tables(self, branch: cst.If) -> Iterator[str]:
-        """The tables in which the test of a branch, or a variable that it asks, looks something up."""
+        """Yield the tables in which the test of a branch, or a variable that it asks, looks something up."""
         parts = [branch.test, *self.tree.descendants(branch.test)]
         asked = [part.value for part in parts if isinstance(part, cst.NamedExpr)]
         for part in parts:
@@ -669,7 +697,7 @@ class Throttling(Part):
                         yield spelt
 
     def _handed_out(self, spelt: str) -> Iterator[str]:
-        """What a property hands out: ``self._step`` for ``self.step``."""
+        """Yield what a property hands out: ``self._step`` for ``self.step``."""
         owner, _, name = spelt.rpartition(".")
         read = self._properties.get(name) if owner else None
         for given in () if read is None else returns(self.module, read):
@@ -677,7 +705,9 @@ class Throttling(Part):
                 yield f"{owner}.{given.attr.value}"
 
     def _set_by(self, call: cst.Call) -> Iterator[str]:
-        """The attributes of an object or class that a call of its method sets, or ``register_buffer``."""
+        """Yield the attributes of an object or class that a call of its method sets, or
+        ``register_buffer``.
+        """
         func = call.func
         owner = dotted_text(func.value) if isinstance(func, cst.Attribute) else None
         if not isinstance(func, cst.Attribute) or owner is None:
@@ -701,7 +731,9 @@ class Throttling(Part):
                     yield f"{owner}.{attribute.value}"
 
     def _filled_later(self, branch: cst.If, missing: set[str]) -> bool:
-        """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""
+        """Return whether it is ``first = not hasattr(self, "mean")``, ``if first: …``, and then
+        ``self.mean = …``: once.
+        """
         if not isinstance(branch.test, cst.Name):
             return False
         function = self.module.function(branch)
@@ -712,7 +744,9 @@ class Throttling(Part):
         )
 
     def _looked_up(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
-        """``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``: what is missing is cached."""
+        """Return whether it is ``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``: what is
+        missing is cached.
+        """
         bindings = (binding for name in missing for binding in self.module.names.bindings_at(name, branch))
         for binding in bindings:
             match binding.value:
@@ -722,7 +756,9 @@ class Throttling(Part):
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
-        """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round."""
+        """Return ``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first
+        round.
+        """
         empty = [
             b.node
             for b in self.module.names.bindings_at(target.value, branch)
@@ -736,7 +772,7 @@ class Throttling(Part):
         return found
 
     def _emptied(self, name: cst.Name, rarely: Restriction) -> bool:
-        """Whether the loop whose first round fills a list takes something out of it."""
+        """Return whether the loop whose first round fills a list takes something out of it."""
         return rarely.loop is not None and any(
             isinstance(node, cst.Del)
             or (
@@ -748,7 +784,9 @@ class Throttling(Part):
         )
 
     def _missing(self, test: cst.BaseExpression, holds: bool = True) -> Iterator[str]:
-        """What variables a test finds empty: ``x is None``, ``not x``, ``k not in x``, ``len(x) == 0``."""
+        """Yield what variables a test finds empty: ``x is None``, ``not x``, ``k not in x``,
+        ``len(x) == 0``.
+        """
         waiting = [(test, holds)]
         while waiting:
             for guard in implied(self.module, *waiting.pop()):
@@ -760,7 +798,9 @@ class Throttling(Part):
                     yield spelt
 
     def _found_missing(self, guard: Guard) -> str | None:
-        """``not exists(x)``, where ``exists`` is a function of the file that says whether ``x`` is None."""
+        """Return ``not exists(x)``, where ``exists`` is a function of the file that says whether ``x`` is
+        None.
+        """
         match guard.test:
             case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:
                 function = self.module.callee(guard.test)
@@ -775,7 +815,7 @@ class Throttling(Part):
         return None
 
     def _outlives(self, target: cst.CSTNode) -> bool:
-        """Whether a variable keeps its value from one call of the function to the next."""
+        """Return whether a variable keeps its value from one call of the function to the next."""
         if isinstance(target, cst.Attribute) and SelfAttributes.is_self(target.value):
             return not is_made_each_step(self.module, self.module.function(target))
         if not isinstance(target, cst.Name):
@@ -784,7 +824,7 @@ class Throttling(Part):
         return names.lookup(target.value, target) is names.module_scope
 
     def _is_of_lasting(self, target: cst.CSTNode, place: cst.CSTNode) -> bool:
-        """Whether a variable is a part of what outlives the call: ``state = self.state[p]``."""
+        """Return whether a variable is a part of what outlives the call: ``state = self.state[p]``."""
         if not isinstance(target, cst.Name):
             return False
         bindings = self.module.names.bindings_at(target.value, place)
@@ -796,7 +836,7 @@ class Throttling(Part):
     # ------------------------------------------------------------------ parts of conditions
 
     def _counted_off(self, guard: Guard) -> bool | None:
-        """True for ``step % k == 0`` and ``not step % k``; None for what says nothing of a period."""
+        """Return True for ``step % k == 0`` and ``not step % k``; None for what says nothing of a period."""
         match guard.test:
             case cst.Comparison(
                 comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual() as same)]
@@ -807,7 +847,7 @@ class Throttling(Part):
         return True if picked and self._dividend(counted, short=True) is not None else None
 
     def _dividend(self, node: cst.CSTNode, *, short: bool = False) -> cst.BaseExpression | None:
-        """What is counted off in ``step % k`` or ``step & mask``; None if it is no such thing.
+        """Return what is counted off in ``step % k`` or ``step & mask``; None if it is no such thing.
 
         A period that is known to be short counts only if ``short``.
         """
@@ -830,7 +870,7 @@ class Throttling(Part):
                 return None
 
     def _is_short(self, period: cst.BaseExpression) -> bool:
-        """Whether a period is so short, by default at least, that what it picks runs all the time."""
+        """Return whether a period is so short, by default at least, that what it picks runs all the time."""
         constant = self.module.value(period).constant
         if isinstance(constant, int):
             return constant < _SHORT
@@ -840,7 +880,7 @@ class Throttling(Part):
         )
 
     def _is_growing(self, node: cst.CSTNode) -> bool:
-        """``len(losses)``, where the function appends to ``losses``."""
+        """Return whether it is ``len(losses)``, where the function appends to ``losses``."""
         match node:
             case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=counted)]):
                 grown = dotted_text(counted)
@@ -855,14 +895,14 @@ class Throttling(Part):
         )
 
     def _counts(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression goes up (or down) with the iterations."""
+        """Return whether an expression goes up (or down) with the iterations."""
         return some(_counted(self.module, node))
 
     def _words(self, node: cst.CSTNode) -> Iterator[str]:
         return (part.value for part in self.tree.descendants(node) if isinstance(part, cst.Name))
 
     def _tied(self, counter: cst.CSTNode) -> Restriction:
-        """The restriction by a counter: of the loop that moves it on, or of everything."""
+        """Return the restriction by a counter: of the loop that moves it on, or of everything."""
         names = self.module.names
         for part in self.tree.descendants(counter):
             if isinstance(part, cst.Name) and names.is_read(part):
@@ -881,7 +921,9 @@ class Throttling(Part):
 
 
 def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cst.BooleanOperation]:
-    """Whether what decides on the next operand of ``and``, or of ``or``, is a chain of the same itself."""
+    """Return whether what decides on the next operand of ``and``, or of ``or``, is a chain of the same
+    itself.
+    """
     return (
         isinstance(construct, cst.BooleanOperation)
         and isinstance(test, cst.BooleanOperation)
@@ -890,7 +932,7 @@ def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cs
 
 
 def _narrower(one: Restriction, other: Restriction) -> Restriction:
-    """What two conditions restrict, one of which holds."""
+    """Return what two conditions restrict, one of which holds."""
     if one.loop is None and other.loop is None and one != other:
         return _ALWAYS
     return one if one.loop is not None else other
@@ -898,7 +940,7 @@ def _narrower(one: Restriction, other: Restriction) -> Restriction:
 
 @traced(Through.NOTHING)
 def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
-    """What a flag can be: the tests and constants that give it its value."""
+    """Return what a flag can be: the tests and constants that give it its value."""
     following = isinstance(node, (cst.Attribute, cst.IfExp, cst.NamedExpr, cst.Param, cst.Subscript))
     named = isinstance(node, cst.Name) and _constant(node) is None
     return None if path or named or following or not isinstance(node, cst.BaseExpression) else node
@@ -906,7 +948,7 @@ def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None
 
 @traced(Through.NOTHING)
 def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
-    """What a period can be: constants, or the defaults of options, as of ``args.accumulation``."""
+    """Return what a period can be: constants, or the defaults of options, as of ``args.accumulation``."""
     if isinstance(node, cst.Attribute) and not path:
         default = setting_default(module, node)
         if default is not None:
@@ -916,7 +958,7 @@ def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | lis
 
 @traced(Through.OPERANDS | Through.RETURNS)
 def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a number goes up (or down) with the iterations."""
+    """Return whether a number goes up (or down) with the iterations."""
     match node:
         case cst.BinaryOperation(operator=cst.Modulo()):
             return False
@@ -938,7 +980,9 @@ def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
 
 @traced(Through.OPERANDS)
 def _sized(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a number is a size, which is the same in every iteration: ``rows, columns = x.shape``."""
+    """Return whether a number is a size, which is the same in every iteration:
+    ``rows, columns = x.shape``.
+    """
     match node:
         case (
             cst.Attribute(attr=cst.Name("shape")) | cst.Subscript(value=cst.Attribute(attr=cst.Name("shape")))
@@ -950,7 +994,7 @@ def _sized(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _terms(node: cst.BinaryOperation) -> list[Source]:
-    """The operands of a chain of one operator, to go on with."""
+    """Return the operands of a chain of one operator, to go on with."""
     terms, side = [], node.left
     while isinstance(side, cst.BinaryOperation) and type(side.operator) is type(node.operator):
         terms.append(side.right)
@@ -963,7 +1007,7 @@ def _is_counter(module: Module, name: cst.Name) -> bool:
 
 
 def _counts_on(binding: Binding) -> bool:
-    """``i += 1``, ``for i in range(9)``, ``for i, x in enumerate(xs)``."""
+    """Return whether it is ``i += 1``, ``for i in range(9)``, ``for i, x in enumerate(xs)``."""
     if binding.kind is BindingKind.AUGMENT:
         return _is_few(binding.value)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and isinstance(binding.value, cst.Call):
@@ -973,14 +1017,14 @@ def _counts_on(binding: Binding) -> bool:
 
 
 def _picks(binding: Binding) -> bool:
-    """``for i in chosen``: whether a loop goes over numbers that something else counted."""
+    """Return whether a loop goes over numbers that something else counted: ``for i in chosen``."""
     looping = binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
     return looping and not _counts_on(binding)
 
 
 @traced(Through.OPERANDS)
 def _of_clock(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a value is read from a clock, or is worked out from what is."""
+    """Return whether a value is read from a clock, or is computed from what is."""
     match node:
         case cst.Call():
             qualified = module.qualified(node.func) or ""
@@ -998,7 +1042,7 @@ def _of_clock(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 
 def _some_clock(module: Module, *nodes: cst.BaseExpression) -> bool:
-    """Whether one of some expressions is worked out from what a clock reads."""
+    """Return whether one of some expressions is computed from what a clock reads."""
     return any(some(_of_clock(module, node)) for node in nodes)
 
 
@@ -1019,14 +1063,14 @@ _ODD_DEVICES = frozenset({"mps", "xpu", "npu", "hpu", "xla", "meta"})
 
 
 def _odd_device(one: cst.CSTNode, other: cst.CSTNode) -> Restriction | None:
-    """What a comparison says that asks for the CPU by name, or for an accelerator with gaps."""
+    """Return what a comparison says that asks for the CPU by name, or for an accelerator with gaps."""
     if _is_named(one, other, ("cpu",)):
         return _ON_HOST
     return _ALWAYS if _is_named(one, other, _ODD_DEVICES) else None
 
 
 def _is_named(one: cst.CSTNode, other: cst.CSTNode, devices: Collection[str]) -> bool:
-    """Whether one of two expressions is the name of one of some devices, and the other a device."""
+    """Return whether one of two expressions is the name of one of some devices, and the other a device."""
     return any(
         isinstance(text, cst.SimpleString)
         and text.evaluated_value in devices
@@ -1036,14 +1080,14 @@ def _is_named(one: cst.CSTNode, other: cst.CSTNode, devices: Collection[str]) ->
 
 
 def _odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> Restriction | None:
-    """As ``_odd_device`` for ``device in {…}``."""
+    """Return what ``_odd_device`` does, for ``device in {…}``."""
     if not isinstance(texts, (cst.Set, cst.Tuple, cst.List)) or not texts.elements:
         return None
     return met((_odd_device(device, element.value) for element in texts.elements), _narrower)
 
 
 def _set_in_place(call: cst.Call) -> cst.BaseExpression | None:
-    """``flag`` in ``flag.fill_(True)`` and ``flag.data.copy_(true)``."""
+    """Return ``flag`` in ``flag.fill_(True)`` and ``flag.data.copy_(true)``."""
     match call.func:
         case cst.Attribute(
             value=cst.Attribute(value=target, attr=cst.Name("data")), attr=cst.Name("copy_" | "fill_")
@@ -1055,7 +1099,9 @@ def _set_in_place(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The tensor whose size, dtype or place an expression is: ``x`` in ``x.shape[2:4]``, ``x.size(0)``."""
+    """Return the tensor whose size, dtype or place an expression is: ``x`` in ``x.shape[2:4]``,
+    ``x.size(0)``.
+    """
     if isinstance(node, cst.Subscript):
         node = node.value
     if isinstance(node, cst.Call):
@@ -1065,12 +1111,14 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _says_occasion(name: str | None) -> bool:
-    """Whether a flag of this name is set now and then: ``is_last``, unlike ``is_last_rank``."""
+    """Return whether a flag of this name is set now and then: ``is_last``, unlike ``is_last_rank``."""
     return has(name, Role.OCCASION) and not has(name, Role.PLACE_IN_PIPELINE)
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """What a line assigns to or fills in any case, with something else than whether a condition holds."""
+    """Yield what a line assigns to or fills in any case, with something else than whether a condition
+    holds.
+    """
     if isinstance(line, cst.With):
         for inner in line.body.body:
             yield from _filled_by(inner)
@@ -1087,7 +1135,7 @@ def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def _missing_part(guard: Guard) -> str | None:
-    """The variable that is empty, or has no part of a name, if a test comes out so."""
+    """Return the variable that is empty, or has no part of a name, if a test comes out so."""
     match guard.test:
         case cst.Call(
             func=cst.Name(value="hasattr"), args=[owner, cst.Arg(value=cst.SimpleString() as name)]
@@ -1116,14 +1164,14 @@ def _missing_part(guard: Guard) -> str | None:
 
 
 def _whole_of(value: cst.CSTNode) -> cst.CSTNode:
-    """What an item is taken out of, through any number of indices; any other expression itself."""
+    """Return what an item is taken out of, through any number of indices; any other expression itself."""
     while isinstance(value, cst.Subscript):
         value = value.value
     return value
 
 
 def _appended_to(call: cst.Call) -> cst.Name | None:
-    """The variable whose list a call adds to."""
+    """Return the variable whose list a call adds to."""
     match call.func:
         case cst.Attribute(value=cst.Name() as owner, attr=cst.Name(value="append" | "extend")):
             return owner
@@ -1132,7 +1180,7 @@ def _appended_to(call: cst.Call) -> cst.Name | None:
 
 
 def _is_empty(value: cst.CSTNode | None) -> bool:
-    """Whether a value is None, False, 0 or a list without elements."""
+    """Return whether a value is None, False, 0 or a list without elements."""
     if isinstance(value, cst.List):
         return not value.elements
     return value is not None and _constant(value) is False
@@ -1162,7 +1210,7 @@ def _is_zero(node: cst.CSTNode) -> bool:
 
 
 def _constant(node: cst.CSTNode) -> bool | None:
-    """The truth of a literal; None if it is none."""
+    """Return the truth of a literal; None if it is none."""
     match node:
         case cst.Name(value="True" | "__debug__"):  # which is false under ``python -O`` only
             return True
@@ -1175,7 +1223,7 @@ def _constant(node: cst.CSTNode) -> bool | None:
 
 
 def _number(node: cst.BaseExpression | None) -> int:
-    """The number, or the truth as a number, of a literal; 0 of anything else."""
+    """Return the number, or the truth as a number, of a literal; 0 of anything else."""
     if isinstance(node, cst.Integer):
         return node.evaluated_value
     return int(node is not None and _constant(node) is True)

@@ -44,7 +44,9 @@ class Move:
 
 
 def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
-    """What ``call`` moves to an accelerator, read as a tensor's method; None if it does not or may not."""
+    """Return what ``call`` moves to an accelerator, read as a tensor's method; None if it does not or may
+    not.
+    """
     assert isinstance(call.func, cst.Attribute)
     if any(arg.star for arg in call.args):
         return None
@@ -61,7 +63,7 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
 
 
 def moved_at_once(module: Module, call: cst.Call) -> Move | None:
-    """The move that is made of the result of ``call`` as soon as it is there."""
+    """Return the move that is made of the result of ``call`` as soon as it is there."""
     attribute = module.tree.parent(call)
     if not isinstance(attribute, cst.Attribute) or attribute.value is not call:
         return None
@@ -72,7 +74,9 @@ def moved_at_once(module: Module, call: cst.Call) -> Move | None:
 
 
 def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The object, tensor or not, that a call moves to an accelerator by its method ``to`` or ``cuda``."""
+    """Return the object, tensor or not, that a call moves to an accelerator by its method ``to`` or
+    ``cuda``.
+    """
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in TRANSFERS:
         return None
@@ -84,7 +88,7 @@ def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """``source`` in ``target.copy_(source)``, where the target is on the accelerator."""
+    """Return ``source`` in ``target.copy_(source)``, where the target is on the accelerator."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "copy_":
         return None
     target = module.value(call.func.value)
@@ -93,7 +97,7 @@ def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
-    """``x.cuda(…)``, and its like for other kinds of devices."""
+    """Return ``x.cuda(…)``, and the like for other kinds of devices."""
     device: cst.BaseExpression | None = None
     fixable = True
     for position, arg in enumerate(call.args):
@@ -124,7 +128,7 @@ def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
 
 @traced(Through.PARAMETERS)
 def _none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a device may be None: who may leave out a number may also give None in its place."""
+    """Return whether a device may be None: who may leave out a number may also give None in its place."""
     if path:
         return None
     if isinstance(node, cst.BaseExpression):
@@ -169,7 +173,7 @@ def _to_move(module: Module, call: cst.Call) -> Move | None:
 
 
 def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixable: bool) -> Move | None:
-    """``.to(other)`` takes device and dtype of another tensor."""
+    """Return the move of ``.to(other)``, which takes device and dtype of another tensor."""
     device = module.value(other).device
     if device is Device.CPU:
         return None
@@ -188,7 +192,9 @@ def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixabl
 
 
 def _type_move(module: Module, call: cst.Call) -> Move | None:
-    """``.type(torch.cuda.FloatTensor)`` moves and casts, and so does ``.type(x.type())``."""
+    """Return the move of ``.type(torch.cuda.FloatTensor)``, which casts as well, as does
+    ``.type(x.type())``.
+    """
     if len(call.args) != 1:
         return None
     match call.args[0].value:
@@ -205,7 +211,9 @@ def _type_move(module: Module, call: cst.Call) -> Move | None:
 
 
 def _named_device(node: cst.BaseExpression) -> bool:
-    """``device``, ``self.device``, ``args.device``, ``dev``, ``get_device()``: what people call a device."""
+    """Return whether it is ``device``, ``self.device``, ``args.device``, ``dev``, ``get_device()``: what
+    people call a device.
+    """
     if isinstance(node, cst.Call):
         node = node.func
     name = node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
@@ -223,13 +231,13 @@ def _is_device(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.PARAMETERS)
 def _other_target(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether what ``to`` is given comes from a tensor or a dtype."""
+    """Return whether what ``to`` is given comes from a tensor or a dtype."""
     value = module.value(node) if isinstance(node, cst.BaseExpression) and not path else None
     return True if value is not None and (value.tensorlike or value.kind is Kind.DTYPE) else None
 
 
 def on_host(module: Module, device: cst.BaseExpression) -> bool:
-    """Whether an expression given as a device names the CPU, or no place at all (``"meta"``)."""
+    """Return whether an expression given as a device names the CPU, or no place at all (``"meta"``)."""
     value = module.value(device)
     if isinstance(value.constant, str):
         return value.constant.startswith(("cpu", "meta"))

@@ -40,7 +40,7 @@ class Given:
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
-    """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
+    """Return the row of the table for a name or attribute that is read, whole as it is spelt; else None."""
     if isinstance(node, cst.Name):
         if node.value not in module.names.qualifiable or not module.names.is_read(node):
             return None
@@ -51,7 +51,7 @@ def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
 
 
 def _beside_stand_in(module: Module, name: cst.Name | cst.Attribute) -> str | None:
-    """What a name means for which the file has a definition of its own in ``except`` or ``else``."""
+    """Return what a name means for which the file has a definition of its own in ``except`` or ``else``."""
     meanings: set[str | None] = set()
     flow = module.flow
     for binding in module.bindings(name) if isinstance(name, cst.Name) else ():
@@ -66,7 +66,7 @@ def _beside_stand_in(module: Module, name: cst.Name | cst.Attribute) -> str | No
 
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name is only mentioned, in an annotation, a comparison or a question for types."""
+    """Return whether a name is only mentioned, in an annotation, a comparison or a question for types."""
     found = set(sinks(module, node, _is_mention))
     return True in found and False not in found
 
@@ -75,7 +75,7 @@ _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
 
 
 def _is_mention(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use asks which class or function something is, and does not use it as such."""
+    """Return whether a use asks which class or function something is, and does not use it as such."""
     match use.kind:
         case UseKind.INDEX | UseKind.COMPARED | UseKind.CHOICE | UseKind.TESTED:
             return True
@@ -93,7 +93,8 @@ def _is_mention(module: Module, use: Use) -> Verdict[bool]:
 
 
 def is_kept_for_callers(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is part of a function or class that is itself deprecated, and only kept for its callers.
+    """Return whether a node is part of a function or class that is itself deprecated, and only kept for its
+    callers.
 
     A decorator, a comment above it, the beginning of its docstring or a warning in it says so.
     """
@@ -121,7 +122,7 @@ def _is_deprecated(module: Module, definition: cst.FunctionDef | cst.ClassDef) -
 
 
 def root_of(node: cst.BaseExpression) -> cst.Name:
-    """The first name of a dotted one."""
+    """Return the first name of a dotted one."""
     while isinstance(node, cst.Attribute):
         node = node.value
     assert isinstance(node, cst.Name)
@@ -129,5 +130,5 @@ def root_of(node: cst.BaseExpression) -> cst.Name:
 
 
 def last_part(dotted: str) -> str:
-    """The last name of a dotted one."""
+    """Return the last name of a dotted one."""
     return dotted.rpartition(".")[2]

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 
 def handed_to(module: Module, node: cst.BaseExpression, asked: Callable[[Module, cst.Call], bool]) -> bool:
-    """Whether ``asked`` holds of a call to which the value of ``node`` is handed each time it is computed."""
+    """Return whether ``asked`` holds of a call to which the value of ``node`` is handed each time it is
+    computed.
+    """
     return True in verdicts(module, node, _HandedTo(asked))
 
 
 def receivers(module: Module, node: cst.BaseExpression) -> Iterator[cst.Call]:
-    """The calls that get the value of ``node``, also once a loop has collected it, nearest first."""
+    """Return the calls that get the value of ``node``, also once a loop has collected it, nearest first."""
     return sinks(module, node, _received)
 
 
@@ -43,13 +45,13 @@ class _HandedTo:
 
 
 def _received(module: Module, use: Use) -> Verdict[cst.Call]:
-    """A call that gets a value, also once a loop has collected it."""
+    """Return a call that gets a value, also once a loop has collected it."""
     onward = _onward(module, use, collected=True)
     return (use.call, *onward) if use.kind is UseKind.ARGUMENT else onward
 
 
 def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Standing, ...]:
-    """Where a value goes on, or what is computed from it."""
+    """Return where a value goes on, or what is computed from it."""
     match use.kind:
         case UseKind.ARGUMENT:
             entered = (ONWARD,) if _takes_in(module, use.call) else ()
@@ -71,7 +73,9 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
 
 
 def _takes_in(module: Module, call: cst.Call) -> bool:
-    """Whether a value goes on inside of what takes it: a function, or a list that is made in each round."""
+    """Return whether a value goes on inside of what takes it: a function, or a list that is made in each
+    round.
+    """
     if isinstance(module.callee(call), cst.FunctionDef):
         return True
     func = call.func
@@ -88,7 +92,7 @@ FILLING = frozenset({"append", "extend", "insert"})
 
 
 def filled_here(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether a list is made anew in each round of the hot loop, which is done with it at its end."""
+    """Return whether a list is made anew in each round of the hot loop, which is done with it at its end."""
     bindings = module.bindings(owner) if isinstance(owner, cst.Name) else []
     around = [loop for loop in module.flow.loops(owner) if places.heat(module, loop) is places.Heat.HOT]
     return bool(bindings) and all(
@@ -107,7 +111,7 @@ COMPUTING = frozenset(
 def _reads_of(
     module: Module, target: cst.CSTNode, bindings: Iterable[Binding], collected: bool
 ) -> tuple[Standing, ...]:
-    """The later reads of what is assigned, in the same iteration of the loop around it if not all."""
+    """Return the later reads of what is assigned, in the same iteration of the loop around it if not all."""
     loops = () if collected else module.flow.loops(target)
     hot = (loop for loop in loops if places.heat(module, loop) is places.Heat.HOT)
     loop = next(hot, next(iter(loops), None))
@@ -121,7 +125,9 @@ def _reads_of(
 
 
 def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
-    """Where the variable ``target``, just assigned, is read in the same iteration of the hot loop around."""
+    """Return where the variable ``target``, just assigned, is read in the same iteration of the hot loop
+    around.
+    """
     binding = module.binding_of(target)
     if binding is None:
         return ()
@@ -132,7 +138,7 @@ def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, .
 
 
 def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:
-    """Whether a read may see a store: below it, in a loop around both, or in another function."""
+    """Return whether a read may see a store: below it, in a loop around both, or in another function."""
     tree = module.tree
     if tree.is_elsewhere(read) or tree.order[store] < tree.order[read]:
         return True
@@ -142,7 +148,7 @@ def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:
 
 
 def _reads_of_updated(module: Module, call: cst.Call) -> tuple[Standing, ...]:
-    """The reads of the dictionary that ``own.update(…)`` puts its argument into."""
+    """Return the reads of the dictionary that ``own.update(…)`` puts its argument into."""
     match call.func:
         case cst.Attribute(value=cst.Name() as owner, attr=cst.Name("update")):
             return tuple(Standing(binding) for binding in module.bindings(owner))
@@ -150,12 +156,12 @@ def _reads_of_updated(module: Module, call: cst.Call) -> tuple[Standing, ...]:
 
 
 def _environment(name: str | None) -> bool:
-    """Whether something of this name is a simulation in which an agent acts."""
+    """Return whether something of this name is a simulation in which an agent acts."""
     return has(name, Role.ENVIRONMENT) or ends(name, Role.WORLD)
 
 
 def steps_environment(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` hands an action, or something to show, to an environment: ``env.step(…)``."""
+    """Return whether ``call`` hands an action, or something to show, to an environment: ``env.step(…)``."""
     if not isinstance(call.func, cst.Attribute):
         return False
     owner = call.func.value
@@ -190,7 +196,7 @@ WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 
 
 def writes_out(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` saves, plots or writes what it is given."""
+    """Return whether ``call`` saves, plots or writes what it is given."""
     name = last_name(call.func) or ""
     if name == "scatter":
         return _draws_points(module, call)
@@ -198,7 +204,9 @@ def writes_out(module: Module, call: cst.Call) -> bool:
 
 
 def _draws_points(module: Module, call: cst.Call) -> bool:
-    """``plt.scatter(x, y)``, ``ax.scatter(x, y)``, but not ``torch_scatter.scatter`` and ``x.scatter(…)``."""
+    """Return whether it is ``plt.scatter(x, y)``, ``ax.scatter(x, y)``, but not ``torch_scatter.scatter`` and
+    ``x.scatter(…)``.
+    """
     qualified = module.qualified(call.func)
     if qualified is not None:
         return qualified.partition(".")[0] in DRAWING_LIBRARIES
@@ -206,7 +214,9 @@ def _draws_points(module: Module, call: cst.Call) -> bool:
 
 
 def _writes_to_resource(module: Module, call: cst.Call) -> bool:
-    """``out = ArrayFile("x.npy")``, ``out.append(x)``: what is opened by a path, or entered, is no list."""
+    """Return whether it is ``out = ArrayFile("x.npy")``, ``out.append(x)``: what is opened by a path, or
+    entered, is no list.
+    """
     if not isinstance(call.func, cst.Attribute) or not isinstance(call.func.value, cst.Name):
         return False
     if call.func.attr.value not in ("append", "add", "add_item", "put", "push", "store", "extend"):
@@ -223,7 +233,7 @@ def _writes_to_resource(module: Module, call: cst.Call) -> bool:
 
 
 def _opened(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a class of a library is made of text."""
+    """Return whether a class of a library is made of text."""
     if not isinstance(node, cst.Call) or not node.args or module.qualified(node.func) is None:
         return False
     return (last_name(node.func) or "")[:1].isupper() and _is_path(module, node.args[0].value)
@@ -238,7 +248,7 @@ def _is_path(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def feeds_host_engine(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` hands its input to something other than torch that computes on the host.
+    """Return whether ``call`` hands its input to something other than torch that computes on the host.
 
     An inference engine's session, an estimator of scikit-learn, an algorithm of SciPy, what makes text of
     numbers, or numbers of sounds and pictures.
@@ -263,7 +273,7 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
 
 
 def _of_host_library(module: Module, name: cst.Name) -> bool:
-    """Whether a variable is what a library of the host made: ``index = faiss.IndexFlatL2(8)``."""
+    """Return whether a variable is what a library of the host made: ``index = faiss.IndexFlatL2(8)``."""
     makers = [
         module.qualified(binding.value.func) or ""
         for binding in module.bindings(name)
@@ -276,7 +286,9 @@ def _of_host_library(module: Module, name: cst.Name) -> bool:
 
 
 def method_call(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
-    """The receiver and the name of a call written ``receiver.name(...)``; None for library functions."""
+    """Return the receiver and the name of a call written ``receiver.name(...)``; None for library
+    functions.
+    """
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return call.func.value, call.func.attr.value
     return None
@@ -287,13 +299,15 @@ _READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", 
 
 @remembered
 def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
-    """The calls that read names that are not spelt, or may."""
+    """Return the calls that read names that are not spelt, or may."""
     called = ((call, module.qualified(call.func)) for call in module.tree.nodes(cst.Call))
     return [(call, name) for call, name in called if name is not None and name in _READING_BY_NAME]
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
-    """Whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``, as an attribute."""
+    """Return whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``, as an
+    attribute.
+    """
     if binding.scope.kind is ScopeKind.CLASS:
         return True
     function = module.function(binding.node)

@@ -177,24 +177,28 @@ class Value(NamedTuple):
         return self.kind is Kind.NUMBER and (self.literal or self.constant is not MISSING)
 
     def may_be(self, kind: Kind) -> bool:
-        """Whether an expression that is not known can be of this kind, and is of no other as far as it is."""
+        """Return whether an expression that is not known can be of this kind, and is of no other as far as it
+        is.
+        """
         if self.among is None:
             return True
         kind = _JOINED_KINDS.get(kind, kind)
         return self.among == {kind, Kind.UNKNOWN} or (Kind.UNKNOWN not in self.among and kind in self.among)
 
     def on(self, device: Device) -> Value:
-        """The same thing on another device."""
+        """Return the same thing on another device."""
         return self if device is self.device else self._replace(device=device, memory=Memory.UNKNOWN)
 
     def kept_in(self, memory: Memory) -> Value:
-        """The same thing in this memory; on a device, or in an unknown place, it is in none of them."""
+        """Return the same thing in this memory; on a device, or in an unknown place, it is in none of
+        them.
+        """
         if not self.host:
             memory = Memory.UNKNOWN
         return self if memory is self.memory else self._replace(memory=memory)
 
     def attached(self, graph: Graph) -> Value:
-        """The same thing with another relation to autograd."""
+        """Return the same thing with another relation to autograd."""
         return self if graph is self.graph else self._replace(graph=graph)
 
 
@@ -216,17 +220,17 @@ BATCH: Final = Value(Kind.BATCH)
 MODULE: Final = Value(Kind.MODULE)
 
 
-# The value of a definition that is still being worked out: the neutral element of every join.
+# The value of a definition that is still being computed: the neutral element of every join.
 BOTTOM: Final = Value(Kind.UNKNOWN, cls="⊥")
 
 
 def solid(value: Value) -> Value:
-    """The value itself, or ``UNKNOWN`` for one that is still being worked out."""
+    """Return the value itself, or ``UNKNOWN`` for one that is still being computed."""
     return UNKNOWN if value is BOTTOM else value
 
 
 def bounded(value: Value) -> Value:
-    """The value itself; of one that is made of too many, what is told without going into its parts.
+    """Return the value itself; of one that is made of too many, what is told without going into its parts.
 
     ``b = (a, a)``, ``c = (b, b)`` doubles with each line, and comparing goes through all of it.
     """
@@ -250,7 +254,7 @@ def _alone(value: Value) -> Value:
 
 
 def _is_larger(value: Value, most: int) -> bool:
-    """Whether a value is made of more than so many, counted as often as they are met."""
+    """Return whether a value is made of more than so many, counted as often as they are met."""
     waiting = [value]
     while waiting:
         if most < len(waiting):
@@ -268,7 +272,7 @@ def _is_larger(value: Value, most: int) -> bool:
 
 
 def join_devices(devices: Iterable[Device]) -> Device:
-    """Where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
+    """Return where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
     found = set(devices)
     for device in (Device.ACCELERATOR, Device.UNKNOWN, Device.CPU):
         if device in found:
@@ -277,7 +281,7 @@ def join_devices(devices: Iterable[Device]) -> Device:
 
 
 def unknown_of(operands: Iterable[Value]) -> Value:
-    """What is not known, computed from these: on the host if all of them are, whatever they are."""
+    """Return what is not known, computed from these: on the host if all of them are, whatever they are."""
     found = list(operands)
     unknown = [v for v in found if v.kind is Kind.UNKNOWN]
     others = (v.kind in (Kind.NUMBER, Kind.BOOL) for v in found if v.kind is not Kind.UNKNOWN)
@@ -286,7 +290,7 @@ def unknown_of(operands: Iterable[Value]) -> Value:
 
 
 def join_graphs(graphs: Iterable[Graph]) -> Graph:
-    """Whether a tensor computed from these carries a graph."""
+    """Return whether a tensor computed from these carries a graph."""
     found = set(graphs)
     for graph in (Graph.ATTACHED, Graph.UNKNOWN, Graph.DETACHED):
         if graph in found:
@@ -295,7 +299,7 @@ def join_graphs(graphs: Iterable[Graph]) -> Graph:
 
 
 def join(values: Iterable[Value]) -> Value:
-    """What an expression is that may be any of these; ``BOTTOM`` if there are none.
+    """Return what an expression is that may be any of these; ``BOTTOM`` if there are none.
 
     The least upper bound in a semilattice, so that neither the order of the values nor how they are grouped
     changes it. ``BOTTOM`` is its least element; what is of different kinds is not known, but for the kinds
@@ -350,7 +354,7 @@ def _join_two(a: Value, b: Value) -> Value:
 
 
 def _join_memory(values: Collection[Value]) -> Memory:
-    """The memory that all of these are in."""
+    """Return the memory that all of these are in."""
     found = {value.memory for value in values}
     if Memory.UNKNOWN in found or not found:
         return Memory.UNKNOWN
@@ -367,7 +371,7 @@ def _alternatives(a: Value, b: Value) -> frozenset[Definition]:
 
 
 def _fields(a: Value, b: Value) -> tuple[tuple[str, Value], ...]:
-    """What either dict has under a key: who reads it there has one that holds it."""
+    """Return what either dict has under a key: who reads it there has one that holds it."""
     found = dict(a.fields)
     for key, value in b.fields:
         found[key] = _join_two(found[key], value) if key in found else value
@@ -375,7 +379,7 @@ def _fields(a: Value, b: Value) -> tuple[tuple[str, Value], ...]:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """Whether two values are one, to the type of their constants: ``1 == 1.0`` holds in Python."""
+    """Return whether two values are one, to the type of their constants: ``1 == 1.0`` holds in Python."""
     if a != b or not _same_constant(a.constant, b.constant):
         return False
     if a.elements is not None and b.elements is not None:
@@ -414,7 +418,7 @@ def _join_kinds(a: Value, b: Value) -> Kind:
 
 
 def _kinds(value: Value) -> frozenset[Kind]:
-    """The kinds of what an expression may be, with one for those that are joined to one.
+    """Return the kinds of what an expression may be, with one for those that are joined to one.
 
     A number from which a sum may start says nothing: it gives way to what is added to it.
     """
@@ -434,7 +438,9 @@ _JOINED_KINDS: Final = {
 
 
 def chosen_device(default: Value) -> Value | None:
-    """A device that others may choose, and that is ``default`` if they do not; None for what is no device."""
+    """Return a device that others may choose, and that is ``default`` if they do not; None for what is no
+    device.
+    """
     if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
         # ``device="cpu"`` is where it runs unless somebody chooses, and it is there to be chosen.
         return Value(default.kind, device=Device.ACCELERATOR)
@@ -442,7 +448,7 @@ def chosen_device(default: Value) -> Value | None:
 
 
 def item_of(value: Value) -> Value | None:
-    """What iterating over a container gives, where that is known from the value alone."""
+    """Return what iterating over a container gives, where that is known from the value alone."""
     if value.item is not None:
         return value.item
     if value.elements:
@@ -451,12 +457,12 @@ def item_of(value: Value) -> Value | None:
 
 
 def field(value: Value, key: object) -> Value | None:
-    """What a dict has under a key; None if that is not known."""
+    """Return what a dict has under a key; None if that is not known."""
     return next((held for name, held in value.fields if name == key), None)
 
 
 def each_of(values: Collection[Value]) -> Value | None:
-    """What several things are that a program goes through one by one; None if there are none.
+    """Return what several things are that a program goes through one by one; None if there are none.
 
     It treats them alike: what it does to each, it does to the tensors among them.
     """
@@ -464,5 +470,5 @@ def each_of(values: Collection[Value]) -> Value | None:
 
 
 def dict_item(value: Value) -> Value:
-    """What the values of a dict are, as far as that is known."""
+    """Return what the values of a dict are, as far as that is known."""
     return value.item if value.kind is Kind.DICT and value.item is not None else UNKNOWN

@@ -36,7 +36,7 @@ _SHOWING_METHODS = frozenset(
 
 
 def imported_by_nobody(module: Module) -> bool:
-    """Whether no other file imports names from this one, nor all of them with a star.
+    """Return whether no other file imports names from this one, nor all of them with a star.
 
     That is a notebook, or a script that would train whenever it is imported. A ``__main__`` test is no sign
     of it: it is there so that a file can be imported as well.
@@ -47,7 +47,7 @@ def imported_by_nobody(module: Module) -> bool:
 
 
 def used_elsewhere(module: Module, name: str) -> bool:
-    """Whether another file may use a name of the top level of this one, of the project or not."""
+    """Return whether another file may use a name of the top level of this one, of the project or not."""
     if imported_by_nobody(module):
         return False
     if module.link is None:
@@ -56,7 +56,7 @@ def used_elsewhere(module: Module, name: str) -> bool:
 
 
 def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether the files of the project show every call of a function, and no test has one.
+    """Return whether the files of the project show every call of a function, and no test has one.
 
     That is not known of a method that is read from an object of an unknown class, nor of a function that is
     used as a value.
@@ -81,7 +81,7 @@ def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> bool:
-    """Whether only files of the project can use what is defined at the top level, and no test does."""
+    """Return whether only files of the project can use what is defined at the top level, and no test does."""
     home = module.home(definition)
     name = definition.name.value
     if home.link is None or home.names.scope(definition).kind is not ScopeKind.MODULE:
@@ -90,7 +90,7 @@ def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> b
 
 
 def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.FunctionDef) -> bool:
-    """Whether what is called is known to be something else."""
+    """Return whether what is called is known to be something else."""
     call = module.tree.parent(attribute)
     if not isinstance(call, cst.Call) or call.func is not attribute:
         return False
@@ -99,7 +99,7 @@ def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.Funct
 
 
 def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
-    """What is printed or made a text; None for what the file does not spell: ``net.apply(print)``."""
+    """Yield what is printed or made a text; None for what the file does not spell: ``net.apply(print)``."""
     for call in module.tree.nodes(cst.Call):
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
         raised = isinstance(module.tree.parent(call), cst.Raise)
@@ -124,7 +124,7 @@ def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
 
 @remembered
 def trains_on_import(module: Module) -> bool:
-    """Whether the file backpropagates whenever it is imported, whatever else holds."""
+    """Return whether the file backpropagates whenever it is imported, whatever else holds."""
     return any(_runs_on_import(module, backward.call) for backward in Backpropagation.of(module).passes)
 
 
@@ -144,7 +144,7 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
 
 
 def _is_handed_on(module: Module, name: cst.Name) -> bool:
-    """Whether a function may be called out of sight: it is no type that something is compared with."""
+    """Return whether a function may be called out of sight: it is no type that something is compared with."""
     parent = module.tree.parent(name)
     if isinstance(parent, cst.Arg):
         call = module.tree.parent(parent)

@@ -22,7 +22,7 @@ _NONE: Mapping[Path, Places] = MappingProxyType({})
 
 
 def wanted(kind: str, only: Sequence[str] | None) -> bool:
-    """Whether the editor asks for actions of a kind; ``only`` may name kinds that it belongs to."""
+    """Return whether the editor asks for actions of a kind; ``only`` may name kinds that it belongs to."""
     return only is None or any(kind == outer or kind.startswith(f"{outer}.") for outer in only)
 
 
@@ -33,7 +33,7 @@ Elsewhere = Callable[[Path], "Places | None"]
 def quick_fixes(
     found: Iterable[Diagnostic], span: Span, places: Places, elsewhere: Elsewhere, *, versioned: bool
 ) -> Iterator[types.CodeAction]:
-    """The fixes of the findings in a part of a program, then the ways to silence them."""
+    """Yield the fixes of the findings in a part of a program, then the ways to silence them."""
     here = [item for item in found if item.span.start <= span.end and span.start <= item.span.end]
     for item in here:
         fix = item.fix
@@ -65,20 +65,20 @@ def quick_fixes(
 
 
 def safe(diagnostic: Diagnostic) -> bool:
-    """Whether a finding has a safe fix."""
+    """Return whether a finding has a safe fix."""
     fix = diagnostic.fix
     return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
 
 
 def fix_all(uri: str, kind: str) -> types.CodeAction:
-    """The offer to make all safe fixes of a program; its edit is worked out once it is accepted."""
+    """Return the offer to make all safe fixes of a program; its edit is computed once it is accepted."""
     return types.CodeAction("Fix all safe torchlint problems", kind=kind, data={"uri": uri})
 
 
 def change(
     edits: Iterable[Edit], places: Places, others: Mapping[Path, Places] = _NONE, *, versioned: bool
 ) -> types.WorkspaceEdit:
-    """Edits of a program and of ``others``, which an editor makes all or none.
+    """Return edits of a program and of ``others``, which an editor makes all or none.
 
     With ``versioned`` it refuses them once a text is another.
     """

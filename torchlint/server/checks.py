@@ -45,7 +45,7 @@ class Checks:
     async def of(
         self, program: Program, settings: LintSettings | None, around: Surroundings | None = None
     ) -> Checked:
-        """What is found in a program. A check of an earlier version of it is abandoned.
+        """Return what is found in a program. A check of an earlier version of it is abandoned.
 
         Raises:
             OvertakenError: this check was abandoned.
@@ -99,12 +99,12 @@ class Checks:
 
 
 def is_broken(found: Iterable[Diagnostic]) -> bool:
-    """Whether a text is no program."""
+    """Return whether a text is no program."""
     return any(item.code == checker.SYNTAX_ERROR for item in found)
 
 
 def oversized(program: Program, settings: LintSettings) -> SourceError | None:
-    """Why a program is not checked, if it is larger than the settings allow."""
+    """Return why a program is not checked, if it is larger than the settings allow."""
     text, most = program.source.text, settings.max_file_size
     # Of a notebook the code counts; of a file the bytes, which are four for a character at most.
     size = len(text)

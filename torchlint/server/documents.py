@@ -48,7 +48,7 @@ class Documents(Workspace):
 
     @classmethod
     def of(cls, workspace: Workspace) -> Documents:
-        """The folders of a workspace in which nothing is open yet."""
+        """Return the folders of a workspace in which nothing is open yet."""
         return cls(
             workspace.root_uri,
             workspace._sync_kind,
@@ -57,7 +57,7 @@ class Documents(Workspace):
         )
 
     def programs(self) -> Iterator[Program]:
-        """Everything that is open."""
+        """Yield everything that is open."""
         for notebook in self.notebook_documents.values():
             yield self._notebook(notebook)
         for uri, document in self.text_documents.items():
@@ -65,7 +65,7 @@ class Documents(Workspace):
                 yield document.program
 
     def program(self, uri: str) -> Program | None:
-        """The open document with a URI, or the notebook that has it or is it."""
+        """Return the open document with a URI, or the notebook that has it or is it."""
         notebook = self.get_notebook_document(notebook_uri=uri) or self.get_notebook_document(cell_uri=uri)
         if notebook is not None:
             return self._notebook(notebook)
@@ -125,7 +125,7 @@ class Program:
     supported: bool = True
 
     def cell_of(self, uri: str) -> int | None:
-        """The number of the cell with this URI; None for the document itself."""
+        """Return the number of the cell with this URI; None for the document itself."""
         return next((cell for cell, text in self.texts.items() if text.uri == uri), None)
 
 
@@ -144,7 +144,7 @@ class Places:
         self._parts: dict[int | None, tuple[int, Source]] = {}
 
     def _part(self, cell: int | None) -> tuple[int, Source]:
-        """Where a cell, or the whole text, begins in the program, and its text."""
+        """Return where a cell, or the whole text, begins in the program, and its text."""
         if cell not in self._parts:
             source = self.program.source
             part = source.part(cell)
@@ -152,7 +152,7 @@ class Places:
         return self._parts[cell]
 
     def location(self, span: Span) -> types.Location:
-        """The text and the range of a span; what reaches into another cell is cut off."""
+        """Return the text and the range of a span; what reaches into another cell is cut off."""
         cell = self.program.source.locate(span.start).cell
         start, inside = self._part(cell)
         places = [inside.position(offset - start) for offset in (span.start, span.end)]
@@ -161,7 +161,7 @@ class Places:
         )
 
     def at(self, place: Position) -> types.Location:
-        """The text and the empty range of a row and column, of the program or of another file."""
+        """Return the text and the empty range of a row and column, of the program or of another file."""
         if place.path is not None:
             return self._elsewhere(place, place.path)
         _, inside = self._part(place.cell)
@@ -183,7 +183,7 @@ class Places:
         return types.Position(place.row - 1, self._codec.client_num_units(before))
 
     def offset(self, uri: str, place: types.Position) -> int | None:
-        """The character offset of a place in a text; one beyond its line is that line's end.
+        """Return the character offset of a place in a text; one beyond its line is that line's end.
 
         None in a cell that is no part of the program, such as one in another language.
         """
@@ -197,20 +197,22 @@ class Places:
         return start + inside.offset(Position(place.line + 1, found.character + 1))
 
     def span(self, uri: str, where: types.Range) -> Span | None:
-        """The span of a range of a text; None where there is no offset."""
+        """Return the span of a range of a text; None where there is no offset."""
         start, end = self.offset(uri, where.start), self.offset(uri, where.end)
         return None if start is None or end is None else Span(start, end)
 
 
 def lines(source: Source) -> Sequence[str]:
-    """The lines of a text with their ends; a text that ends with a newline has no empty line behind it."""
+    """Return the lines of a text with their ends; a text that ends with a newline has no empty line behind
+    it.
+    """
     starts = (*source.line_starts, len(source.text))
     found = [source.text[start:end] for start, end in pairwise(starts)]
     return found[:-1] if found and not found[-1] else found
 
 
 def file_of(uri: str) -> Path | None:
-    """The path that a ``file:`` URI names; None for any other."""
+    """Return the path that a ``file:`` URI names; None for any other."""
     if not uri.startswith("file:"):
         return None
     path = to_fs_path(uri)

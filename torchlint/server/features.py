@@ -29,7 +29,7 @@ def serve(configs: Sequence[str] = (), *, isolated: bool = False) -> None:
 
 
 def create(configs: Sequence[str] = (), *, isolated: bool = False) -> Service:
-    """A server that knows its answers."""
+    """Return a server that knows its answers."""
     service = Service(configs, isolated=isolated)
     service.feature(types.INITIALIZE)(_initialize)
     service.feature(types.INITIALIZED)(_initialized)
@@ -197,7 +197,7 @@ async def _resolved(service: Service, action: types.CodeAction) -> types.CodeAct
 
 
 async def _with_edit(service: Service, offer: types.CodeAction, uri: str) -> types.CodeAction:
-    """The offer of all fixes with the edits that make them."""
+    """Return the offer of all fixes with the edits that make them."""
     checked = await service.checked(uri)
     if checked is not None and checked.settings is not None:
         with contextlib.suppress(WorkerError):

@@ -38,7 +38,7 @@ def check(
     expected: bool,
     pulse: Pulse,
 ) -> tuple[Diagnostic, ...]:
-    """The findings in a text, judged alone or with what is ``around`` it.
+    """Return the findings in a text, judged alone or with what is ``around`` it.
 
     ``uri`` and whether there were some before are for speed only.
     """
@@ -54,7 +54,7 @@ def check(
 
 
 def _shared(settings: LintSettings) -> LintSettings:
-    """The same settings as the object that stands for them."""
+    """Return the same settings as the object that stands for them."""
     for known in _settings:
         if known == settings:
             return known
@@ -83,7 +83,9 @@ def _found(
 def fix(
     source: Source, settings: LintSettings, around: Surroundings | None, scope: Scope, pulse: Pulse
 ) -> tuple[Edit, ...]:
-    """The edits that make all safe fixes of what is in ``scope``, and those that become possible by them."""
+    """Return the edits that make all safe fixes of what is in ``scope``, and those that become possible by
+    them.
+    """
     pulse()
     project = None if around is None else _projects.of(around, source).project
     fixed = fixer.fix(source, _shared(replace(settings, unsafe_fixes=False)), scope, project).source
@@ -95,7 +97,7 @@ def fix(
 
 
 def difference(before: str, after: str) -> Iterator[Edit]:
-    """Edits of whole lines, and of nothing that both texts share, that make one text of the other."""
+    """Yield edits of whole lines, and of nothing that both texts share, that make one text of the other."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = _starts(old)
     for tag, first, last, other_first, other_last in SequenceMatcher(None, old, new, False).get_opcodes():
@@ -113,7 +115,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _trimmed(old: str, new: str, at: int) -> Edit:
-    """The replacement of ``old`` at an offset by ``new``, without what both begin and end with."""
+    """Return the replacement of ``old`` at an offset by ``new``, without what both begin and end with."""
     shorter = min(len(old), len(new))
     head = next((number for number in range(shorter) if old[number] != new[number]), shorter)
     rest = shorter - head

@@ -23,7 +23,9 @@ _KNOWN = ("configuration", *_OPTIONS, "fixAll", "lint")
 
 
 def concern(given: object) -> bool:
-    """Whether settings that an editor sends are torchlint's: some send what they have for other servers."""
+    """Return whether settings that an editor sends are torchlint's: some send what they have for other
+    servers.
+    """
     return isinstance(given, Mapping) and any(key in given for key in ("settings", SECTION, *_KNOWN))
 
 
@@ -44,7 +46,7 @@ class Preferences:
 
     @classmethod
     def read(cls, given: object) -> Preferences:
-        """The preferences in what the editor sends; ``settings`` or ``torchlint`` may be around them.
+        """Return the preferences in what the editor sends; ``settings`` or ``torchlint`` may be around them.
 
         Raises:
             ConfigError: a setting is unknown or has a value that cannot be followed.
@@ -85,7 +87,8 @@ class Preferences:
         *,
         isolated: bool = False,
     ) -> Resolver:
-        """What finds the settings of files below ``directory``; ``configs`` are those of the command line.
+        """Return what finds the settings of files below ``directory``; ``configs`` are those of the command
+        line.
 
         Raises:
             ConfigError: a config file, or what the editor says, cannot be followed.

@@ -77,7 +77,7 @@ class Projects:
         self.generation += 1
 
     def layout(self, file: Path, texts: Mapping[Path, str]) -> Layout | None:
-        """The project that a file is one of the files of; None if it is to be judged alone.
+        """Return the project that a file is one of the files of; None if it is to be judged alone.
 
         ``texts`` is what the editor has open of any file.
         """
@@ -96,18 +96,20 @@ class Projects:
             return None
 
     def concerns(self, file: Path) -> bool:
-        """Whether findings may be others once a file says something else: not if no program reads it."""
+        """Return whether findings may be others once a file says something else: not if no program reads
+        it.
+        """
         if not is_document(file):
             return True
         layouts = (layout for layouts in self._layouts.values() for layout in layouts.found)
         return any(absolute(file) in layout.members for layout in layouts)
 
     def _folder(self, path: Path) -> Path:
-        """The folder that the editor has open around a file; the file's own without one."""
+        """Return the folder that the editor has open around a file; the file's own without one."""
         return next((folder for folder in self._folders if folder in path.parents), path.parent)
 
     def settings(self, file: Path | None) -> LintSettings | None:
-        """What holds for a file, or for a text without one; None if it is not to be checked."""
+        """Return what holds for a file, or for a text without one; None if it is not to be checked."""
         if file not in self._known:
             try:
                 self._known[file] = self._settings(file)
@@ -134,7 +136,9 @@ class Projects:
         return resolver.lint(path) if found.files else None
 
     def scope(self, file: Path | None) -> Scope:
-        """Which findings of a file are shown and fixed: those of enough impact; advice only if wanted."""
+        """Return which findings of a file are shown and fixed: those of enough impact; advice only if
+        wanted.
+        """
         path = absolute(file if file is not None else self._first / _UNNAMED)
         try:
             chosen = self._resolver(self._folder(path)).settings(path.parent).options
@@ -165,10 +169,12 @@ _SETTINGS = (*dict.fromkeys((*config.FILE_NAMES, *target.FILES)), *target.PATTER
 
 
 def is_setting(file: Path) -> bool:
-    """Whether settings are from a file, and not only findings."""
+    """Return whether settings are from a file, and not only findings."""
     return any(file.match(pattern) for pattern in _SETTINGS)
 
 
 def watched() -> Iterator[str]:
-    """Globs of the files on which findings depend: those of projects, and those that settings are from."""
+    """Yield globs of the files on which findings depend: those of projects, and those that settings are
+    from.
+    """
     yield from (f"**/{pattern}" for pattern in (*INCLUDED, *DOCUMENTS, *_SETTINGS))

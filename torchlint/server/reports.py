@@ -22,7 +22,7 @@ _SEVERITIES = {
 
 
 def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnostic]:
-    """The URI of the text that a diagnostic is of, and how the editor shows it."""
+    """Return the URI of the text that a diagnostic is of, and how the editor shows it."""
     fix = diagnostic.fix
     url = links.explaining(diagnostic, registry.catalogue())
     location = places.location(diagnostic.span)
@@ -46,14 +46,14 @@ def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnosti
 
 
 def _severity(diagnostic: Diagnostic) -> types.DiagnosticSeverity:
-    """How loudly the editor says it: what is of low impact, if that is wanted at all, as a hint."""
+    """Return how loudly the editor says it: what is of low impact, if that is wanted at all, as a hint."""
     if diagnostic.impact is Impact.LOW:
         return types.DiagnosticSeverity.Hint
     return _SEVERITIES[diagnostic.severity]
 
 
 def hover(offset: int, found: Iterable[Diagnostic], places: Places) -> types.Hover | None:
-    """The pages of the rules that are named, or that found something, at an offset of a program."""
+    """Return the pages of the rules that are named, or that found something, at an offset of a program."""
     rules = registry.catalogue()
     for directive in Suppressions(places.program.source, rules).directives:
         for entry in directive.entries:

@@ -134,7 +134,7 @@ class Service(LanguageServer):
     # ------------------------------------------------------------------ what the editor can do
 
     def can(self, capability: str) -> bool:
-        """Whether the editor has a capability, such as ``workspace.configuration``."""
+        """Return whether the editor has a capability, such as ``workspace.configuration``."""
         return bool(get_capability(self.client_capabilities, capability))
 
     @property
@@ -155,7 +155,7 @@ class Service(LanguageServer):
         return self.workspace
 
     def places_in(self, file: Path) -> Places | None:
-        """The translation of places in a file, open or not; None for one that cannot be read."""
+        """Return the translation of places in a file, open or not; None for one that cannot be read."""
         uri = file.as_uri()
         program = self.documents.program(uri)
         if program is None:
@@ -168,14 +168,14 @@ class Service(LanguageServer):
         return self.places(program)
 
     def places(self, program: Program) -> Places:
-        """The translation of places in a program, and in what else is open."""
+        """Return the translation of places in a program, and in what else is open."""
         others = {other.file: other for other in self.documents.programs() if other.file is not None}
         return Places(program, self.workspace.position_codec, others)
 
     # ------------------------------------------------------------------ checks
 
     async def checked(self, uri: str) -> Checked | None:
-        """What there is to show of the newest version of what has this URI; None if it is not open."""
+        """Return what there is to show of the newest version of what has this URI; None if it is not open."""
         while (program := self.documents.program(uri)) is not None:
             settings = self.projects.settings(program.file) if program.supported else None
             around = await self._around(program) if settings is not None else None
@@ -188,7 +188,7 @@ class Service(LanguageServer):
         return None
 
     async def _around(self, program: Program) -> Surroundings | None:
-        """The project around a program, with what else is open of it."""
+        """Return the project around a program, with what else is open of it."""
         if program.file is None:
             return None
         opened = {each.file: each.source.text for each in self.documents.programs() if each.file is not None}
@@ -210,7 +210,7 @@ class Service(LanguageServer):
         """
         self.dismiss(uri)
         if delay and (program := self.documents.program(uri)) is not None:
-            # There is nothing to work out, and so nothing to wait for.
+            # There is nothing to compute, and so nothing to wait for.
             settings = self.projects.settings(program.file) if program.supported else None
             delay = 0 if settings is not None and oversized(program, settings) else delay
         if not self.pulls:
@@ -269,7 +269,7 @@ class Service(LanguageServer):
         return checked
 
     def reports(self, checked: Checked) -> dict[str, list[types.Diagnostic]]:
-        """What was found, for the editor, by the URI of the text."""
+        """Return what was found, for the editor, by the URI of the text."""
         places = self.places(checked.program)
         found: dict[str, list[types.Diagnostic]] = {}
         for item in checked.diagnostics:

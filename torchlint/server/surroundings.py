@@ -1,7 +1,7 @@
 """The projects around open texts, in the process in which files are checked, kept from one check to the next.
 
 What an editor has open counts for its file; the other files are read from the disk, and again once they have
-changed there. What was found in a text stays until something changes that it rests on.
+changed there. What was found in a text stays until something changes that it depends on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found in a text with these settings, resting on where names lead and on other texts."""
+    """What was found in a text with these settings, depending on where names lead and on other texts."""
 
     text: str
     settings: LintSettings
@@ -57,7 +57,7 @@ class OpenProject:
         self._answers: dict[Path, _Answer] = {}
 
     def is_of(self, layout: Layout) -> bool:
-        """Whether this is the project of a layout, as its metadata is now."""
+        """Return whether this is the project of a layout, as its metadata is now."""
         return self.layout == layout and self._metadata == state_of(layout.root / METADATA)
 
     def follow(self, texts: Mapping[Path, Source]) -> None:
@@ -73,7 +73,7 @@ class OpenProject:
         self._open = frozenset(texts)
 
     def known(self, source: Source, settings: LintSettings) -> tuple[Diagnostic, ...] | None:
-        """What was found in a text, if all that it rests on is as it was then."""
+        """Return what was found in a text, if all that it depends on is as it was then."""
         answer = self._answers.get(source.path)
         if answer is None or answer.text != source.text or answer.settings != settings:
             return None
@@ -97,7 +97,7 @@ class OpenProjects:
         self._kept: dict[Path, OpenProject] = {}
 
     def of(self, around: Surroundings, source: Source) -> OpenProject:
-        """The project around a text, with that text and whatever else is open of it."""
+        """Return the project around a text, with that text and whatever else is open of it."""
         root = around.layout.root
         kept = self._kept.pop(root, None)
         if kept is None or not kept.is_of(around.layout):

@@ -58,7 +58,7 @@ class Worker:
         self._thread.submit(self._started)
 
     async def do(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """What ``function(*arguments, pulse)`` returns in the process.
+        """Return what ``function(*arguments, pulse)`` returns in the process.
 
         ``pulse`` raises once the caller of ``do`` is cancelled; the function calls it now and then. The
         function is found by its name, and what goes in and comes out must be picklable.
@@ -156,7 +156,7 @@ def _answer(
 
 
 def _leave_streams_alone() -> None:
-    """Standard input and output belong to the editor; whatever prints here prints to standard error."""
+    """Leave standard input and output to the editor; whatever prints here prints to standard error."""
     with contextlib.suppress(OSError):
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

@@ -59,7 +59,9 @@ class _Scale(enum.IntEnum):
 
 
 def unscaled(module: Module, call: cst.Call) -> Accumulation | None:
-    """How gradients of several batches are added up and divided by nothing; None if that is not proved."""
+    """Return how gradients of several batches are added up and divided by nothing; None if that is not
+    proved.
+    """
     found = (each for each in accumulations(module, call) if each.counted)
     return next((each for each in found if _Scaling(module, each).is_missing(call)), None)
 
@@ -73,14 +75,14 @@ class _Scaling:
         self.tree = self.module.tree
 
     def is_missing(self, call: cst.Call) -> bool:
-        """Whether each loss is the mean of its batch, and nothing divides by the number of batches."""
+        """Return whether each loss is the mean of its batch, and nothing divides by the number of batches."""
         loss = self._loss(call)
         if loss is None or self._divided_elsewhere(self.count) or self._handles_gradients():
             return False
         return self._scale(loss, self.count) is _Scale.AVERAGE
 
     def _loss(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The loss of ``loss.backward()``; None for engines that divide it themselves."""
+        """Return the loss of ``loss.backward()``; None for engines that divide it themselves."""
         if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
             return None
         owner = call.func.value
@@ -92,7 +94,9 @@ class _Scaling:
         return owner if self.module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.BATCH) else None
 
     def _divides(self, engine: cst.BaseExpression) -> bool:
-        """Whether an engine may divide the loss: one of accelerate does as it was told when it was made."""
+        """Return whether an engine may divide the loss: one of accelerate does as it was told when it was
+        made.
+        """
         value = self.module.value(engine)
         if (value.cls or "").endswith("Fabric"):
             return False
@@ -104,7 +108,7 @@ class _Scaling:
         )
 
     def _divided_elsewhere(self, count: cst.BaseExpression) -> bool:
-        """Whether anything is divided by the number of batches: a rate, the loss of a helper.
+        """Return whether anything is divided by the number of batches: a rate, the loss of a helper.
 
         That is in the file of the loop, or in that of a function that the iteration calls.
         """
@@ -133,14 +137,14 @@ class _Scaling:
         )
 
     def _is_count(self, dividend: cst.BaseExpression) -> bool:
-        """Whether what is divided counts batches or samples, and is no loss."""
+        """Return whether what is divided counts batches or samples, and is no loss."""
         if self.module.value(dividend).kind is Kind.NUMBER:
             return True
         words = self.tree.names_in(dividend)
         return not any(map(names_loss, words)) and any(has(word, *_COUNTS) for word in words)
 
     def _is_reported(self, dividend: cst.BaseExpression) -> bool:
-        """Whether what is divided is for a report, and not for the backward pass."""
+        """Return whether what is divided is for a report, and not for the backward pass."""
         calls = [node for node in self.tree.descendants(dividend) if isinstance(node, cst.Call)]
         return any(
             (isinstance(call.func, cst.Attribute) and call.func.attr.value in ("item", "detach"))
@@ -149,7 +153,7 @@ class _Scaling:
         )
 
     def _handles_gradients(self) -> bool:
-        """Whether the iteration changes gradients by hand, so that it may divide them."""
+        """Return whether the iteration changes gradients by hand, so that it may divide them."""
         for holder in (self.iteration.loop, *self.iteration.functions):
             for node in self.tree.descendants(holder):
                 if isinstance(node, cst.Attribute) and node.attr.value == "grad":
@@ -159,7 +163,7 @@ class _Scaling:
 
     @solved(_Scale.UNSEEN)
     def _scale(self, node: cst.BaseExpression, count: cst.BaseExpression) -> _Scale:
-        """By what an expression is divided, as far as the file shows how it is computed."""
+        """Return by what an expression is divided, as far as the file shows how it is computed."""
         match node:
             case cst.Name():
                 return self._scale_of_name(node, count)
@@ -200,7 +204,7 @@ class _Scaling:
         return max(found)
 
     def _parts(self, binding: Binding) -> list[cst.BaseExpression]:
-        """The expressions that a name stands for, if it is one of several that are unpacked."""
+        """Return the expressions that a name stands for, if it is one of several that are unpacked."""
         assert binding.value is not None
         match binding.value, binding.path:
             case value, ():
@@ -234,7 +238,9 @@ class _Scaling:
         return _Scale.DIVIDED
 
     def _is_weight(self, node: cst.BaseExpression, count: cst.BaseExpression) -> bool:
-        """Whether a factor weighs one loss against others: a number that is not that of the batches."""
+        """Return whether a factor weighs one loss against others: a number that is not that of the
+        batches.
+        """
         constant = self.module.value(node).constant
         number = self.module.value(count).constant
         if isinstance(constant, (int, float)):
@@ -281,7 +287,7 @@ class _Scaling:
         return _Scale.AVERAGE if names_criterion(name) else _Scale.UNKNOWN
 
     def _reduced(self, call: cst.Call) -> _Scale:
-        """How a loss of torch is reduced, by the call that computes it or makes the module for it."""
+        """Return how a loss of torch is reduced, by the call that computes it or makes the module for it."""
         reduction = self.module.argument(call, "reduction")
         old = [self.module.argument(call, word) for word in ("size_average", "reduce")]
         if any(argument.given or argument.unknown for argument in old):

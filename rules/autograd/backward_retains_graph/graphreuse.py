@@ -83,7 +83,7 @@ class _Graph:
 
 
 def retained_for_nothing(module: Module, call: cst.Call) -> bool:
-    """Whether no other backward pass can go through the graph that a backward pass in a loop keeps."""
+    """Return whether no other backward pass can go through the graph that a backward pass in a loop keeps."""
     backward = next((b for b in Backpropagation.of(module).passes if b.call is call), None)
     if backward is None:
         return False
@@ -97,7 +97,7 @@ def retained_for_nothing(module: Module, call: cst.Call) -> bool:
 
 
 def _handed_loss(module: Module, call: cst.Call, function: cst.FunctionDef) -> cst.BaseExpression | None:
-    """The loss that the only call of a function hands it, if that is all that it backpropagates.
+    """Return the loss that the only call of a function hands it, if that is all that it backpropagates.
 
     The function does nothing else with the loss once its graph is gone.
     """
@@ -116,7 +116,7 @@ def _handed_loss(module: Module, call: cst.Call, function: cst.FunctionDef) -> c
 
 
 def _region(module: Module, call: cst.Call) -> cst.CSTNode | None:
-    """The loop, or the function that a loop calls, each round of which makes the graph anew."""
+    """Return the loop, or the function that a loop calls, each round of which makes the graph anew."""
     loops = module.flow.statement_loops(call)
     if loops:
         return loops[0]
@@ -136,7 +136,7 @@ class _Search:
         self._seen: set[cst.CSTNode | Binding | Function] = set()
 
     def is_alone(self, backward: Backward, handed: cst.BaseExpression | None = None) -> bool:
-        """Whether the graph of a backward pass is known, and no later pass goes through it.
+        """Return whether the graph of a backward pass is known, and no later pass goes through it.
 
         ``handed`` is the loss where it is handed to the function that runs the pass.
         """
@@ -157,7 +157,7 @@ class _Search:
         )
 
     def _roots(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """The losses of a backward pass, and what else it is given by position."""
+        """Return the losses of a backward pass, and what else it is given by position."""
         given = [argument.value for argument in call.args if argument.keyword is None]
         if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
             return given
@@ -179,7 +179,7 @@ class _Search:
         return True
 
     def _computed_from(self, node: cst.CSTNode, entered: Function | None) -> _Places | None:
-        """What an expression is computed from directly; None if that may be of another round.
+        """Return what an expression is computed from directly; None if that may be of another round.
 
         ``entered`` is the function of the file that the expression stands in, if a call led there: what it
         computes is made anew by each call.
@@ -211,7 +211,9 @@ class _Search:
         return value.tensorlike and value.graph is Graph.DETACHED
 
     def _is_option(self, node: cst.Name | cst.Attribute) -> bool:
-        """Whether something of which nothing else is known is an option of the program, going by its name."""
+        """Return whether something of which nothing else is known is an option of the program, going by its
+        name.
+        """
         if self.module.value(node).kind is not Kind.UNKNOWN:
             return False
         owner = last_name(node.value) if isinstance(node, cst.Attribute) else None
@@ -223,14 +225,14 @@ class _Search:
         return (counts or has(word, Role.FACTOR)) and not self._is_computed(node)
 
     def _is_computed(self, node: cst.Name | cst.Attribute) -> bool:
-        """Whether something is more than what the function, or the object, was given."""
+        """Return whether something is more than what the function, or the object, was given."""
         if isinstance(node, cst.Name):
             return any(binding.kind is not BindingKind.PARAMETER for binding in self.module.bindings(node))
         assigned = self.module.names.attributes.get(node.attr.value, ())
         return any(not isinstance(a.value, (cst.Name, cst.Attribute)) for a in assigned)
 
     def _is_object(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is an instance that lives on, such as ``self``."""
+        """Return whether an expression is an instance that lives on, such as ``self``."""
         return self.module.value(node).kind in (Kind.OBJECT, Kind.MODULE)
 
     def _defined_by(self, name: cst.Name, entered: Function | None) -> _Places | None:
@@ -269,7 +271,7 @@ class _Search:
         return [(binding.value, entered)] if binding.value is not None else None
 
     def _is_of_this_round(self, binding: Binding, use: cst.Name) -> bool:
-        """Whether a definition belongs to the same iteration as a use of it."""
+        """Return whether a definition belongs to the same iteration as a use of it."""
         if binding.kind is BindingKind.PARAMETER or not self.tree.contains(self.region, binding.node):
             return False
         if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.WITH):
@@ -296,7 +298,7 @@ class _Search:
         return None if through is None else [*given, *through]
 
     def _run_by(self, call: cst.Call, entered: Function | None) -> _Places | None:
-        """What the result of a call is computed from beside its arguments."""
+        """Return what the result of a call is computed from beside its arguments."""
         func = call.func
         dotted = self.module.qualified(func)
         if dotted is not None:
@@ -321,7 +323,9 @@ class _Search:
         return [(func.value, entered)]
 
     def _passed_through(self, model: cst.BaseExpression) -> _Places | None:
-        """What a pass through a model is computed from; None if that may keep something from pass to pass."""
+        """Return what a pass through a model is computed from; None if that may keep something from pass to
+        pass.
+        """
         made = _made_by(self.module, model)
         found: _Places = []
         for maker in made:
@@ -335,7 +339,7 @@ class _Search:
         return found if made else None
 
     def _returned(self, function: Function) -> _Places:
-        """What a function of the file returns, unless that was taken in already."""
+        """Return what a function of the file returns, unless that was taken in already."""
         if function in self._seen:
             return []
         self._seen.add(function)
@@ -347,7 +351,7 @@ class _Search:
     # ------------------------------------------------------------------ who else goes through it
 
     def _comes_behind(self, other: cst.Call, backward: cst.CSTNode) -> bool:
-        """Whether a pass may run after this one, in the same iteration."""
+        """Return whether a pass may run after this one, in the same iteration."""
         if self.module.function(other) is not self.module.function(backward):
             return True
         return self.tree.order[other] > self.tree.order[backward]
@@ -357,7 +361,7 @@ class _Search:
         return not (self.graph.bindings.isdisjoint(flow.places) and self.graph.calls.isdisjoint(flow.calls))
 
     def _carried(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is, or holds, a part of the graph as it is."""
+        """Return whether an expression is, or holds, a part of the graph as it is."""
         match node:
             case cst.Name():
                 return self.module.names.is_read(node) and any(
@@ -378,7 +382,7 @@ class _Search:
                 return any(self._carried(part) for part in self.tree.parts(node))
 
     def _is_returned(self) -> bool:
-        """Whether a part of the graph leaves the function for callers that the file does not show."""
+        """Return whether a part of the graph leaves the function for callers that the file does not show."""
         if not isinstance(self.function, cst.FunctionDef) or self.module.callers(self.function):
             return False
         return any(
@@ -389,7 +393,7 @@ class _Search:
         )
 
     def _is_handed_on(self, backward: cst.CSTNode) -> bool:
-        """Whether a function of another file gets a part of the graph later, and may go through it."""
+        """Return whether a function of another file gets a part of the graph later, and may go through it."""
         order = self.tree.order
         for call in self.tree.nodes(cst.Call):
             if order[call] <= order[backward] or self.tree.contains(call, backward):
@@ -415,7 +419,9 @@ class _Search:
 
 @traced(Through.ITEMS)
 def _made_by(module: Module, model: cst.CSTNode, path: Path) -> bool | cst.ClassDef | list[Source] | None:
-    """Whether a model is made by a library whose models keep nothing from pass to pass, or by which class."""
+    """Return whether a model is made by a library whose models keep nothing from pass to pass, or by which
+    class.
+    """
     dotted = module.qualified(model)
     if dotted is not None:
         return dotted.startswith(_STATELESS)
@@ -456,7 +462,7 @@ def _made_by_call(module: Module, call: cst.Call) -> bool | cst.ClassDef | list[
 
 
 def _handed_back(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
-    """The arguments that a function of the file returns as they are; empty if it returns more."""
+    """Return the arguments that a function of the file returns as they are; empty if it returns more."""
     callee = module.callee(call)
     found: list[cst.BaseExpression] = []
     for name in returns(module, callee) if callee is not None else ():
@@ -469,7 +475,7 @@ def _handed_back(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _speaks_of_states(module: Module) -> bool:
-    """Whether the file knows of what models keep from one pass to the next.
+    """Return whether the file knows of what models keep from one pass to the next.
 
     Where that has a graph, each backward pass goes through those before it as well. A model of another
     file is taken to keep nothing if the code that trains it does not speak of it.

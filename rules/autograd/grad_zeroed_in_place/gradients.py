@@ -34,7 +34,7 @@ _WRITES = frozenset({"add_", "copy_", "set_", "sub_", "lerp_", "addcmul_", "addc
 
 
 def zeroed_gradient(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """The owner of the gradient that a call or assignment fills with zeros in place."""
+    """Return the owner of the gradient that a call or assignment fills with zeros in place."""
     number: cst.BaseExpression | None = None
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name("zero_"), value=gradient), args=[]):
@@ -69,7 +69,7 @@ class Gradients(Part):
     # ------------------------------------------------------------------ gradients that must be there
 
     def needed_at(self, node: cst.CSTNode, owner: cst.BaseExpression | None = None) -> bool:
-        """Whether code relies on finding a tensor if gradients are cleared at ``node``.
+        """Return whether code relies on finding a tensor if gradients are cleared at ``node``.
 
         ``owner`` is the parameter whose gradient is cleared; None stands for many.
         """
@@ -81,7 +81,7 @@ class Gradients(Part):
         )
 
     def tells_none(self, call: cst.Call) -> bool:
-        """Whether the program may tell gradients that ``call`` sets to None from gradients of zeros.
+        """Return whether the program may tell gradients that ``call`` sets to None from gradients of zeros.
 
         It asks for them before the next backward, or takes steps behind a backward that did not run, or that
         ran through other models than the last: a step moves what has a gradient of zeros by its momentum.
@@ -107,7 +107,9 @@ class Gradients(Part):
         )
 
     def _is_kept(self, read: cst.Attribute) -> bool:
-        """Whether a list or an object holds on to the tensor of a gradient, which is then filled again."""
+        """Return whether a list or an object holds on to the tensor of a gradient, which is then filled
+        again.
+        """
         whole: cst.CSTNode = read
         parent = self.tree.parent(whole)
         while isinstance(parent, cst.Attribute) and parent.attr.value == "data":
@@ -131,7 +133,7 @@ class Gradients(Part):
         return False
 
     def _uneven(self, call: cst.Call) -> bool:
-        """Whether steps of the same function may reach different parameters."""
+        """Return whether steps of the same function may reach different parameters."""
         branches, chosen = self._unlike(self.module.function(call))
         if chosen or any(not self.tree.contains(branch, call) for branch in branches):
             return True
@@ -156,7 +158,7 @@ class Gradients(Part):
 
     @remembered
     def _unlike(self, function: Function | None) -> tuple[list[cst.If], bool]:
-        """Where a function steps without knowing what for.
+        """Return where a function steps without knowing what for.
 
         These are the conditions that have a backward in one branch only, and no step in either; and whether
         a model is picked or left out.
@@ -171,7 +173,9 @@ class Gradients(Part):
     def _branch_without(
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
     ) -> cst.If | None:
-        """The innermost condition around ``backward`` that has none in its other branch, nor a step."""
+        """Return the innermost condition around ``backward`` that has none in its other branch, nor a
+        step.
+        """
         for branch in self.module.flow.branches(backward, outward=True):
             around = branch.construct
             if self.tree.holds(around, steps):
@@ -183,7 +187,9 @@ class Gradients(Part):
         return None
 
     def _leaves_out(self, function: Function | None, steps: Sequence[cst.Call]) -> bool:
-        """Whether some iterations do not use a model or parameter: ``if step > 9: loss += head(x)``."""
+        """Return whether some iterations do not use a model or parameter:
+        ``if step > 9: loss += head(x)``.
+        """
         used: dict[str, list[cst.Name | cst.Attribute]] = {}
         for node in self.tree.nodes(cst.Name, cst.Attribute):
             assert isinstance(node, (cst.Name, cst.Attribute))
@@ -197,7 +203,7 @@ class Gradients(Part):
         return any(all(self._at_times(node, uses, steps) for node in uses) for uses in used.values())
 
     def _at_times(self, node: cst.CSTNode, uses: Sequence[cst.CSTNode], steps: Sequence[cst.Call]) -> bool:
-        """Whether an iteration may run a step, and neither ``node`` nor another of ``uses``."""
+        """Return whether an iteration may run a step, and neither ``node`` nor another of ``uses``."""
         return any(
             isinstance(around := branch.construct, (cst.If, cst.IfExp))
             and not self.tree.holds(around, steps)
@@ -209,7 +215,7 @@ class Gradients(Part):
         )
 
     def _is_chosen(self, call: cst.Call) -> bool:
-        """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
+        """Return whether a forward pass runs through one of several models: ``heads[task](x)``."""
         if self.module.value(call.func).kind is not Kind.MODULE or not self.module.flow.loops(call):
             return False
         if isinstance(call.func, cst.IfExp):
@@ -291,7 +297,7 @@ class Gradients(Part):
         return False
 
     def _unguarded(self, read: cst.Attribute) -> bool:
-        """Whether nothing that leads to a read asks first whether the gradient is None."""
+        """Return whether nothing that leads to a read asks first whether the gradient is None."""
         text = self.module.tree.source(read)
         if isinstance(self.tree.parent(read), cst.Comparison):
             return False
@@ -308,7 +314,9 @@ class Gradients(Part):
     def _read_before_backward(
         self, node: cst.CSTNode, owner: cst.BaseExpression | None, places: list[cst.Attribute]
     ) -> bool:
-        """Whether a gradient cleared at ``node`` is read at one of ``places`` before the next backward."""
+        """Return whether a gradient cleared at ``node`` is read at one of ``places`` before the next
+        backward.
+        """
         function = self.module.function(node)
         order = self.tree.order
         here = order[node]
@@ -334,13 +342,17 @@ class Gradients(Part):
         return False
 
     def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
-        """Whether two expressions may be the same parameter: spelt alike, or one of those a loop visits."""
+        """Return whether two expressions may be the same parameter: spelt alike, or one of those a loop
+        visits.
+        """
         if other is None or self.module.tree.source(one) == self.module.tree.source(other):
             return True
         return bool(visits(self.module, one) or visits(self.module, other))
 
     def _backwards(self, function: cst.CSTNode | None) -> list[cst.Call]:
-        """The calls in a function that compute gradients, themselves or in what they call in the file."""
+        """Return the calls in a function that compute gradients, themselves or in what they call in the
+        file.
+        """
         return self._computing.get(function, [])
 
     @cached_property
@@ -360,7 +372,7 @@ class Gradients(Part):
     # ------------------------------------------------------------------ loops that only clear
 
     def clearing_loop(self, node: cst.CSTNode) -> tuple[cst.For, cst.BaseExpression] | None:
-        """The loop that does nothing but clear all parameters at ``node``, and the owner of them all.
+        """Return the loop that does nothing but clear all parameters at ``node``, and the owner of them all.
 
         None where the loop does more, visits only some, carries a comment, or is itself the owner's
         ``zero_grad``.
@@ -387,7 +399,7 @@ class Gradients(Part):
         return loop, owner
 
     def _only_in(self, statement: cst.CSTNode | None) -> cst.For | None:
-        """The loop whose body is this statement alone, but for guards and a ``detach_()``."""
+        """Return the loop whose body is this statement alone, but for guards and a ``detach_()``."""
         if not isinstance(statement, _STATEMENTS):
             return None
         loop = next(iter(self.module.flow.statement_loops(statement)), None)
@@ -408,7 +420,9 @@ class Gradients(Part):
                 return False
 
     def _is_guard(self, test: cst.BaseExpression) -> bool:
-        """``p.grad is not None``, ``p.requires_grad``: no parameter with a gradient is left out."""
+        """Return whether it is ``p.grad is not None``, ``p.requires_grad``: no parameter with a gradient is
+        left out.
+        """
         match test:
             case cst.Comparison(
                 left=left,
@@ -434,7 +448,9 @@ class Gradients(Part):
 
 @traced(Through.NOTHING)
 def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether what is made a gradient is a view of something else, such as a buffer for all gradients."""
+    """Return whether what is made a gradient is a view of something else, such as a buffer for all
+    gradients.
+    """
     match node:
         case cst.Subscript(value=owner):
             return module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN)

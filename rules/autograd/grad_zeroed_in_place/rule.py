@@ -109,12 +109,12 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
 
 
 def _is_asked_for(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the caller has asked for zeros: ``if set_to_none: … else: p.grad.zero_()``."""
+    """Return whether the caller has asked for zeros: ``if set_to_none: … else: p.grad.zero_()``."""
     return any(last_name(guard.test) == "set_to_none" and not guard.holds for guard in guards(module, node))
 
 
 def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Iterator[Finding]:
-    """`zero_grad` of an optimizer or module of torch that does not set to None."""
+    """Yield `zero_grad` of an optimizer or module of torch that does not set to None."""
     value = module.value(owner)
     if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
         return
@@ -153,7 +153,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
 
 @remembered
 def _leaves_layers_out(module: Module) -> bool:
-    """Whether a model of a file runs a layer only if something holds that may differ from step to step.
+    """Return whether a model of a file runs a layer only if something holds that may differ from step to
+    step.
 
     Or picks one out of several, other than by a loop over all of them.
 
@@ -181,7 +182,8 @@ _LAYERED = ("forward", "ModuleList", "ModuleDict")
 
 @remembered
 def _picks_models(module: Module) -> bool:
-    """Whether a file picks one of several models or layers from outside: ``step(models[i], optimizer, x)``.
+    """Return whether a file picks one of several models or layers from outside:
+    ``step(models[i], optimizer, x)``.
 
     In the file of the optimizer the loop around it is looked at.
     """
@@ -193,7 +195,7 @@ def _picks_models(module: Module) -> bool:
 
 
 def _is_picked(module: Module, item: cst.Subscript) -> bool:
-    """Whether an item of a container of layers may be another one each time: ``heads[task]``."""
+    """Return whether an item of a container of layers may be another one each time: ``heads[task]``."""
     match item.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))]:
             if module.value(item.value).kind is not Kind.MODULE or not _sets_later(module, item):
@@ -203,7 +205,7 @@ def _is_picked(module: Module, item: cst.Subscript) -> bool:
 
 
 def _is_looped_over(module: Module, item: cst.Subscript) -> bool:
-    """Whether the index of an item is what a loop counts: ``self.layers[i]``."""
+    """Return whether the index of an item is what a loop counts: ``self.layers[i]``."""
     match item.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.Name() as index))]:
             bindings = module.bindings(index)
@@ -213,7 +215,9 @@ def _is_looped_over(module: Module, item: cst.Subscript) -> bool:
 
 
 def _may_change(module: Module, test: cst.BaseExpression) -> bool:
-    """Whether a test asks about more than constants and attributes that `__init__` alone sets on ``self``."""
+    """Return whether a test asks about more than constants and attributes that `__init__` alone sets on
+    ``self``.
+    """
     for name in module.tree.within(test, module.tree.nodes(cst.Name)):
         holder = module.tree.parent(name)
         if isinstance(holder, cst.Attribute) and holder.attr is name:
@@ -236,7 +240,9 @@ def _sets_later(module: Module, target: cst.CSTNode) -> bool:
 
 
 def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix | None:
-    """The owner's `zero_grad` instead of a loop that does nothing else, or None for this one gradient."""
+    """Return the owner's `zero_grad` instead of a loop that does nothing else, or None for this one
+    gradient.
+    """
     clearing = Gradients.of(module).clearing_loop(node)
     if clearing is not None:
         loop, visited = clearing

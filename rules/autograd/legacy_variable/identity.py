@@ -22,7 +22,7 @@ _ASKED = frozenset(
 
 
 def is_fresh(module: Module, data: cst.BaseExpression) -> bool:
-    """Whether an expression makes a tensor object that has no graph and that nothing else holds."""
+    """Return whether an expression makes a tensor object that has no graph and that nothing else holds."""
     if isinstance(data, cst.Attribute) and data.attr.value == "data":
         owner = module.value(data.value)
         return owner.tensorlike or not owner.known
@@ -45,7 +45,7 @@ def is_fresh(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def may_be_told_apart(module: Module, call: cst.Call, data: cst.BaseExpression) -> bool:
-    """Whether it may matter that a variable and the tensor it was made of are two objects.
+    """Return whether it may matter that a variable and the tensor it was made of are two objects.
 
     It does where either is told to need a gradient, is asked for one, changes its size or gets an attribute.
     """
@@ -56,7 +56,7 @@ def may_be_told_apart(module: Module, call: cst.Call, data: cst.BaseExpression) 
 
 
 def _is_noticed(module: Module, use: Use) -> Verdict[bool]:
-    """Whether what a tensor is used for depends on which object it is, or changes the object."""
+    """Return whether what a tensor is used for depends on which object it is, or changes the object."""
     match use.kind:
         case UseKind.ATTRIBUTE | UseKind.METHOD:
             return ONWARD if use.name == "data" else use.name in _ASKED
@@ -83,7 +83,7 @@ def _is_noticed(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _compared(use: Use) -> Sequence[cst.ComparisonTarget]:
-    """The sides of a comparison that tell how it compares with a value."""
+    """Return the sides of a comparison that tell how it compares with a value."""
     if isinstance(use.part, cst.ComparisonTarget):
         return (use.part,)
     return use.by.comparisons if isinstance(use.by, cst.Comparison) else ()

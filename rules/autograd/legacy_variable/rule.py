@@ -111,7 +111,7 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
 
 
 def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
-    """What a `Variable` is made with; None if that is not clear."""
+    """Return what a `Variable` is made with; None if that is not clear."""
     given: dict[str, cst.BaseExpression] = {}
     for position, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else ""
@@ -132,7 +132,9 @@ class _Instead:
 
 
 def _without(module: Module, call: cst.Call) -> Fix | None:
-    """What gives the same tensor without the call; where names then get themselves, without the statement."""
+    """Return what gives the same tensor without the call; where names then get themselves, without the
+    statement.
+    """
     instead = _instead(module, call)
     if instead is None:
         return None
@@ -149,7 +151,8 @@ def _without(module: Module, call: cst.Call) -> Fix | None:
 
 
 def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
-    """What takes the place of the calls by which a statement sets names to themselves; None if it does not.
+    """Return what takes the place of the calls by which a statement sets names to themselves; None if it does
+    not.
 
     ``x, y = Variable(x), Variable(y)``
     """
@@ -224,7 +227,7 @@ def _has_no_graph(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _in_backward(module: Module, call: cst.Call) -> bool:
-    """Whether the call is in a custom backward pass, which has a graph under ``create_graph=True``."""
+    """Return whether the call is in a custom backward pass, which has a graph under ``create_graph=True``."""
     function = module.tree.enclosing(call, cst.FunctionDef)
     return isinstance(function, cst.FunctionDef) and function.name.value == "backward"
 
@@ -242,7 +245,7 @@ def _set_volatile(module: Module, node: cst.Assign) -> Iterator[Finding]:
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
-    """`loss.data[0]`, read."""
+    """Yield `loss.data[0]`, read."""
     match node:
         case cst.Subscript(
             value=cst.Attribute(attr=cst.Name("data"), value=owner),

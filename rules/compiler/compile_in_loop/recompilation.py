@@ -41,7 +41,7 @@ class Repeated:
 
 
 def repeated_compilation(module: Module, node: cst.Call | cst.Decorator) -> Repeated | None:
-    """Where the call or decorator ``node`` compiles the same thing again and again, if it does."""
+    """Return where the call or decorator ``node`` compiles the same thing again and again, if it does."""
     given = Compilation.of(module).given(node)
     if given is None or is_test(module):
         return None
@@ -79,12 +79,14 @@ def _in_loop(
 
 
 def _resets(module: Module, holder: cst.CSTNode | None) -> bool:
-    """Whether a loop or function throws away what was compiled, as one that measures the compiler does."""
+    """Return whether a loop or function throws away what was compiled, as one that measures the compiler
+    does.
+    """
     return holder is not None and any(reset in module.source(holder) for reset in _RESETS)
 
 
 def _changes(module: Module, part: cst.CSTNode, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    """Whether a part of what is compiled, or of how, may be another one in each round of a loop."""
+    """Return whether a part of what is compiled, or of how, may be another one in each round of a loop."""
     tree = module.tree
     if isinstance(part, cst.Call):
         return part is not node
@@ -105,7 +107,7 @@ def _changes(module: Module, part: cst.CSTNode, node: cst.CSTNode, loop: cst.CST
 
 
 def _same_on_the_way(module: Module, given: cst.CSTNode, hot: Hot) -> bool:
-    """Whether the calls that lead to a function do not hand it another thing in each round."""
+    """Return whether the calls that lead to a function do not hand it another thing in each round."""
     path_is_of_steps = isinstance(hot.loop, FUNCTIONS) or not hot.path or _of_steps(module, hot.loop)
     if not path_is_of_steps:
         return False
@@ -127,7 +129,7 @@ def _same_on_the_way(module: Module, given: cst.CSTNode, hot: Hot) -> bool:
 
 
 def _of_steps(module: Module, loop: cst.CSTNode) -> bool:
-    """Whether a loop goes over batches or trains; others may go over what is compared or measured."""
+    """Return whether a loop goes over batches or trains; others may go over what is compared or measured."""
     if not isinstance(loop, (cst.For, cst.While)):
         return False
     return places.over_loader(module, loop) or phase(module, loop.body) is Phase.TRAINING
@@ -137,7 +139,7 @@ def _of_steps(module: Module, loop: cst.CSTNode) -> bool:
 
 
 def _kept(module: Module, node: cst.Call | cst.Decorator) -> bool:
-    """Whether a condition lets the call through, and what it makes is kept beyond the condition.
+    """Return whether a condition lets the call through, and what it makes is kept beyond the condition.
 
     ``if self._fast is None: self._fast = torch.compile(…)``, ``if key not in cache: cache[key] = …``.
     """
@@ -160,12 +162,12 @@ def _kept(module: Module, node: cst.Call | cst.Decorator) -> bool:
 
 
 def _tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """The conditions around ``node`` in its function."""
+    """Return the conditions around ``node`` in its function."""
     return (decision.test for decision in module.flow.branches(node))
 
 
 def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode]:
-    """What the compiled thing is assigned to, if it is assigned at once."""
+    """Return what the compiled thing is assigned to, if it is assigned at once."""
     if isinstance(node, cst.Decorator):
         return []
     if isinstance(node.func, cst.Attribute) and module.qualified(node.func) is None:
@@ -174,7 +176,9 @@ def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode
 
 
 def _assigned(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """The target that is assigned a value, or what holds it; ``cache.update({...})`` keeps it as well."""
+    """Return the target that is assigned a value, or what holds it; ``cache.update({...})`` keeps it as
+    well.
+    """
     match use.kind:
         case UseKind.ELEMENT:
             return Standing(use.by) if isinstance(use.by, _DISPLAYS) else ()

@@ -20,17 +20,20 @@ _RENAMED = {"backend": "backend", "nopython": "fullgraph", "disable": "disable",
 
 
 def is_legacy(module: Module, call: cst.Call) -> bool:
-    """Whether a call is ``torch._dynamo.optimize(...)`` or its like."""
+    """Return whether a call is ``torch._dynamo.optimize(...)`` or its like."""
     return module.qualified(call.func) in _OPTIMIZE | _ASSERTING
 
 
 def came_with_torch(module: Module, call: cst.Call) -> bool:
-    """Whether what a call runs is part of torch, which has ``torch.compile`` then; it once was apart."""
+    """Return whether what a call runs is part of torch, which has ``torch.compile`` then; it once was
+    apart.
+    """
     return (module.qualified(call.func) or "").startswith("torch.")
 
 
 def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
-    """The edits that put ``torch.compile`` in place of a legacy call, and drop an import that nobody needs.
+    """Return the edits that put ``torch.compile`` in place of a legacy call, and drop an import that nobody
+    needs.
 
     None where what the call gives is a context manager, or takes what ``torch.compile`` does not.
     """
@@ -59,7 +62,9 @@ def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether no other import loads ``torch._dynamo``, into which the file reaches by the name of torch."""
+    """Return whether no other import loads ``torch._dynamo``, into which the file reaches by the name of
+    torch.
+    """
     tree = module.tree
     for other in tree.nodes(cst.Import, cst.ImportFrom):
         if other is not statement and "torch._dynamo" in module.source(other):
@@ -75,7 +80,7 @@ def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _import(module: Module, call: cst.Call) -> Binding | None:
-    """The import that brings the name at the start of what is called."""
+    """Return the import that brings the name at the start of what is called."""
     root: cst.BaseExpression = call.func
     while isinstance(root, cst.Attribute):
         root = root.value
@@ -85,14 +90,14 @@ def _import(module: Module, call: cst.Call) -> Binding | None:
 
 
 def _legacy_call(module: Module, read: cst.CSTNode) -> cst.Call | None:
-    """The legacy call whose function is spelt from this name on."""
+    """Return the legacy call whose function is spelt from this name on."""
     while isinstance(above := module.tree.parent(read), cst.Attribute):
         read = above
     return above if isinstance(above, cst.Call) and above.func is read and is_legacy(module, above) else None
 
 
 def _one(module: Module, call: cst.Call) -> Edits | None:
-    """The edits of one call, but for its import."""
+    """Return the edits of one call, but for its import."""
     spelling = spell(module, "torch.compile", call)
     arguments = _arguments(module, call)
     if spelling is None or arguments is None or _is_context(module, call):
@@ -118,7 +123,7 @@ def _one(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _arguments(module: Module, call: cst.Call) -> list[str] | None:
-    """What a call passes, as ``torch.compile`` names it."""
+    """Return what a call passes, as ``torch.compile`` names it."""
     found: list[str] = []
     for position, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else "backend" if not position else ""
@@ -129,7 +134,7 @@ def _arguments(module: Module, call: cst.Call) -> list[str] | None:
 
 
 def _is_context(module: Module, call: cst.Call) -> bool:
-    """Whether what a call gives is, or may be, entered by ``with``."""
+    """Return whether what a call gives is, or may be, entered by ``with``."""
     match module.tree.parent(call):
         case cst.Call(func=func):
             return func is not call

@@ -80,6 +80,6 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _asks_for_inductor(module: Module) -> bool:
-    """Whether every legacy call of the file names the backend that torch has under this name, too."""
+    """Return whether every legacy call of the file names the backend that torch has under this name, too."""
     calls = [call for call in module.tree.nodes(cst.Call) if is_legacy(module, call)]
     return all(not call.args or module.value(call.args[0].value).constant == "inductor" for call in calls)

@@ -41,7 +41,8 @@ _COMPUTING = (ELEMENTWISE - {"clone", "detach", "bernoulli"}) | _ACTIVATIONS | {
 
 
 def pointwise_operations(module: Module, function: cst.FunctionDef) -> int:
-    """How many pointwise operations on tensors a function computes behind each other; 0 if it does more.
+    """Return how many pointwise operations on tensors a function computes behind each other; 0 if it does
+    more.
 
     The longest chain counts, not the sum: what does not feed one another cannot be fused into one.
     """
@@ -83,7 +84,7 @@ class _Chains:
 
     @solved(None)
     def length(self, node: cst.BaseExpression) -> int | None:
-        """How many operations are chained up to here; None if something else is done on the way."""
+        """Return how many operations are chained up to here; None if something else is done on the way."""
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString() | cst.Ellipsis():
                 return 0
@@ -150,7 +151,9 @@ class _Chains:
         return max((length for length in lengths if length is not None), default=0) + counts
 
     def _on_tensor(self, node: cst.BaseExpression) -> bool:
-        """Whether a tensor is computed here: the model says so, or what goes in is a tensor elsewhere."""
+        """Return whether a tensor is computed here: the model says so, or what goes in is a tensor
+        elsewhere.
+        """
         value = self.module.value(node)
         if value.kind is Kind.UNKNOWN:
             return any(
@@ -187,7 +190,7 @@ class _Chains:
 
 
 def _is_view(index: cst.BaseSlice) -> bool:
-    """Whether an index is written out, so that what it gives is a view of known size."""
+    """Return whether an index is written out, so that what it gives is a view of known size."""
     if isinstance(index, cst.Slice):
         return True
     value = index.value if isinstance(index, cst.Index) else None
@@ -199,7 +202,7 @@ def _is_view(index: cst.BaseSlice) -> bool:
 
 
 def _is_number(node: cst.CSTNode) -> bool:
-    """Whether a parameter is declared as a number, or is one by default."""
+    """Return whether a parameter is declared as a number, or is one by default."""
     if not isinstance(node, cst.Param):
         return False
     if node.annotation is not None:

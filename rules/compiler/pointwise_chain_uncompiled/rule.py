@@ -96,7 +96,7 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
 
 
 def _stands_alone(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether it is a function of the module, or the ``forward`` of a layer that holds no other."""
+    """Return whether it is a function of the module, or the ``forward`` of a layer that holds no other."""
     if module.tree.parent(function) is module.tree.root:
         return True
     owner = module.classes.owner(function)
@@ -106,7 +106,7 @@ def _stands_alone(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def _transformed(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether the function is handed to something of torch, a transform or a compiler."""
+    """Return whether the function is handed to something of torch, a transform or a compiler."""
     binding = module.binding_of(function)
     for use in module.uses(binding) if binding is not None else ():
         argument = module.tree.parent(use)
@@ -117,7 +117,7 @@ def _transformed(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def _has_twin(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a part of it is a function that torch has."""
+    """Return whether a part of it is a function that torch has."""
     for node in module.tree.descendants(function.body):
         if isinstance(node, (cst.BinaryOperation, cst.Call)):
             known = activation(module, node)

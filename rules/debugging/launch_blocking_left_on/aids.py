@@ -22,7 +22,7 @@ class Aid:
     by_driver: bool = False
 
     def switched_on(self, value: object) -> bool:
-        """Whether a value switches it on."""
+        """Return whether a value switches it on."""
         return value in self.on if self.on else value not in ("0", "", "false", "False", 0, None)
 
 

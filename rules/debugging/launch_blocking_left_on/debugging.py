@@ -32,7 +32,9 @@ class SwitchedOn:
 
 
 def aids_left_on(module: Module, node: cst.Assign | cst.Call) -> Iterator[SwitchedOn]:
-    """The aids for debugging that a statement or call switches on for good, with nobody asking for them."""
+    """Yield the aids for debugging that a statement or call switches on for good, with nobody asking for
+    them.
+    """
     for found in _switched_on(module, node):
         if not is_test(module) and not optional(module, node) and not _in_function_asked_for(module, node):
             yield found
@@ -70,14 +72,14 @@ def _turns_on(module: Module, setting: Setting) -> bool:
 
 
 def _called_again(module: Module, call: cst.Call, name: str) -> bool:
-    """Whether another call of the file sets the mode, to put it back."""
+    """Return whether another call of the file sets the mode, to put it back."""
     return any(
         other is not call and module.qualified(other.func) == name for other in module.tree.nodes(cst.Call)
     )
 
 
 def _switched_off(module: Module, variable: str) -> bool:
-    """Whether the file removes the variable elsewhere, or sets it to what may not switch it on."""
+    """Return whether the file removes the variable elsewhere, or sets it to what may not switch it on."""
     tree = module.tree
     if tree.text.count(variable) == 1:
         return False
@@ -100,6 +102,6 @@ def _switched_off(module: Module, variable: str) -> bool:
 
 
 def _in_function_asked_for(module: Module, node: cst.CSTNode) -> bool:
-    """Whether it is what a function promises: whoever calls it asks for it, and for what it costs."""
+    """Return whether it is what a function promises: whoever calls it asks for it, and for what it costs."""
     function = module.function(node)
     return isinstance(function, cst.FunctionDef) and has(function.name.value, Role.DETERMINISM)

@@ -42,7 +42,9 @@ class Profiled:
 
 
 def profiled_training(module: Module, call: cst.Call) -> Profiled | None:
-    """The training of which a profiler records every step, if no option and no schedule limits that."""
+    """Return the training of which a profiler records every step, if no option and no schedule limits
+    that.
+    """
     name = module.qualified(call.func)
     if name is None or (name not in RECORDING and name not in ANNOTATING) or is_test(module):
         return None
@@ -61,14 +63,14 @@ def profiled_training(module: Module, call: cst.Call) -> Profiled | None:
 
 
 def _recorded(module: Module, call: cst.Call) -> cst.BaseSuite | None:
-    """The block of the ``with`` that a profiler is made for."""
+    """Return the block of the ``with`` that a profiler is made for."""
     item = module.tree.parent(call)
     block = module.tree.parent(item) if isinstance(item, cst.WithItem) else None
     return block.body if isinstance(block, cst.With) else None
 
 
 def _is_for_vendor(module: Module) -> bool:
-    """Whether a program starts the profiler of a vendor, or marks more for it than torch does."""
+    """Return whether a program starts the profiler of a vendor, or marks more for it than torch does."""
     if imports(module, _OF_VENDORS) or not _STARTING.isdisjoint(identifiers(module)):
         return True
     called = (module.qualified(call.func) for call in module.tree.nodes(cst.Call))
@@ -76,7 +78,7 @@ def _is_for_vendor(module: Module) -> bool:
 
 
 def _is_limited(module: Module, call: cst.Call) -> bool:
-    """Whether a schedule or a condition says when to record."""
+    """Return whether a schedule or a condition says when to record."""
     if any(argument.star for argument in call.args):
         return True
     if module.qualified(call.func) in ANNOTATING and _is_for_vendor(module):

@@ -51,7 +51,8 @@ _STARTING = ("Pool", "Executor", "launch", "VecEnv", "VectorEnv", "ParallelEnv")
 
 
 def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tuple[Setting, cst.CSTNode]]:
-    """The variables that a statement sets too late for this process, each with the import that was too early.
+    """Yield the variables that a statement sets too late for this process, each with the import that was too
+    early.
 
     Those that other processes get are left out, and those beside which the file tells torch itself.
     """
@@ -71,12 +72,12 @@ def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tup
 
 
 def _is_read_by_torch(variable: str) -> bool:
-    """Whether a runtime that torch loads reads a variable, and no later."""
+    """Return whether a runtime that torch loads reads a variable, and no later."""
     return variable in _READ_BY_TORCH or (variable.startswith(_OF_INTEL) and variable != _READ_LATER)
 
 
 def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
-    """Whether a call leaves one thread to the operations of a program that trains on the CPU.
+    """Return whether a call leaves one thread to the operations of a program that trains on the CPU.
 
     Beside an accelerator the host has little to compute, and of several processes each may have a core of
     its own: both are left out, and so is what is not said of every run.
@@ -96,18 +97,20 @@ def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
 
 
 def _for_others(module: Module) -> bool:
-    """Whether the file starts other processes, which read what it sets."""
+    """Return whether the file starts other processes, which read what it sets."""
     if inherited_by_others(module) or imports(module, _PROCESSES):
         return True
     return any(start in name for name in identifiers(module) for start in _STARTING)
 
 
 def _is_told(module: Module) -> bool:
-    """Whether the file sets the number of threads where torch looks at any time."""
+    """Return whether the file sets the number of threads where torch looks at any time."""
     return any(last_name(call.func) == "set_num_threads" for call in module.tree.nodes(cst.Call))
 
 
 def _may_run_elsewhere(module: Module, node: cst.CSTNode) -> bool:
-    """Whether only code of other files calls the function around, which may start processes afterwards."""
+    """Return whether only code of other files calls the function around, which may start processes
+    afterwards.
+    """
     function = module.function(node)
     return function is not None and not module.callers(function)

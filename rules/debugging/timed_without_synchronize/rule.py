@@ -108,7 +108,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
 
 
 def _of_timer(module: Module, call: cst.Call) -> Iterator[Finding]:
-    """``timeit`` and the context managers of the file."""
+    """Yield ``timeit`` and the context managers of the file."""
     work = timed_by_call(module, call)
     if work is not None:
         yield Finding(

@@ -1,4 +1,4 @@
-"""The times that a program works out from two readings of a clock, and what is evaluated between these."""
+"""The times that a program computes from two readings of a clock, and what is evaluated between these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A time that is worked out from two readings of a wall clock in one function.
+    """A time that is computed from two readings of a wall clock in one function.
 
     ``elapsed`` is the subtraction. Both readings are evaluated once in every round of the same loop, or in
     none.
@@ -30,12 +30,13 @@ class Interval:
 
 
 def reads_wall_clock(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node reads a clock whose readings stand for times of day, or grow with them."""
+    """Return whether a node reads a clock whose readings stand for times of day, or grow with them."""
     return isinstance(node, cst.Call) and module.qualified(node.func) in WALL_CLOCKS
 
 
 def timer(module: Module, made: cst.Call) -> tuple[cst.Call, list[cst.CSTNode]] | None:
-    """The second reading of what ``with`` enters to time a block, and what is evaluated right before it.
+    """Return the second reading of what ``with`` enters to time a block, and what is evaluated right before
+    it.
 
     A class whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
     context manager, which reads it before and behind its one ``yield``.
@@ -72,7 +73,7 @@ def _is_context_manager(function: cst.FunctionDef) -> bool:
 
 
 def interval(module: Module, elapsed: cst.BinaryOperation) -> Interval | None:
-    """The time that a subtraction works out, if it takes one reading of a clock from a later one.
+    """Return the time that a subtraction computes, if it takes one reading of a clock from a later one.
 
     None where an operand may be one of several readings: ``time.time() - end`` in a loop that sets ``end``
     anew at its end tells of whole rounds, one behind the other, in which nothing is left out.
@@ -90,7 +91,7 @@ def interval(module: Module, elapsed: cst.BinaryOperation) -> Interval | None:
 
 
 def _reading(module: Module, node: cst.BaseExpression) -> cst.Call | None:
-    """The one reading of a wall clock that an expression is."""
+    """Return the one reading of a wall clock that an expression is."""
     if isinstance(node, cst.Call):
         return node if module.qualified(node.func) in WALL_CLOCKS else None
     if isinstance(node, cst.Name):
@@ -106,7 +107,7 @@ def _reading(module: Module, node: cst.BaseExpression) -> cst.Call | None:
 
 
 def _assigned(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """What an attribute is set to, if its function does so once, above."""
+    """Return what an attribute is set to, if its function does so once, above."""
     function, text = module.function(node), module.source(node)
     if function is None:
         return None
@@ -121,7 +122,7 @@ def _assigned(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
 
 
 def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode]:
-    """What is evaluated between the statements of two readings, the last first.
+    """Yield what is evaluated between the statements of two readings, the last first.
 
     The bodies of functions and classes defined in between are left out.
     """
@@ -135,7 +136,7 @@ def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode
 
 
 def evaluated(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What evaluating a node evaluates, the last first: each node before its parts."""
+    """Return what evaluating a node evaluates, the last first: each node before its parts."""
     return _evaluated(module, node, -1, module.tree.last(module.tree.root) + 1)
 
 

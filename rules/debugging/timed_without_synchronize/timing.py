@@ -119,7 +119,9 @@ class _Effect(enum.IntEnum):
 
 
 def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interval, cst.CSTNode] | None:
-    """A measured time, and the first work for the device in it if nothing waits for that; else None."""
+    """Return a measured time, and the first work for the device in it if nothing waits for that; else
+    None.
+    """
     measured = interval(module, elapsed)
     if measured is None or is_test(module) or evidence(module) is not Evidence.ACCELERATOR:
         return None
@@ -131,14 +133,16 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
 
 
 def _waits_beside(module: Module, measured: Interval) -> bool:
-    """``print(loss.item(), time.time() - start)``: whether the statement waits before it reads the clock."""
+    """Return whether the statement waits before it reads the clock:
+    ``print(loss.item(), time.time() - start)``.
+    """
     beside = evaluated(module, module.tree.statement(measured.end))
     before = itertools.dropwhile(lambda node: node is not measured.end, beside)
     return any(_effect(module, node) is _Effect.WAIT for node in itertools.islice(before, 1, None))
 
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
-    """The first work that ``timeit.timeit(lambda: model(x))`` measures, if nothing in it waits."""
+    """Return the first work that ``timeit.timeit(lambda: model(x))`` measures, if nothing in it waits."""
     if module.qualified(call.func) not in _TIMEIT or is_test(module):
         return None
     timed = given_as(call, "stmt", 0)
@@ -148,7 +152,9 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
 
 
 def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
-    """The second reading of a timer that a ``with`` enters, and the first work in it if nothing waits."""
+    """Return the second reading of a timer that a ``with`` enters, and the first work in it if nothing
+    waits.
+    """
     item = module.tree.parent(made)
     block = module.tree.parent(item) if item is not None else None
     if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
@@ -168,7 +174,7 @@ def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNod
 
 
 def waited_above(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the statement right above that of a node waits for the device and does nothing else."""
+    """Return whether the statement right above that of a node waits for the device and does nothing else."""
     statement = module.tree.statement(node)
     block = module.tree.parent(statement)
     if not isinstance(block, (cst.IndentedBlock, cst.Module)):
@@ -179,12 +185,14 @@ def waited_above(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_deadline(module: Module, elapsed: cst.CSTNode) -> bool:
-    """``if time.time() - start > limit``."""
+    """Return whether it is ``if time.time() - start > limit``."""
     return isinstance(module.tree.parent(elapsed), (cst.Comparison, cst.ComparisonTarget))
 
 
 def _is_other_time(module: Module, measured: Interval) -> bool:
-    """Whether the names around say that what the host does is timed: something done once, or a launch."""
+    """Return whether the names around say that what the host does is timed: something done once, or a
+    launch.
+    """
     statements = (module.tree.statement(node) for node in (measured.start, measured.elapsed))
     for statement in statements:
         for part in module.tree.descendants(statement):
@@ -196,7 +204,7 @@ def _is_other_time(module: Module, measured: Interval) -> bool:
 
 
 def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[Loop]) -> cst.CSTNode | None:
-    """The first work among what is evaluated, if nothing behind it, or in a loop with it, may wait.
+    """Return the first work among what is evaluated, if nothing behind it, or in a loop with it, may wait.
 
     What is evaluated last comes first: where something waits at the end, nothing else has to be looked at.
     The loops around all of it are no loops with it.
@@ -220,14 +228,14 @@ def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[L
 
 
 def _effect(module: Module, node: cst.CSTNode) -> _Effect:
-    """What evaluating a node means, the code of the file included that it runs."""
+    """Return what evaluating a node means, the code of the file included that it runs."""
     found = _own_effect(module, node)
     return _whole_effect(module, found) if isinstance(found, cst.FunctionDef) else found
 
 
 @solved(nothing=_Effect.NOTHING)
 def _whole_effect(module: Module, function: cst.FunctionDef) -> _Effect:
-    """What running a function means."""
+    """Return what running a function means."""
     whole = _Effect.NOTHING
     for node in evaluated(module, function.body):
         whole = max(whole, _effect(module, node))
@@ -237,7 +245,7 @@ def _whole_effect(module: Module, function: cst.FunctionDef) -> _Effect:
 
 
 def _own_effect(module: Module, node: cst.CSTNode) -> _Effect | cst.FunctionDef:
-    """What evaluating a node means, or the function of the file that it runs."""
+    """Return what evaluating a node means, or the function of the file that it runs."""
     match node:
         case cst.Call():
             return _of_call(module, node)
@@ -275,7 +283,9 @@ def _own_effect(module: Module, node: cst.CSTNode) -> _Effect | cst.FunctionDef:
 
 
 def _repeats(module: Module, loop: cst.For | cst.CompFor) -> bool:
-    """``for _ in range(100)``: whether a loop does the same again, over no data, and is no training."""
+    """Return whether a loop does the same again, over no data, and is no training:
+    ``for _ in range(100)``.
+    """
     if not isinstance(loop.iter, cst.Call) or module.qualified(loop.iter.func) != "builtins.range":
         return False
     if isinstance(loop, cst.CompFor) or phase(module, loop.body) is not Phase.TRAINING:
@@ -363,7 +373,7 @@ def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression) -> _Effe
 
 @solved(nothing=False)
 def _waits_inside(module: Module, function: Function) -> bool:
-    """Whether the forward of a model of the file reads from the device, itself or in what it calls."""
+    """Return whether the forward of a model of the file reads from the device, itself or in what it calls."""
     for node in evaluated(module, function.body):
         if isinstance(node, cst.Call):
             if explicit_wait(module, node) or _reads(module, node):
@@ -379,7 +389,7 @@ def _waits_inside(module: Module, function: Function) -> bool:
 
 
 def _of_function(module: Module, call: cst.Call) -> _Effect | cst.FunctionDef:
-    """The function of the file that a call runs; one of another file may wait."""
+    """Return the function of the file that a call runs; one of another file may wait."""
     function = module.callee(call)
     if not isinstance(function, cst.FunctionDef) or function.decorators:
         return _Effect.WAIT

@@ -60,7 +60,9 @@ class NeedlessExchange:
 
 
 def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None:
-    """The exchange that a backward pass makes for nothing; None if it may be wanted, or there is none."""
+    """Return the exchange that a backward pass makes for nothing; None if it may be wanted, or there is
+    none.
+    """
     wrappers = [
         wrapper
         for wrapper in Parallelism.of(module).wrapped_by(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
@@ -83,7 +85,9 @@ def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None
 
 
 def _knows(module: Module) -> bool:
-    """Whether the program says when gradients are exchanged: ``no_sync``, ``require_backward_grad_sync``."""
+    """Return whether the program says when gradients are exchanged: ``no_sync``,
+    ``require_backward_grad_sync``.
+    """
     return any(map(_speaks_of_exchange, (module, *module.companions(*_SPOKEN))))
 
 
@@ -96,7 +100,7 @@ def _speaks_of_exchange(module: Module) -> bool:
 
 
 def _runs_in(module: Module, found: Accumulation, node: cst.CSTNode) -> bool:
-    """Whether a node runs in each pass, as far as calls in the file show."""
+    """Return whether a node runs in each pass, as far as calls in the file show."""
     if module.tree.contains(found.passes, node):
         return True
     function = module.function(node)
@@ -112,7 +116,8 @@ def _runs_in(module: Module, found: Accumulation, node: cst.CSTNode) -> bool:
 
 
 def exchange_once(module: Module, found: NeedlessExchange) -> Edits | None:
-    """The edits that put forward and backward of all passes but the last of a step under ``no_sync()``.
+    """Return the edits that put forward and backward of all passes but the last of a step under
+    ``no_sync()``.
 
     None where it is not certain which pass is the last one, or where anything else goes by the gradients.
     """
@@ -135,7 +140,7 @@ def exchange_once(module: Module, found: NeedlessExchange) -> Edits | None:
 
 
 def _region(module: Module, found: NeedlessExchange) -> Sequence[cst.CSTNode] | None:
-    """The statements from the forward pass to the backward pass, if they stand in the loop itself."""
+    """Return the statements from the forward pass to the backward pass, if they stand in the loop itself."""
     loop = found.accumulation.passes
     if not isinstance(loop, (cst.For, cst.While)) or not isinstance(loop.body, cst.IndentedBlock):
         return None
@@ -163,7 +168,7 @@ def _region(module: Module, found: NeedlessExchange) -> Sequence[cst.CSTNode] | 
 
 
 def _model(module: Module, found: NeedlessExchange) -> str | None:
-    """How the wrapped model is spelt, if it is the same and wrapped whichever way the program took."""
+    """Return how the wrapped model is spelt, if it is the same and wrapped whichever way the program took."""
     texts = set()
     for forward in found.forwards:
         wraps = Parallelism.of(module).wraps(forward.func)
@@ -181,7 +186,7 @@ def _model(module: Module, found: NeedlessExchange) -> str | None:
 
 
 def _last_pass(module: Module, found: NeedlessExchange, region: Sequence[cst.CSTNode]) -> str | None:
-    """The condition that holds in the last pass of a step, and gives the same in front of it."""
+    """Return the condition that holds in the last pass of a step, and gives the same in front of it."""
     loop = found.accumulation.passes
     if found.accumulation.within:
         return _last_round(module, found) if isinstance(loop, cst.For) else None
@@ -207,7 +212,7 @@ def _last_pass(module: Module, found: NeedlessExchange, region: Sequence[cst.CST
 
 
 def _last_round(module: Module, found: NeedlessExchange) -> str | None:
-    """``micro == n - 1`` in a loop over ``range(n)`` that always ends with it."""
+    """Return ``micro == n - 1`` in a loop over ``range(n)`` that always ends with it."""
     loop, count = found.accumulation.passes, found.accumulation.count
     assert isinstance(loop, cst.For)
     target = loop.target
@@ -236,7 +241,7 @@ def _stays(
     region: Sequence[cst.CSTNode],
     loop: cst.For | cst.While,
 ) -> bool:
-    """Whether a condition gives the same in front of the passes as behind them."""
+    """Return whether a condition gives the same in front of the passes as behind them."""
     start = module.tree.order[region[0]]
     if "\n" in module.source(test):
         return False
@@ -259,7 +264,9 @@ def _stays(
 
 
 def _is_option(module: Module, node: cst.Attribute) -> bool:
-    """``args.accumulate``, and attributes that nothing in the file assigns but a constructor."""
+    """Return whether it is ``args.accumulate``, and attributes that nothing in the file assigns but a
+    constructor.
+    """
     for other in module.tree.nodes(cst.Attribute):
         if other.attr.value != node.attr.value:
             continue
@@ -272,7 +279,9 @@ def _is_option(module: Module, node: cst.Attribute) -> bool:
 
 
 def _rebound_behind(module: Module, name: cst.Name, start: int, loop: cst.For | cst.While) -> bool:
-    """Whether a variable may get another value from the start of the passes on, up to the condition."""
+    """Return whether a variable may get another value from the start of the passes on, up to the
+    condition.
+    """
     scope = module.names.lookup(name.value, name)
     if scope is None:
         return False
@@ -290,7 +299,7 @@ def _rebound_behind(module: Module, name: cst.Name, start: int, loop: cst.For | 
 
 
 def _steps_elsewhere(module: Module, found: NeedlessExchange) -> bool:
-    """Whether a step is taken outside of the branch too, with gradients that were not exchanged."""
+    """Return whether a step is taken outside of the branch too, with gradients that were not exchanged."""
     known = {step.node for step in found.accumulation.steps}
     made = [step.subject.value.origin for step in found.accumulation.steps if step.subject is not None]
     own = set(made) if None not in made else set()
@@ -309,7 +318,7 @@ def _steps_elsewhere(module: Module, found: NeedlessExchange) -> bool:
 
 
 def _gradients_in_use(module: Module, found: NeedlessExchange) -> bool:
-    """Whether the loop looks at gradients in passes without a step."""
+    """Return whether the loop looks at gradients in passes without a step."""
     loop = found.accumulation.passes
     branches = {
         branch.construct

@@ -112,7 +112,8 @@ _STOPPING = (Role.STOPPING, Role.BEST, Role.SCHEDULER, Role.SCALER, Role.OPTIMIZ
 
 
 def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: cst.CSTNode) -> bool:
-    """Whether values are used within ``region`` to report them only, and are reported or collected at all.
+    """Return whether values are used within ``region`` to report them only, and are reported or collected at
+    all.
 
     ``region`` is the loop in whose iterations they are computed. Behind the loop anything may become of them.
     """
@@ -120,13 +121,15 @@ def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: 
 
 
 def _writes(name: str) -> bool:
-    """Whether what has this name writes what it is given: ``info``, ``log_metrics``, ``rank0_print``."""
+    """Return whether what has this name writes what it is given: ``info``, ``log_metrics``,
+    ``rank0_print``.
+    """
     logs = begins(name, Role.LOGGING) or ends(name, Role.LOGGING)
     return name.lower() in _WRITING or logs
 
 
 def read_after(module: Module, name: cst.Name, region: cst.CSTNode) -> list[cst.BaseExpression] | None:
-    """The reads of a variable in ``region`` behind a place where what it holds is changed in place.
+    """Return the reads of a variable in ``region`` behind a place where what it holds is changed in place.
 
     Those in front of the place are among them if it keeps its value from one iteration to the next. None if
     what it holds may be known by another name.
@@ -180,7 +183,7 @@ class _Search:
     # ------------------------------------------------------------------ one expression
 
     def _handed_on(self, node: cst.BaseExpression) -> bool:
-        """Whether all that becomes of an expression is, or will be found to be, a report."""
+        """Return whether all that becomes of an expression is, or will be found to be, a report."""
         parent = self.tree.parent(node)
         match parent:
             case cst.Attribute(value=value, attr=cst.Name(name)) if value is node:
@@ -265,7 +268,7 @@ class _Search:
         return False
 
     def _sink(self, call: cst.Call) -> bool:
-        """Whether a call reports or collects what it is given."""
+        """Return whether a call reports or collects what it is given."""
         name = last_name(call.func) or ""
         dotted = self.module.qualified(call.func)
         if _writes(name) and not (
@@ -297,7 +300,7 @@ class _Search:
     # ------------------------------------------------------------------ names
 
     def _bound(self, target: cst.BaseExpression) -> bool:
-        """Whether what is assigned is only reported within the region."""
+        """Return whether what is assigned is only reported within the region."""
         targets = [target]
         for each in targets:
             if isinstance(each, (cst.Tuple, cst.List)):
@@ -307,7 +310,7 @@ class _Search:
         return True
 
     def _takes(self, target: cst.BaseExpression) -> bool:
-        """Whether what one target takes is only reported within the region."""
+        """Return whether what one target takes is only reported within the region."""
         match target:
             case cst.Name():
                 return self._name(target)
@@ -324,7 +327,7 @@ class _Search:
                 return False
 
     def _is_record(self, holder: cst.Name) -> bool:
-        """Whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
+        """Return whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
         if has(holder.value, *_METER):
             return not has(holder.value, *_STOPPING)
         values = [binding.value for binding in self.module.names.bindings_at(holder.value, holder)]
@@ -335,7 +338,9 @@ class _Search:
         )
 
     def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
-        """``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no condition reads it."""
+        """Return whether it is ``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no
+        condition reads it.
+        """
         if name in ("desc", "postfix"):
             return True
         if not has(name, *_METER) or has(name, *_STOPPING):
@@ -348,7 +353,7 @@ class _Search:
         return True
 
     def _kept_by_class(self, target: cst.Attribute, name: str) -> bool:
-        """Whether all reads of what a method keeps in ``self`` are followed, whatever it is called."""
+        """Return whether all reads of what a method keeps in ``self`` are followed, whatever it is called."""
         owner = SelfAttributes.of(self.module.home(target)).self_class(target)
         if owner is None:
             return False
@@ -358,7 +363,9 @@ class _Search:
         return True
 
     def _reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
-        """The reads of an attribute that may be one of the instances of a class, in all of its programs."""
+        """Return the reads of an attribute that may be one of the instances of a class, in all of its
+        programs.
+        """
         home = self.module.home(owner)
         found = SelfAttributes.of(home).self_reads(owner, name)
         for each in (home, *home.companions(f".{name}")):
@@ -386,7 +393,9 @@ class _Search:
         return True
 
     def _inside(self, node: cst.CSTNode) -> bool:
-        """Whether a node runs in the iterations: in the region, or in a function that the region calls."""
+        """Return whether a node runs in the iterations: in the region, or in a function that the region
+        calls.
+        """
         if self.tree.contains(self.region, node):
             return True
         return self.module.function(node) is not self.module.function(self.region)

@@ -120,7 +120,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _barrier_before(module: Module, call: cst.Call) -> Iterator[tuple[cst.CSTNode, str]]:
-    """A barrier right in front of the collective, which is one by itself."""
+    """Yield a barrier right in front of the collective, which is one by itself."""
     statement = module.tree.statement(call)
     block = module.tree.parent(statement)
     if not isinstance(block, cst.IndentedBlock):
@@ -134,7 +134,7 @@ def _barrier_before(module: Module, call: cst.Call) -> Iterator[tuple[cst.CSTNod
 
 
 def _hands_it_out(module: Module, call: cst.Call) -> bool:
-    """Whether a function that nothing in the file calls returns the outcome."""
+    """Return whether a function that nothing in the file calls returns the outcome."""
     statement = module.tree.parent(call)
     function = module.function(call)
     if not isinstance(statement, cst.Return) or function is None:
@@ -143,7 +143,7 @@ def _hands_it_out(module: Module, call: cst.Call) -> bool:
 
 
 def _in_helper(module: Module, call: cst.Call) -> bool:
-    """Whether the call belongs to a helper of the file, which is found where it is called."""
+    """Return whether the call belongs to a helper of the file, which is found where it is called."""
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or not module.callers(function):
         return False
@@ -168,7 +168,9 @@ _STEPS = frozenset({"training_step", "training_step_end", "on_train_batch_start"
 
 
 def _synchronised_log(module: Module, call: cst.Call) -> bool:
-    """``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning, for the step itself."""
+    """Return whether it is ``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning, for
+    the step itself.
+    """
     match call.func:
         case cst.Attribute(value=cst.Name(), attr=cst.Name("log" | "log_dict")):
             pass

@@ -32,7 +32,9 @@ class Replication(IdentityEnum):
 
 
 def replication(module: Module, call: cst.Call) -> Replication | None:
-    """Whether a call makes one process use several devices, and whether the program knows another way."""
+    """Return whether a call makes one process use several devices, and whether the program knows another
+    way.
+    """
     dotted = module.qualified(call.func)
     if dotted == _FUNCTION:
         devices = given_as(call, "device_ids", 2)
@@ -55,7 +57,9 @@ def replication(module: Module, call: cst.Call) -> Replication | None:
 
 
 def _wrapped_before(module: Module, call: cst.Call) -> bool:
-    """Whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around it."""
+    """Return whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around
+    it.
+    """
     for guard in guards(module, call):
         test = guard.test
         if (
@@ -69,13 +73,13 @@ def _wrapped_before(module: Module, call: cst.Call) -> bool:
 
 
 def _offered(module: Module, call: cst.Call) -> bool:
-    """Whether a class offers just this to whoever asks for it: ``DataParallelStrategy``."""
+    """Return whether a class offers just this to whoever asks for it: ``DataParallelStrategy``."""
     owner = module.tree.enclosing(call, cst.ClassDef)
     return owner is not None and has(owner.name.value, Role.DISTRIBUTED)
 
 
 def _for_names(module: Module, call: cst.Call) -> bool:
-    """Whether the wrapper is only filled from a checkpoint, and taken off again."""
+    """Return whether the wrapper is only filled from a checkpoint, and taken off again."""
     match module.tree.parent(call):
         case cst.Attribute(attr=cst.Name("module")):
             return True
@@ -89,7 +93,8 @@ def _for_names(module: Module, call: cst.Call) -> bool:
 
 
 def _hands_out_pretrained(module: Module, call: cst.Call) -> bool:
-    """Whether a function only makes a model for inference from a checkpoint, in a file that has no data.
+    """Return whether a function only makes a model for inference from a checkpoint, in a file that has no
+    data.
 
     The checkpoint may have been written by a wrapped model, and the process is that of the caller.
     """
@@ -109,7 +114,7 @@ def _hands_out_pretrained(module: Module, call: cst.Call) -> bool:
 
 
 def _chained(module: Module, node: cst.CSTNode) -> set[str]:
-    """What is asked of an expression, one after the other: ``model.module.load_state_dict(…)``."""
+    """Return what is asked of an expression, one after the other: ``model.module.load_state_dict(…)``."""
     found: set[str] = set()
     around = module.tree.parent(node)
     while isinstance(around, (cst.Attribute, cst.Call)):
@@ -120,7 +125,7 @@ def _chained(module: Module, node: cst.CSTNode) -> set[str]:
 
 
 def _is_one(module: Module, devices: cst.BaseExpression) -> bool:
-    """Whether a list of devices has one item: ``[0]``, ``[args.gpu]``."""
+    """Return whether a list of devices has one item: ``[0]``, ``[args.gpu]``."""
     shown = module.inference.callgraph.literal(devices)
     if isinstance(shown, (cst.List, cst.Tuple)):
         return len(shown.elements) == 1 and not isinstance(shown.elements[0], cst.StarredElement)

@@ -38,7 +38,7 @@ _OF_ACCELERATORS = _BACKENDS - {"gloo", "backend"}
 
 
 def depends_on_machine(module: Module, group: Group) -> bool:
-    """Whether the file knows NCCL as well, a system without it, or asks for the device on the way."""
+    """Return whether the file knows NCCL as well, a system without it, or asks for the device on the way."""
     if group.is_default and (_knows_nccl(module) or _runs_without_nccl(module)):
         return True
     if says(module, group.call, Topic.SYSTEM):
@@ -51,13 +51,13 @@ def depends_on_machine(module: Module, group: Group) -> bool:
 
 
 def _asks_for_device(name: str) -> bool:
-    """Whether a condition that has this name in it may know machines without an accelerator."""
+    """Return whether a condition that has this name in it may know machines without an accelerator."""
     return has(name, Role.DEVICE, Role.CPU) or not _BACKENDS.isdisjoint(words(name))
 
 
 @remembered
 def _runs_without_nccl(module: Module) -> bool:
-    """Whether the file speaks of systems without NCCL, and does more than to turn them away."""
+    """Return whether the file speaks of systems without NCCL, and does more than to turn them away."""
     refusals = [branch for branch in module.tree.nodes(cst.If) if _refuses(branch)]
     return any(
         _is_without_nccl(module, node) and not any(module.tree.contains(each, node) for each in refusals)
@@ -66,7 +66,7 @@ def _runs_without_nccl(module: Module) -> bool:
 
 
 def _refuses(branch: cst.If) -> bool:
-    """Whether a branch ends the program where its condition holds."""
+    """Return whether a branch ends the program where its condition holds."""
     match branch:
         case cst.If(
             body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Raise()])]), orelse=None
@@ -89,7 +89,7 @@ def _is_without_nccl(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _knows_nccl(module: Module) -> bool:
-    """Whether the file itself names NCCL, and not only in a text or among the choices of an option."""
+    """Return whether the file itself names NCCL, and not only in a text or among the choices of an option."""
     for string in module.tree.nodes(cst.SimpleString):
         text = string.evaluated_value
         if isinstance(text, str) and "nccl" in text.lower() and len(text) < 20:
@@ -105,7 +105,7 @@ def _is_help(node: cst.CSTNode) -> bool:
 
 
 def wrapped_on_accelerator(module: Module) -> cst.CSTNode | None:
-    """A call that wraps a model on the accelerator for several ranks."""
+    """Return a call that wraps a model on the accelerator for several ranks."""
     for wrapper in Parallelism.of(module).wrapped_by(*_EXCHANGING):
         if Parallelism.of(module).inner(wrapper).device is Device.ACCELERATOR:
             return wrapper.call
@@ -122,7 +122,9 @@ def wrapped_on_accelerator(module: Module) -> cst.CSTNode | None:
 
 
 def _moved(module: Module, model: cst.BaseExpression) -> bool:
-    """``model.cuda()`` in the same function, of a model that the file shows nothing else of."""
+    """Return whether it is ``model.cuda()`` in the same function, of a model that the file shows nothing else
+    of.
+    """
     text, function = module.source(model), module.function(model)
     return any(
         call.func.attr.value == "cuda"
@@ -134,7 +136,7 @@ def _moved(module: Module, model: cst.BaseExpression) -> bool:
 
 
 def trains_on_cpu(module: Module) -> bool:
-    """Whether models are spread over ranks in a file that trains and names no accelerator at all."""
+    """Return whether models are spread over ranks in a file that trains and names no accelerator at all."""
     if _names_accelerator(module) or not Backpropagation.of(module).happens:
         return False
     return bool(Parallelism.of(module).wrapped_by(*_EXCHANGING))
@@ -142,7 +144,7 @@ def trains_on_cpu(module: Module) -> bool:
 
 @remembered
 def _names_accelerator(module: Module) -> bool:
-    """Whether the file names a device but the CPU, or moves something to the number of its process."""
+    """Return whether the file names a device but the CPU, or moves something to the number of its process."""
     texts = (text.value for text in module.tree.nodes(cst.FormattedStringText))
     if named_accelerators(module) or any(map(names_accelerator, texts)):
         return True

@@ -22,7 +22,9 @@ _BARS = frozenset({"tqdm", "trange", "track"})
 
 
 def telling_epoch(module: Module, sampler: cst.Call, found: SameOrder) -> tuple[Edit, ...] | None:
-    """The edits that tell a sampler the epoch at the start of each; None if a name for either is missing."""
+    """Return the edits that tell a sampler the epoch at the start of each; None if a name for either is
+    missing.
+    """
     loop = found.loop
     if not isinstance(loop, cst.For) or not isinstance(loop.body, cst.IndentedBlock):
         return None
@@ -34,7 +36,7 @@ def telling_epoch(module: Module, sampler: cst.Call, found: SameOrder) -> tuple[
 
 
 def _counter(module: Module, loop: cst.For) -> str | None:
-    """The variable of a loop that counts: over ``range``, with or without a progress bar."""
+    """Return the variable of a loop that counts: over ``range``, with or without a progress bar."""
     if not isinstance(loop.target, cst.Name) or not loop.target.value.strip("_"):
         return None
     iterated = loop.iter
@@ -51,7 +53,7 @@ def _counter(module: Module, loop: cst.For) -> str | None:
 
 
 def _name_of(module: Module, made: cst.Call, loop: cst.For) -> str | None:
-    """The variable, or attribute of ``self``, that certainly holds in a loop what a call made."""
+    """Return the variable, or attribute of ``self``, that certainly holds in a loop what a call made."""
     match module.tree.parent(made):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             binding = module.binding_of(target)
@@ -63,7 +65,9 @@ def _name_of(module: Module, made: cst.Call, loop: cst.For) -> str | None:
 
 
 def _stands(module: Module, binding: Binding, loop: cst.For) -> bool:
-    """Whether a variable certainly has the value of its only definition in a loop of the same function."""
+    """Return whether a variable certainly has the value of its only definition in a loop of the same
+    function.
+    """
     if (
         binding.kind is not BindingKind.ASSIGN
         or binding.path
@@ -76,7 +80,7 @@ def _stands(module: Module, binding: Binding, loop: cst.For) -> bool:
 
 
 def _comes_first(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    """Whether a statement stands in the block of a loop, or in one around it, and before."""
+    """Return whether a statement stands in the block of a loop, or in one around it, and before."""
     statement = module.tree.statement(node)
     block = module.tree.parent(statement)
     if not isinstance(block, (cst.IndentedBlock, cst.Module)) or not module.tree.contains(block, loop):
@@ -87,7 +91,9 @@ def _comes_first(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
 
 
 def _is_kept(module: Module, attribute: cst.Attribute, loop: cst.For) -> bool:
-    """Whether ``self.sampler`` is set once, always, before any other method of the class can run the loop."""
+    """Return whether ``self.sampler`` is set once, always, before any other method of the class can run the
+    loop.
+    """
     maker, function = module.function(attribute), module.function(loop)
     owner = module.tree.enclosing(attribute, cst.ClassDef)
     if not isinstance(maker, cst.FunctionDef) or owner is None or last_name(attribute.value) != "self":
@@ -114,7 +120,7 @@ def _is_kept(module: Module, attribute: cst.Attribute, loop: cst.For) -> bool:
 
 
 def _loader_of(module: Module, sampler: cst.Call, found: SameOrder) -> str | None:
-    """``loader.sampler``, where that is the one that a call made whichever way the loader was made."""
+    """Return ``loader.sampler``, where that is the one that a call made whichever way the loader was made."""
     given = module.argument(found.loader, "sampler").node
     if given is None or samplers(module, found.loader) != (sampler,) or _may_be_none(module, given):
         return None
@@ -136,7 +142,7 @@ def _loop(found: SameOrder) -> cst.For:
 
 
 def _is_loader(module: Module, value: cst.BaseExpression, loader: cst.Call) -> bool:
-    """Whether an expression is the loader itself, and no iterator over it."""
+    """Return whether an expression is the loader itself, and no iterator over it."""
     if value is loader:
         return True
     callee = module.callee(value) if isinstance(value, cst.Call) else None

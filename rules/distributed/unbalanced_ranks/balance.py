@@ -34,7 +34,7 @@ class Unbalanced:
 
 
 def unbalanced(module: Module, call: cst.Call) -> Unbalanced | None:
-    """How the loader that a call makes has the ranks wait for whichever got the longest items."""
+    """Return how the loader that a call makes has the ranks wait for whichever got the longest items."""
     wrappers = Parallelism.of(module).wrapped_by(*_SEVERAL)
     if not wrappers or not Loaders.of(module).makes_loader(call) or Parallelism.of(module).frameworks:
         return None
@@ -61,7 +61,9 @@ def unbalanced(module: Module, call: cst.Call) -> Unbalanced | None:
 
 @remembered
 def _balances(module: Module) -> bool:
-    """Whether the file puts items of like length together, or copes with ranks that have fewer batches."""
+    """Return whether the file puts items of like length together, or copes with ranks that have fewer
+    batches.
+    """
     if "Join" in identifiers(module) or speaks_of(module, Role.BUCKETING):
         return True
     return any(
@@ -72,7 +74,7 @@ def _balances(module: Module) -> bool:
 
 
 def _is_drawn_at_random(module: Module, call: cst.Call) -> bool:
-    """Whether items are drawn regardless of their lengths: by torch's own sampler, or by none."""
+    """Return whether items are drawn regardless of their lengths: by torch's own sampler, or by none."""
     sampler = module.argument(call, "sampler")
     if sampler.absent or sampler.node is None:
         return sampler.absent

@@ -40,7 +40,7 @@ _WRAPPED = "torch.nn.parallel.DistributedDataParallel"
 
 
 def whole_state(module: Module, call: cst.Call) -> Wrapper | None:
-    """What wraps the model whose Adam state an optimizer keeps on each rank, whole.
+    """Return what wraps the model whose Adam state an optimizer keeps on each rank, whole.
 
     None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
     may spread the state already.
@@ -63,7 +63,9 @@ def whole_state(module: Module, call: cst.Call) -> Wrapper | None:
 
 @remembered
 def _spares(module: Module) -> bool:
-    """Whether anything may keep the state small: it is spread or quantised, or few parameters have any."""
+    """Return whether anything may keep the state small: it is spread or quantised, or few parameters have
+    any.
+    """
     return (
         imports(module, _SPARING_LIBRARIES)
         or not _SPARING.isdisjoint(identifiers(module))
@@ -73,13 +75,13 @@ def _spares(module: Module) -> bool:
 
 @remembered
 def _is_large(module: Module) -> bool:
-    """Whether the file makes networks of a size at which their state matters."""
+    """Return whether the file makes networks of a size at which their state matters."""
     return not _LOADING.isdisjoint(identifiers(module)) or speaks_of(module, Role.TRANSFORMER)
 
 
 @remembered
 def _first_adam(module: Module) -> cst.Call | None:
-    """The first optimizer of its kind by where it stands."""
+    """Return the first optimizer of its kind by where it stands."""
     made = (call for call in module.tree.nodes(cst.Call) if _makes_adam(module, call))
     return min(made, key=module.tree.standing, default=None)
 
@@ -92,7 +94,7 @@ def _makes_adam(module: Module, call: cst.Call) -> bool:
 
 
 def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper) -> bool:
-    """Whether parameters are, or are picked from, those of the model that a wrapper is given."""
+    """Return whether parameters are, or are picked from, those of the model that a wrapper is given."""
     waiting, seen = [given], {given}
     while waiting:
         for node in module.tree.descendants(waiting.pop()):
@@ -113,7 +115,7 @@ def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper)
 
 
 def _is_wrapped(module: Module, model: cst.BaseExpression, wrapper: Wrapper) -> bool:
-    """Whether a model is the one that a wrapper is given, or is that wrapper."""
+    """Return whether a model is the one that a wrapper is given, or is that wrapper."""
     if wrapper in Parallelism.of(module).wraps(model).wrappers:
         return True
     if isinstance(model, cst.Attribute) and model.attr.value == "module":

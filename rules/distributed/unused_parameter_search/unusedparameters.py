@@ -81,7 +81,7 @@ class Search:
 
 
 def search(module: Module, call: cst.Call) -> Search | None:
-    """The search for unused parameters that a call switches on, whatever the program is told."""
+    """Return the search for unused parameters that a call switches on, whatever the program is told."""
     node = _switched_on(module, call)
     if node is None or is_test(module) or says(module, call, Topic.UNUSED, Topic.REASON):
         return None
@@ -97,12 +97,12 @@ def search(module: Module, call: cst.Call) -> Search | None:
 
 
 def _is_wholly_used(dotted: str) -> bool:
-    """Whether a function of torchvision makes a model all of which takes part in each pass."""
+    """Return whether a function of torchvision makes a model all of which takes part in each pass."""
     return is_below(dotted, ("torchvision.models",)) and dotted.rpartition(".")[2].startswith(_WHOLLY_USED)
 
 
 def _maker(module: Module, node: cst.BaseExpression) -> str | None:
-    """The library function whose result a model certainly is."""
+    """Return the library function whose result a model certainly is."""
     return sole(_made_by(module, node))
 
 
@@ -118,7 +118,9 @@ def _made_by(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source
 
 
 def _trains(module: Module, wrapper: Wrapper | None) -> bool:
-    """Whether the program trains the model, so that whoever reads it can try without: a library cannot."""
+    """Return whether the program trains the model, so that whoever reads it can try without: a library
+    cannot.
+    """
     if wrapper is not None:
         if wrapper.model is None or not some(_is_made(module, wrapper.model)):
             return False
@@ -132,7 +134,7 @@ def _trains(module: Module, wrapper: Wrapper | None) -> bool:
 
 @traced(Through.PARAMETERS)
 def _is_made(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether the file makes a model itself, where a trainer takes whichever it is given."""
+    """Return whether the file makes a model itself, where a trainer takes whichever it is given."""
     if not isinstance(node, cst.Call):
         return None
     wrapper = Parallelism.of(module).wrapper(node)
@@ -144,7 +146,7 @@ def _is_made(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
 
 
 def _runs(module: Module) -> bool:
-    """Whether a file is a program, or has a trainer do its work."""
+    """Return whether a file is a program, or has a trainer do its work."""
     for call in module.tree.nodes(cst.Call):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("fit", "train"):
             if "trainer" in (last_name(call.func.value) or "").lower():
@@ -153,7 +155,7 @@ def _runs(module: Module) -> bool:
 
 
 def _switched_on(module: Module, call: cst.Call) -> cst.CSTNode | None:
-    """The argument that says so."""
+    """Return the argument that says so."""
     wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is not None and wrapper.wrapping is Wrapping.DDP:
         on = Parallelism.of(module).argument(wrapper, "find_unused_parameters")
@@ -174,7 +176,7 @@ def _switched_on(module: Module, call: cst.Call) -> cst.CSTNode | None:
 
 
 def _hands_on(dotted: str) -> bool:
-    """Whether a class or function of a library hands the option on to DDP."""
+    """Return whether a class or function of a library hands the option on to DDP."""
     name = dotted.rpartition(".")[2]
     return is_below(dotted, _PACKAGES) and (
         name in _CARRIERS
@@ -184,7 +186,7 @@ def _hands_on(dotted: str) -> bool:
 
 
 def _strategy(module: Module, call: cst.Call) -> cst.CSTNode | None:
-    """``Trainer(strategy="ddp_find_unused_parameters_true")``."""
+    """Return ``Trainer(strategy="ddp_find_unused_parameters_true")``."""
     if last_name(call.func) not in ("Trainer", "Fabric"):
         return None
     for arg in call.args:
@@ -200,7 +202,7 @@ def _strategy(module: Module, call: cst.Call) -> cst.CSTNode | None:
 
 @solved(Outcome.NOTHING)
 def _outcome(module: Module, definition: cst.ClassDef) -> Outcome:
-    """What a search through an instance of a class finds."""
+    """Return what a search through an instance of a class finds."""
     info = module.classes.info(definition)
     init, forward = info.methods.get("__init__"), info.methods.get("forward")
     if forward is None or info.opaque or info.bases != ("torch.nn.Module",) or len(info.lineage) > 1:
@@ -217,7 +219,7 @@ def _outcome(module: Module, definition: cst.ClassDef) -> Outcome:
 
 
 def _is_plain(module: Module, forward: cst.FunctionDef) -> bool:
-    """Whether a forward pass ends in one result, and cuts the graph nowhere."""
+    """Return whether a forward pass ends in one result, and cuts the graph nowhere."""
     returns = [node for node in module.tree.descendants(forward.body) if isinstance(node, cst.Return)]
     if len(returns) != 1 or returns[0] is not _last(forward):
         return False
@@ -237,7 +239,9 @@ def _last(forward: cst.FunctionDef) -> cst.CSTNode | None:
 
 
 def _used(module: Module, forward: cst.FunctionDef) -> Iterator[str]:
-    """The attributes of ``self`` that a forward pass calls, goes through in a loop, or computes with."""
+    """Yield the attributes of ``self`` that a forward pass calls, goes through in a loop, or computes
+    with.
+    """
     for attribute in module.tree.descendants(forward.body):
         if not isinstance(attribute, cst.Attribute) or last_name(attribute.value) != "self":
             continue
@@ -253,7 +257,7 @@ def _used(module: Module, forward: cst.FunctionDef) -> Iterator[str]:
 
 
 def _calls_each(module: Module, loop: cst.CSTNode | None) -> bool:
-    """``for layer in self.layers: x = layer(x)``."""
+    """Return whether it is ``for layer in self.layers: x = layer(x)``."""
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
         return False
     name = loop.target.value
@@ -266,7 +270,7 @@ def _calls_each(module: Module, loop: cst.CSTNode | None) -> bool:
 def _kept(
     module: Module, init: cst.FunctionDef, info: ClassInfo
 ) -> Iterator[tuple[str, cst.BaseExpression | None]]:
-    """What a constructor keeps on ``self``; None for what only some instances have, or is hidden."""
+    """Yield what a constructor keeps on ``self``; None for what only some instances have, or is hidden."""
     for node in module.tree.descendants(info.node):
         match node:
             case cst.Assign(targets=targets):
@@ -291,7 +295,7 @@ def _kept(
 
 
 def _all_used(module: Module, name: str, value: cst.BaseExpression | None, used: frozenset[str]) -> bool:
-    """Whether what is kept under a name takes part in the forward pass, or has no parameters."""
+    """Return whether what is kept under a name takes part in the forward pass, or has no parameters."""
     if value is None:
         return False
     known = module.value(value)
@@ -303,7 +307,9 @@ def _all_used(module: Module, name: str, value: cst.BaseExpression | None, used:
 
 
 def _complete(module: Module, value: cst.BaseExpression | Source) -> bool:
-    """Whether all of a module takes part when it is called: a layer of torch, or of a class like this."""
+    """Return whether all of a module takes part when it is called: a layer of torch, or of a class like
+    this.
+    """
     return every(_takes_part(module, value))
 
 
@@ -321,6 +327,6 @@ def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _members(arg: cst.Arg) -> Source:
-    """The layers that a container is given with an argument: each of a list, or one."""
+    """Return the layers that a container is given with an argument: each of a list, or one."""
     listed = arg.star or isinstance(arg.value, (cst.List, cst.Tuple, cst.ListComp, cst.GeneratorExp))
     return Source(arg.value, (Item.EACH,) if listed else ())

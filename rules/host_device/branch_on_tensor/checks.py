@@ -40,7 +40,7 @@ class Check:
 
 
 def check_of(module: Module, call: cst.Call) -> Check | None:
-    """What ``call`` checks on the device while the host waits; None if it checks nothing there."""
+    """Return what ``call`` checks on the device while the host waits; None if it checks nothing there."""
     qualified = module.qualified(call.func) or ""
     distribution = _DISTRIBUTION.fullmatch(qualified)
     if distribution is not None and distribution[1] in CHECKED_DISTRIBUTIONS:
@@ -62,7 +62,8 @@ def check_of(module: Module, call: cst.Call) -> Check | None:
 
 
 def factorizes(module: Module, call: cst.Call) -> bool:
-    """Whether a normal distribution is made that factorizes a covariance which was computed just for it.
+    """Return whether a normal distribution is made that factorizes a covariance which was computed just for
+    it.
 
     ``torch.linalg.cholesky`` synchronizes to see whether it has succeeded, whatever else is validated. What
     an object keeps could be factorized once.
@@ -118,7 +119,7 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute) -> Check | N
 
 
 def _made_by(module: Module, node: cst.BaseExpression) -> tuple[cst.Call, str] | None:
-    """The call that made a distribution, and the name of its class."""
+    """Return the call that made a distribution, and the name of its class."""
     value = module.value(node)
     if value.kind is not Kind.OBJECT or not isinstance(value.origin, cst.Call):
         return None
@@ -127,7 +128,7 @@ def _made_by(module: Module, node: cst.BaseExpression) -> tuple[cst.Call, str] |
 
 
 def _validates(module: Module, made: cst.Call) -> bool:
-    """Whether a distribution checks what it is given, as they do unless told otherwise."""
+    """Return whether a distribution checks what it is given, as they do unless told otherwise."""
     if any(arg.star for arg in made.args) or given_as(made, "validate_args", None) is not None:
         return False
     return not module.tree.mentions("set_default_validate_args")

@@ -152,7 +152,7 @@ _KEYWORDS: dict[type[cst.CSTNode], str] = {
 
 
 def _decision(module: Module, node: cst.CSTNode) -> str:
-    """What decides, as the subject of a message: "`if`"."""
+    """Return what decides, as the subject of a message: "`if`"."""
     match node:
         case cst.If() if isinstance(module.tree.parent(node), cst.If):
             return "`elif`"
@@ -166,7 +166,7 @@ def _decision(module: Module, node: cst.CSTNode) -> str:
 
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
-    """What to write in place of a decision, by its form and by what makes the place hot."""
+    """Return what to write in place of a decision, by its form and by what makes the place hot."""
     if some(_is_none(module, tensor)):
         return f"Compare it with None, if that is what is meant: `{inline(module, tensor)} is not None`"
     items = gone_through(module, tensor)
@@ -177,19 +177,19 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
 
 @traced(Through.RETURNS)
 def _is_none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a value is None, as that of a function which sometimes has nothing to give."""
+    """Return whether a value is None, as that of a function which sometimes has nothing to give."""
     return (isinstance(node, cst.Name) and node.value == "None") or None
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a truth that has been given a name decides on something, or is compared with True."""
+    """Return whether a truth that has been given a name decides on something, or is compared with True."""
     if use.kind is UseKind.ASSIGNED:
         return ONWARD
     return use.kind in (UseKind.TESTED, UseKind.COMPARED)
 
 
 def _joined(module: Module, node: cst.CSTNode) -> str:
-    """What makes a tensor of a condition that is no decision of a statement."""
+    """Return what makes a tensor of a condition that is no decision of a statement."""
     match node:
         case cst.UnaryOperation() if any(verdicts(module, node, _decides_later)):
             return "Do what depends on it in any case, or select with `torch.where(…)`"
@@ -240,14 +240,16 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
 
 
 def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:
-    """``end = min(end, limit)``: whether the host needs the lesser or the greater for a size or bound."""
+    """Return whether the host needs the lesser or the greater for a size or bound:
+    ``end = min(end, limit)``.
+    """
     if name not in ("builtins.max", "builtins.min") or sum(arg.keyword is None for arg in call.args) < 2:
         return False
     return needed_on_host(module, call) is Need.SIZE
 
 
 def _decides(module: Module, call: cst.Call) -> bool:
-    """Whether a decision on the sum is reported anyway."""
+    """Return whether a decision on the sum is reported anyway."""
     parent = module.tree.parent(call)
     return isinstance(
         parent, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.IfExp)
@@ -274,7 +276,7 @@ _OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": 
 
 
 def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
-    """What computes the same in one operation, and leaves the result on the device."""
+    """Return what computes the same in one operation, and leaves the result on the device."""
     function = name.rpartition(".")[2]
     given = [arg.value for arg in call.args if arg.keyword is None]
     if name.startswith("torch"):

@@ -194,12 +194,14 @@ _SAME_PLACES = (
 
 
 def _never_changes(module: Module, mask: cst.BaseExpression) -> bool:
-    """Whether a mask is the same in every step: it depends on sizes alone, or a constructor has made it."""
+    """Return whether a mask is the same in every step: it depends on sizes alone, or a constructor has made
+    it.
+    """
     return is_pattern(module, mask) or (isinstance(mask, cst.Attribute) and set_up_once(module, mask))
 
 
 def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Whether a wait next to another is not told of: in servers only if it reads one more number."""
+    """Return whether a wait next to another is not told of: in servers only if it reads one more number."""
     if in_row(module, node):
         return True
     if isinstance(node, cst.Subscript):
@@ -215,7 +217,7 @@ _ONCE = "Compute it once if its input stays the same"
 
 
 def _is_result(module: Module, call: cst.Call, name: str) -> bool:
-    """Whether a size that nobody can tell beforehand is that of what the program wants.
+    """Return whether a size that nobody can tell beforehand is that of what the program wants.
 
     The distinct values themselves, not their number; as many frames as a model has predicted.
     """
@@ -229,7 +231,7 @@ def _is_result(module: Module, call: cst.Call, name: str) -> bool:
 
 @traced(Through.NOTHING)
 def _is_rounded(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a count is a number that was predicted, rounded on the device."""
+    """Return whether a count is a number that was predicted, rounded on the device."""
     if not isinstance(node, cst.Call) or path:
         return None
     if last_name(node.func) in _ROUNDING:
@@ -241,12 +243,12 @@ _ROUNDING = frozenset({"round", "ceil", "floor", "trunc"})
 
 
 def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:
-    """The most that is at stake in a selection: little where what is selected is the result."""
+    """Return the most that is at stake in a selection: little where what is selected is the result."""
     return inherent(module, node) if Fate.KEPT in found else Impact.HIGH
 
 
 def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:
-    """What spares a selection that is only counted, or one that is the result; None for others."""
+    """Return what spares a selection that is only counted, or one that is the result; None for others."""
     if Fate.KEPT in found:
         return "Compute the indices once if the mask stays the same, or give excluded elements zero weight"
     if found == {Fate.COUNTED} and mask is not None:
@@ -255,7 +257,7 @@ def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: M
 
 
 def _condition(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """The condition by which a call selects."""
+    """Return the condition by which a call selects."""
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return (
             call.args[0].value if last_name(call.func) == "masked_select" and call.args else call.func.value
@@ -265,7 +267,7 @@ def _condition(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _bounds(module: Module, node: cst.Subscript) -> str:
-    """What spares the reading of bounds: all at once, if a loop goes through them."""
+    """Return what spares the reading of bounds: all at once, if a loop goes through them."""
     for element in node.slice:
         for part in module.tree.descendants(element):
             if isinstance(part, (cst.Name, cst.Subscript)) and module.value(part).kind is Kind.TENSOR:
@@ -295,7 +297,7 @@ _BEFOREHAND = {
 
 
 def _sized_beforehand(call: cst.Call) -> str:
-    """What tells an operation how large its result is, or does with a result as large as its input."""
+    """Return what tells an operation how large its result is, or does with a result as large as its input."""
     return _BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
 
 
@@ -310,7 +312,7 @@ def _looked_up(module: Module, node: cst.Subscript) -> str:
 
 
 def _unselected(module: Module, node: cst.Subscript, found: frozenset[Fate]) -> str:
-    """What does without a selection: all of the tensor, with what is not wanted told or put out."""
+    """Return what does without a selection: all of the tensor, with what is not wanted told or put out."""
     spared = _of_fates(found, mask_of(module, node), module)
     if spared is not None:
         return spared
@@ -325,7 +327,7 @@ def _unselected(module: Module, node: cst.Subscript, found: frozenset[Fate]) -> 
 
 
 def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
-    """The assignment that takes the place of one through a mask."""
+    """Return the assignment that takes the place of one through a mask."""
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
     chosen = f"torch.where({inline(module, mask)}, {code}, {target})"
@@ -335,13 +337,15 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
 
 
 def _is_given(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether a tensor is the caller's, who sees what is written to it."""
+    """Return whether a tensor is the caller's, who sees what is written to it."""
     bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
     return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
 
 def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``row = x[:, i]``: whether what is written to a variable goes to a tensor that it is a part of."""
+    """Return whether what is written to a variable goes to a tensor that it is a part of:
+    ``row = x[:, i]``.
+    """
     bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
     parts = [part_of(b.value, b.path) for b in bindings if b.value is not None]
     return bool(parts) and all(
@@ -351,7 +355,7 @@ def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _scattered(module: Module, node: cst.Subscript, assigned: cst.BaseExpression) -> str:
-    """What puts values that were selected before where a mask holds, one after another."""
+    """Return what puts values that were selected before where a mask holds, one after another."""
     mask = mask_of(module, node)
     assert mask is not None
     code = f"{inline(module, node.value)}.masked_scatter_({inline(module, mask)}, {inline(module, assigned)})"
@@ -359,7 +363,7 @@ def _scattered(module: Module, node: cst.Subscript, assigned: cst.BaseExpression
 
 
 def _assigned(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """What is assigned through ``node``; None where it is read."""
+    """Return what is assigned through ``node``; None where it is read."""
     match module.tree.parent(node):
         case cst.AssignTarget() as target:
             statement = module.tree.parent(target)

@@ -157,7 +157,9 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
 
 def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> Impact:
-    """How much there is to gain: little for input, which has to be copied, and beside a wait that stays."""
+    """Return how much there is to gain: little for input, which has to be copied, and beside a wait that
+    stays.
+    """
     little = (
         sends_observation(module, node)
         or is_input(module, node, source)
@@ -198,7 +200,9 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
 
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:
-    """What to do with an index in host memory; the host waits for what a mask on the device selects, too."""
+    """Return what to do with an index in host memory; the host waits for what a mask on the device selects,
+    too.
+    """
     helper = async_helper(module)
     if helper is not None and not is_mask(module, index):
         return f"Copy the index with {helper}, or make it on the device"
@@ -208,7 +212,9 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
 
 
 def _is_new_each_time(module: Module, indices: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether a list is made of what each round of a loop, or each call in one, gives a value of its own."""
+    """Return whether a list is made of what each round of a loop, or each call in one, gives a value of its
+    own.
+    """
     looping = isinstance(hot.loop, (cst.For, cst.While))
     return any(
         (looping and module.tree.contains(hot.loop, binding.node)) or _is_worked_out(module, binding, indices)
@@ -219,7 +225,9 @@ def _is_new_each_time(module: Module, indices: cst.BaseExpression, hot: Hot) -> 
 
 
 def _is_worked_out(module: Module, binding: Binding, indices: cst.BaseExpression) -> bool:
-    """Whether a variable of the function around a list is assigned anything but numbers written there."""
+    """Return whether a variable of the function around a list is assigned anything but numbers written
+    there.
+    """
     local = module.function(binding.node) is module.function(indices) is not None
     return local and binding.kind is not BindingKind.PARAMETER and not isinstance(binding.value, cst.List)
 

@@ -1,7 +1,7 @@
 """Double precision that reaches an accelerator: what brings it there, and whether that may be meant.
 
 Arrays of NumPy are of double precision unless they are asked for another, and the tensors made of them keep
-that. Who writes ``.double()`` means it, more often than not: what is worked out in double precision and cast
+that. Who writes ``.double()`` means it, more often than not: what is computed in double precision and cast
 back, on purpose, is left alone, and what a whole program is slowed down by is not: a model, its input, the
 default.
 """
@@ -67,7 +67,9 @@ class Doubled:
 
 
 def doubled(module: Module, call: cst.Call) -> Doubled | None:
-    """How ``call`` brings double precision to an accelerator, unless that seems to be meant; else None."""
+    """Return how ``call`` brings double precision to an accelerator, unless that seems to be meant; else
+    None.
+    """
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and module.qualified(func) is None:
         if not accelerated(module):
@@ -94,7 +96,7 @@ def doubled(module: Module, call: cst.Call) -> Doubled | None:
 
 
 def _of_array(module: Module, tensor: cst.BaseExpression) -> cst.Call | None:
-    """The call that made a tensor of an array of double precision, and nothing has changed that."""
+    """Return the call that made a tensor of an array of double precision, and nothing has changed that."""
     value = module.value(tensor)
     made = value.origin
     if value.kind is not Kind.TENSOR or value.dtype != _DOUBLE or not isinstance(made, cst.Call):
@@ -105,7 +107,7 @@ def _of_array(module: Module, tensor: cst.BaseExpression) -> cst.Call | None:
 
 
 def _moved(module: Module, call: cst.Call) -> cst.Call | None:
-    """As ``_of_array``, for the tensor that a call moves to the accelerator as it is."""
+    """Return what ``_of_array`` does, for the tensor that a call moves to the accelerator as it is."""
     assert isinstance(call.func, cst.Attribute)
     move = move_to_accelerator(module, call)
     if move is None or _casts(move):
@@ -118,7 +120,7 @@ def _casts(move: Move) -> bool:
 
 
 def _sends(module: Module, call: cst.Call) -> bool:
-    """Whether a factory is told to make its tensor on the accelerator."""
+    """Return whether a factory is told to make its tensor on the accelerator."""
     device = module.argument(call, "device")
     if device.node is None or device.constant is None:
         return False
@@ -129,7 +131,7 @@ def _sends(module: Module, call: cst.Call) -> bool:
 
 
 def _cast(module: Module, call: cst.Call) -> Doubled | None:
-    """A cast of a model, or of what it is given, to double precision."""
+    """Return a cast of a model, or of what it is given, to double precision."""
     assert isinstance(call.func, cst.Attribute)
     owner = call.func.value
     if call.func.attr.value not in _CASTING_METHODS or not _casts_to_double(module, call):
@@ -157,7 +159,7 @@ def _casts_to_double(module: Module, call: cst.Call) -> bool:
 
 
 def _is_double(module: Module, call: cst.Call) -> bool:
-    """Whether one of the arguments is the dtype or tensor type of double precision."""
+    """Return whether one of the arguments is the dtype or tensor type of double precision."""
     for arg in call.args:
         value = module.value(arg.value)
         if value.kind is Kind.DTYPE and value.cls == _DOUBLE:
@@ -177,7 +179,7 @@ def _is_self(node: cst.BaseExpression) -> bool:
 
 
 def _cast_back(module: Module, owner: cst.BaseExpression) -> bool:
-    """Whether the same module is cast to another dtype as well."""
+    """Return whether the same module is cast to another dtype as well."""
     spelt = module.source(owner)
     for call in module.tree.nodes(cst.Call):
         func = call.func
@@ -190,7 +192,7 @@ def _cast_back(module: Module, owner: cst.BaseExpression) -> bool:
 
 @solved(False)
 def _comes_from_loader(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a tensor is part of a batch of a loader, moved or not."""
+    """Return whether a tensor is part of a batch of a loader, moved or not."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="to" | "cuda"))):
             return _comes_from_loader(module, owner)
@@ -212,7 +214,7 @@ def _binds_batch(module: Module, binding: Binding) -> bool:
 
 
 def _is_input(module: Module, call: cst.Call) -> bool:
-    """Whether a tensor is a batch of a loader, or goes into a model or loss."""
+    """Return whether a tensor is a batch of a loader, or goes into a model or loss."""
     assert isinstance(call.func, cst.Attribute)
     if _comes_from_loader(module, call.func.value):
         return True
@@ -230,7 +232,7 @@ def _is_input(module: Module, call: cst.Call) -> bool:
 
 
 def _casts_a_module(module: Module) -> bool:
-    """Whether a module is cast to double precision somewhere: its input follows."""
+    """Return whether a module is cast to double precision somewhere: its input follows."""
     return any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value in _CASTING_METHODS
@@ -244,7 +246,9 @@ def _casts_a_module(module: Module) -> bool:
 
 
 def _is_option(module: Module, node: cst.CSTNode) -> bool:
-    """Whether it was chosen: ``if args.double: …``, or a function or class whose subject is precision."""
+    """Return whether it was chosen: ``if args.double: …``, or a function or class whose subject is
+    precision.
+    """
     branches = module.flow.branches(node, outward=True)
     if any(has(module.source(branch.test), Role.DOUBLE) for branch in branches):
         return True
@@ -255,12 +259,14 @@ def _is_option(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_exacting(module: Module) -> bool:
-    """Whether the file does what takes double precision: linear algebra, differential equations, checks."""
+    """Return whether the file does what takes double precision: linear algebra, differential equations,
+    checks.
+    """
     return imports(module, _EXACTING_PACKAGES) or not _EXACTING.isdisjoint(identifiers(module))
 
 
 def _default_changes_back(module: Module, call: cst.Call) -> bool:
-    """Whether the default is set to something else as well."""
+    """Return whether the default is set to something else as well."""
     return any(
         other is not call and last_name(other.func) in ("set_default_dtype", "set_default_tensor_type")
         for other in module.tree.nodes(cst.Call)

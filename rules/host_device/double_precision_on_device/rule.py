@@ -84,7 +84,7 @@ _TAKING_DTYPES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 
 def _remedy(module: Module, call: cst.Call, cause: Cause) -> str:
-    """Where to have single precision instead, by how double precision came about."""
+    """Return where to have single precision instead, by how double precision came about."""
     if cause is Cause.ARRAY:
         if module.qualified(call.func) in _TAKING_DTYPES:
             return "Create the tensor with `dtype=torch.float32`"
@@ -97,7 +97,7 @@ def _remedy(module: Module, call: cst.Call, cause: Cause) -> str:
 
 
 def _cast(module: Module, call: cst.Call) -> str:
-    """The part of a call that asks for double precision: ``.double()``, ``dtype=torch.float64``."""
+    """Return the part of a call that asks for double precision: ``.double()``, ``dtype=torch.float64``."""
     for arg in call.args:
         if module.value(arg.value).kind is Kind.DTYPE or isinstance(arg.value, cst.Attribute):
             code = inline(module, arg.value)

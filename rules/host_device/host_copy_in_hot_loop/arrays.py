@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the statement of ``node`` puts it into a file behind a mapping: ``writer[key] = x``."""
+    """Return whether the statement of ``node`` puts it into a file behind a mapping: ``writer[key] = x``."""
     statement = module.tree.statement(node)
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
@@ -31,7 +31,9 @@ def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the statement of ``node`` fills a tensor of the host in a file that shares such tensors."""
+    """Return whether the statement of ``node`` fills a tensor of the host in a file that shares such
+    tensors.
+    """
     statement = module.tree.statement(node)
     if not module.tree.mentions("share_memory_") or not isinstance(statement, cst.SimpleStatementLine):
         return False
@@ -46,7 +48,9 @@ def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> bool:
-    """Whether a ``forward`` takes its own input to NumPy, or gives arrays: it is for the host by design."""
+    """Return whether a ``forward`` takes its own input to NumPy, or gives arrays: it is for the host by
+    design.
+    """
     function = module.function(copy)
     if isinstance(function, cst.FunctionDef) and function.name.value == "forward" and function.returns:
         promised = module.source(function.returns.annotation)
@@ -68,7 +72,7 @@ _ON_THE_WAY = frozenset({"detach", "float", "data", "permute", "contiguous"})
 
 
 def _made_array(module: Module, copy: cst.Call) -> cst.Attribute | None:
-    """The ``.numpy`` behind a copy: ``x.cpu().numpy``, ``x.cpu().detach().numpy``."""
+    """Return the ``.numpy`` behind a copy: ``x.cpu().numpy``, ``x.cpu().detach().numpy``."""
     node: cst.CSTNode = copy
     while isinstance(attribute := module.tree.parent(node), cst.Attribute):
         if attribute.attr.value == "numpy":
@@ -81,7 +85,9 @@ def _made_array(module: Module, copy: cst.Call) -> cst.Attribute | None:
 
 
 def _works_on_arrays(module: Module, func: cst.BaseExpression) -> bool:
-    """``np.clip``, ``self.to_action``: a function of NumPy, or a method of the object itself."""
+    """Return whether it is ``np.clip``, ``self.to_action``: a function of NumPy, or a method of the object
+    itself.
+    """
     if (module.qualified(func) or "").startswith("numpy."):
         return True
     own = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self"
@@ -89,7 +95,9 @@ def _works_on_arrays(module: Module, func: cst.BaseExpression) -> bool:
 
 
 def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
-    """Whether ``x.numpy()`` is returned as it is, alone, in a tuple or in a list that is made for it."""
+    """Return whether ``x.numpy()`` is returned as it is, alone, in a tuple or in a list that is made for
+    it.
+    """
     function = module.function(attribute)
     if (
         not isinstance(function, cst.FunctionDef)
@@ -117,7 +125,7 @@ def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
 
 
 def _is_returned(module: Module, bindings: Iterable[Binding], function: cst.FunctionDef) -> bool:
-    """Whether all that becomes of a variable is that the function returns it, having filled it."""
+    """Return whether all that becomes of a variable is that the function returns it, having filled it."""
     reads = [use for binding in bindings for use in module.uses(binding)]
     returned = False
     for read in reads:
@@ -132,7 +140,7 @@ def _is_returned(module: Module, bindings: Iterable[Binding], function: cst.Func
 
 
 def _is_input(module: Module, name: cst.Name) -> bool:
-    """Whether a variable is a parameter, or goes through one."""
+    """Return whether a variable is a parameter, or goes through one."""
     for binding in module.bindings(name):
         if isinstance(binding.node, cst.Param):
             return True

@@ -39,7 +39,7 @@ _KEEP_MEMORY = frozenset(
 
 
 def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
-    """The fix that collects ``tensor`` itself and copies the joined result; None for any other loop.
+    """Return the fix that collects ``tensor`` itself and copies the joined result; None for any other loop.
 
     The copy (with the ``.numpy()`` behind it, if there is one) must be all that goes into a list that starts
     out empty, gets nothing else, and is read by one join after the loop.
@@ -62,7 +62,7 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
 
 
 def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:
-    """The edits that collect ``tensor`` for ``item``, with memory of its own."""
+    """Return the edits that collect ``tensor`` for ``item``, with memory of its own."""
     cut = cut_off(module, tensor, item)
     if cut is None or not (changed_later(module, tensor) or some(_takes_part(module, tensor))):
         return cut
@@ -72,7 +72,9 @@ def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[E
 
 @traced(Through.ITEMS)
 def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a tensor is seen to be a view of a part of another one, all of whose memory it would keep."""
+    """Return whether a tensor is seen to be a view of a part of another one, all of whose memory it would
+    keep.
+    """
     if path and module.value(node).kind is Kind.TENSOR:
         return True  # its rows, one by one
     match node:
@@ -99,7 +101,7 @@ def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:
 
 
 def _collector(module: Module, item: cst.Call) -> Binding | None:
-    """The only binding of the list into which ``item`` goes."""
+    """Return the only binding of the list into which ``item`` goes."""
     parent = module.tree.parent(item)
     if isinstance(parent, cst.Arg):
         append = module.tree.parent(parent)
@@ -124,7 +126,7 @@ def _generators(comprehension: cst.ListComp) -> list[cst.CompFor]:
 
 
 def _starts_empty(module: Module, binding: Binding) -> bool:
-    """``outs = []`` or one place of ``outs, labels = [], []``."""
+    """Return whether it is ``outs = []`` or one place of ``outs, labels = [], []``."""
     value: cst.BaseExpression | None = binding.value
     for step in binding.path:
         if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
@@ -142,7 +144,7 @@ def _is_append(module: Module, use: cst.Name, item: cst.Call) -> bool:
 
 
 def _shares_loop(module: Module, join: cst.Call, item: cst.Call) -> bool:
-    """Whether the innermost loop that collects also joins."""
+    """Return whether the innermost loop that collects also joins."""
     loop = next(iter(module.flow.loops(item)), None)
     return loop is None or module.tree.contains(loop, join)
 

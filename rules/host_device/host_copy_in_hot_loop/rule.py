@@ -181,7 +181,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
-    """Whether what gets the copy needs it in host memory."""
+    """Return whether what gets the copy needs it in host memory."""
     return (
         steps_environment(module, receiver)
         or writes_out(module, receiver)
@@ -196,7 +196,7 @@ _COLLECTING = frozenset({"append", "extend"})
 
 
 def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> str:
-    """What to write instead, by what becomes of the copy."""
+    """Return what to write instead, by what becomes of the copy."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
@@ -224,7 +224,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
 
 
 def _handed_over(module: Module, call: cst.Call) -> bool:
-    """Whether a function other than a list's ``append`` gets the copy, in the same statement."""
+    """Return whether a function other than a list's ``append`` gets the copy, in the same statement."""
     return any(
         isinstance(outer, cst.Arg)
         and isinstance(taker := module.tree.parent(outer), cst.Call)

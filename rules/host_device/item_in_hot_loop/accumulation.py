@@ -44,7 +44,7 @@ _PLACING = (
 
 
 def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
-    """The fix that accumulates ``tensor`` instead of the number that ``call`` reads from it.
+    """Return the fix that accumulates ``tensor`` instead of the number that ``call`` reads from it.
 
     None if ``call`` feeds no accumulator, or if a tensor there would raise or change later.
     """
@@ -93,7 +93,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
 
 
 def _is_local(module: Module, accumulator: _Accumulator) -> bool:
-    """Whether a total is a variable of the function, or the module, that adds to it."""
+    """Return whether a total is a variable of the function, or the module, that adds to it."""
     binding = module.binding_of(accumulator.written)
     return (
         isinstance(accumulator.target, cst.Name)
@@ -108,14 +108,14 @@ def _start(module: Module, written: cst.BaseExpression) -> Effect:
 
 
 def _plain_conversion(module: Module, call: cst.Call) -> bool:
-    """``x.item()`` and ``float(x)``: those that keep the value as it is."""
+    """Return whether it is ``x.item()`` and ``float(x)``: those that keep the value as it is."""
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return call.func.attr.value == "item"
     return module.qualified(call.func) == "builtins.float"
 
 
 def _width(module: Module, tensor: cst.BaseExpression) -> str:
-    """The cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
+    """Return the cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
 
     To single precision, and to double precision where a file of the program uses that on tensors.
     """
@@ -127,7 +127,7 @@ def _width(module: Module, tensor: cst.BaseExpression) -> str:
 
 @remembered
 def _has_double(module: Module) -> bool:
-    """Whether the devices that the program runs on have double precision, which Apple's do not."""
+    """Return whether the devices that the program runs on have double precision, which Apple's do not."""
     if not module.mentions("cuda") or imports(module, _PLACING):
         return False
     named = {device.partition(":")[0] for device in named_accelerators(module)} | identifiers(module)
@@ -136,7 +136,7 @@ def _has_double(module: Module) -> bool:
 
 @remembered
 def _uses_double(module: Module) -> bool:
-    """Whether a tensor of the file is of double precision."""
+    """Return whether a tensor of the file is of double precision."""
     if "double" in module.tree.calls_by_name:
         return True
     return any(
@@ -146,7 +146,9 @@ def _uses_double(module: Module) -> bool:
 
 
 def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, widening: str) -> Edits | None:
-    """The edits that put the tensor without its graph, cast by ``widening``, where ``call`` made a number."""
+    """Return the edits that put the tensor without its graph, cast by ``widening``, where ``call`` made a
+    number.
+    """
     code, tight = module.tree.source(tensor), module.tree.takes_dot(tensor)
     end = module.tree.span(call).end
     if has_no_graph(module, tensor):
@@ -169,7 +171,9 @@ class _Accumulator:
 
 
 def _accumulator(module: Module, call: cst.Call) -> _Accumulator | None:
-    """The accumulator that ``call`` feeds, directly or through arithmetic that a tensor bears as well."""
+    """Return the accumulator that ``call`` feeds, directly or through arithmetic that a tensor bears as
+    well.
+    """
     tree = module.tree
     node: cst.CSTNode = call
     parent = tree.parent(node)
@@ -203,7 +207,7 @@ def _accumulator(module: Module, call: cst.Call) -> _Accumulator | None:
 
 
 def _assigned(module: Module, node: cst.BinaryOperation) -> cst.Name | None:
-    """The name that a sum is assigned to: ``total = total + x``."""
+    """Return the name that a sum is assigned to: ``total = total + x``."""
     match module.tree.parent(node):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             return target if isinstance(node.operator, cst.Add) else None
@@ -244,7 +248,7 @@ def _effect(module: Module, call: cst.Call, accumulator: _Accumulator) -> Effect
 
 
 def _in_place_of_items(module: Module, call: cst.Call, item: cst.Subscript) -> Effect:
-    """The effect of tensors as the items of a list or dictionary that ``item`` is one of."""
+    """Return the effect of tensors as the items of a list or dictionary that ``item`` is one of."""
     holder = item.value
     if not isinstance(holder, cst.Name):
         return Effect.NOTICED
@@ -260,7 +264,7 @@ def _in_place_of_items(module: Module, call: cst.Call, item: cst.Subscript) -> E
 
 
 def _at(module: Module, call: cst.Call, places: Iterable[cst.BaseExpression], many: bool) -> Effect:
-    """The effect of tensors where these expressions are read; that breaks also if it gains nothing."""
+    """Return the effect of tensors where these expressions are read; that breaks also if it gains nothing."""
     worst = Effect.NONE
     for place in places:
         parent = module.tree.parent(place)
@@ -275,12 +279,14 @@ def _at(module: Module, call: cst.Call, places: Iterable[cst.BaseExpression], ma
 
 
 def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _Accumulator) -> bool:
-    """Whether a list would hold a tensor whose memory the loop writes to again."""
+    """Return whether a list would hold a tensor whose memory the loop writes to again."""
     return accumulator.many and changed_later(module, tensor)
 
 
 def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether a running total is a number or an array of NumPy, to which no tensor of the device is added."""
+    """Return whether a running total is a number or an array of NumPy, to which no tensor of the device is
+    added.
+    """
     if module.value(target).kind is Kind.NDARRAY:
         return True
     if isinstance(target, cst.Subscript):
@@ -291,13 +297,13 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
 
 @remembered
 def _on_many_devices(module: Module) -> bool:
-    """Whether the file computes on several devices, whatever a value shows of it."""
+    """Return whether the file computes on several devices, whatever a value shows of it."""
     parts = (device.partition(":") for device in named_accelerators(module))
     return len({index or "0" for kind, _, index in parts if kind == "cuda"}) > 1
 
 
 def _aliased(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether something holds on to the value of a running total that is added to again in place.
+    """Return whether something holds on to the value of a running total that is added to again in place.
 
     A number that is stored stays what it was; the tensor in its place would go on to grow.
     """
@@ -313,7 +319,9 @@ def _aliased(module: Module, target: cst.BaseExpression) -> bool:
 def _held(
     module: Module, kind: type[cst.BaseExpression]
 ) -> dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]]:
-    """The expressions of one type whose object gets another name or place, by their text and function."""
+    """Return the expressions of one type whose object gets another name or place, by their text and
+    function.
+    """
     found: dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]] = {}
     for node in module.tree.nodes(kind):
         if True in verdicts(module, node, _keeps):
@@ -323,7 +331,7 @@ def _held(
 
 @remembered
 def _sums(module: Module) -> dict[tuple[str, cst.CSTNode | None], list[cst.AugAssign]]:
-    """The statements ``x += …`` by the text of what they add to, and their function."""
+    """Return the statements ``x += …`` by the text of what they add to, and their function."""
     found: dict[tuple[str, cst.CSTNode | None], list[cst.AugAssign]] = {}
     for add in module.tree.nodes(cst.AugAssign):
         found.setdefault((module.tree.source(add.target), module.function(add)), []).append(add)
@@ -332,7 +340,7 @@ def _sums(module: Module) -> dict[tuple[str, cst.CSTNode | None], list[cst.AugAs
 
 @remembered
 def _resets(module: Module) -> dict[str, list[cst.Assign]]:
-    """The assignments by the text of what they assign to."""
+    """Return the assignments by the text of what they assign to."""
     found: dict[str, list[cst.Assign]] = {}
     for statement in module.tree.nodes(cst.Assign):
         for text in {module.tree.source(each.target) for each in statement.targets}:
@@ -341,7 +349,9 @@ def _resets(module: Module) -> dict[str, list[cst.Assign]]:
 
 
 def _keeps(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use gives an object itself, no number computed from it, another name or a place somewhere."""
+    """Return whether a use gives an object itself, no number computed from it, another name or a place
+    somewhere.
+    """
     match use.kind:
         case UseKind.ELEMENT:
             return Standing(use.by) if isinstance(use.by, _DISPLAYS) else False
@@ -353,7 +363,7 @@ def _keeps(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: list[cst.Assign]) -> bool:
-    """Whether ``add`` may change the object that ``read`` gave, with no new one begun in between."""
+    """Return whether ``add`` may change the object that ``read`` gave, with no new one begun in between."""
     tree = module.tree
     order = tree.order
     start, end = order[read], order[add]

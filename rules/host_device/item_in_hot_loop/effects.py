@@ -58,7 +58,7 @@ _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
 
 
 def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) -> Effect:
-    """The effect of letting ``binding`` hold tensors of one element instead of Python numbers.
+    """Return the effect of letting ``binding`` hold tensors of one element instead of Python numbers.
 
     ``many``: the name stands for a list of them.
     """
@@ -68,7 +68,9 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
 
 def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
-    """The effect of a tensor of one element, or ``many``, where an expression is read that gave numbers."""
+    """Return the effect of a tensor of one element, or ``many``, where an expression is read that gave
+    numbers.
+    """
     return _worst(module, Standing(use, _ANY if many else ()))
 
 
@@ -77,12 +79,12 @@ _ANY = (None,)
 
 
 def _worst(module: Module, numbers: Standing) -> Effect:
-    """The worst effect on all uses that numbers go on to."""
+    """Return the worst effect on all uses that numbers go on to."""
     return min(verdicts(module, numbers, _effect), default=Effect.NONE)
 
 
 def _effect(module: Module, use: Use) -> Verdict[Effect]:
-    """What a use of a number, or of what holds numbers, makes of a tensor in its place."""
+    """Return what a use of a number, or of what holds numbers, makes of a tensor in its place."""
     many = bool(use.path)
     match use.kind, use.by:
         case UseKind.ARGUMENT, cst.Call() as call:
@@ -157,7 +159,9 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
 
 
 def _has_format(call: cst.Call, node: cst.BaseExpression, text: str) -> bool:
-    """Whether ``str.format`` writes an argument only by formats such as ``.3f``, and never as it is."""
+    """Return whether ``str.format`` writes an argument only by formats such as ``.3f``, and never as it
+    is.
+    """
     index, arg = next((i, arg) for i, arg in enumerate(call.args) if arg.value is node)
     if any(a.star for a in call.args[: index + 1]):
         return False
@@ -205,7 +209,9 @@ def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
-    """Whether a division by zero is expected: a handler around it that ``ZeroDivisionError`` reaches."""
+    """Return whether a division by zero is expected: a handler around it that ``ZeroDivisionError``
+    reaches.
+    """
     caught = (h.type for h in module.tree.handlers(operation))
     return any(
         t is None or any(last_name(each) in _ZERO_DIVISION for each in (t, *module.tree.descendants(t)))
@@ -214,7 +220,7 @@ def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
-    """``%f`` asks a tensor for its number, ``%s`` prints it as a tensor."""
+    """Return ``%f`` asks a tensor for its number, ``%s`` prints it as a tensor."""
     constant = module.value(text).constant
     if not isinstance(constant, str):
         return Effect.NOTICED
@@ -222,7 +228,9 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
 
 
 def _in_display(module: Module, use: Use) -> Verdict[Effect]:
-    """A number in a tuple may be one of several that are returned or formatted; wandb takes tensors, too."""
+    """Return a number in a tuple may be one of several that are returned or formatted; wandb takes tensors,
+    too.
+    """
     if _is_for_host(module, use.by):
         return Effect.BREAKS
     if isinstance(use.by, cst.Dict):
@@ -234,7 +242,9 @@ def _in_display(module: Module, use: Use) -> Verdict[Effect]:
 
 
 def _is_for_host(module: Module, display: cst.CSTNode) -> bool:
-    """Whether a display, or the outermost one around it, is made for a function that wants host values."""
+    """Return whether a display, or the outermost one around it, is made for a function that wants host
+    values.
+    """
     node: cst.CSTNode | None = display
     while isinstance(node, (cst.BaseElement, cst.BaseDictElement, cst.List, cst.Tuple, cst.Set, cst.Dict)):
         node = module.tree.parent(node)
@@ -244,7 +254,7 @@ def _is_for_host(module: Module, display: cst.CSTNode) -> bool:
 
 
 def _in_comparison(module: Module, comparison: cst.Comparison) -> Effect:
-    """A comparison of sizes that only decides a branch decides it the same way, but for rounding."""
+    """Return a comparison of sizes that only decides a branch decides it the same way, but for rounding."""
     if len(comparison.comparisons) != 1:
         return Effect.NOTICED
     operator = comparison.comparisons[0].operator
@@ -259,7 +269,9 @@ def _in_comparison(module: Module, comparison: cst.Comparison) -> Effect:
 
 
 def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
-    """The effect of a tensor of one element as what a statement such as ``total += x`` changes in place."""
+    """Return the effect of a tensor of one element as what a statement such as ``total += x`` changes in
+    place.
+    """
     if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
         if module.value(statement.value).kind is Kind.NDARRAY:
             return Effect.BREAKS
@@ -273,14 +285,18 @@ def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
 
 
 def accumulator_start(module: Module, binding: Binding) -> Effect:
-    """Whether the other definitions of an accumulator's name go with tensors: numbers and tensors do."""
+    """Return whether the other definitions of an accumulator's name go with tensors: numbers and tensors
+    do.
+    """
     starts = _starts(module, binding.scope, binding.name)
     return min((effect for start, effect in starts if start is not binding.node), default=Effect.NONE)
 
 
 @remembered
 def _starts(module: Module, scope: Scope, name: str) -> list[tuple[cst.CSTNode, Effect]]:
-    """The definitions of a name that do not add to it, and whether a tensor goes with what they make it."""
+    """Return the definitions of a name that do not add to it, and whether a tensor goes with what they make
+    it.
+    """
     found: list[tuple[cst.CSTNode, Effect]] = []
     for binding in scope.bindings.get(name, ()):
         if binding.kind in (BindingKind.AUGMENT, BindingKind.DELETE, BindingKind.DECLARE):
@@ -298,7 +314,9 @@ def _starts(module: Module, scope: Scope, name: str) -> list[tuple[cst.CSTNode, 
 
 
 def assigned_part(binding: Binding) -> cst.BaseExpression | None:
-    """What a name is set to, by itself or as one of several that are written out: ``a, b = 0, 0.0``."""
+    """Return what a name is set to, by itself or as one of several that are written out:
+    ``a, b = 0, 0.0``.
+    """
     value = binding.value
     for place in binding.path:
         if not isinstance(value, (cst.Tuple, cst.List)) or place is None or place >= len(value.elements):
@@ -327,5 +345,7 @@ def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
 
 
 def _of_numpy(module: Module, node: cst.BaseExpression) -> bool:
-    """``np.float32(0)``: neither an array nor a number that a tensor on the device goes with."""
+    """Return whether it is ``np.float32(0)``: neither an array nor a number that a tensor on the device goes
+    with.
+    """
     return isinstance(node, cst.Call) and (module.qualified(node.func) or "").startswith("numpy.")

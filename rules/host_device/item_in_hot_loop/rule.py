@@ -204,7 +204,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
-    """A list that is indexed with a tensor on the device, which Python asks for a number."""
+    """Yield a list that is indexed with a tensor on the device, which Python asks for a number."""
     tensor = listed_by(module, node) if may_repeat(module, node) else None
     hot = waiting_place(module, node) if tensor is not None else None
     if tensor is None or hot is None or after_a_decision(module, node) or graph_break(module, node):
@@ -235,7 +235,7 @@ _OF_BUILTINS = {
 
 
 def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot, wanted: bool) -> str:
-    """What to write instead, by what becomes of the number."""
+    """Return what to write instead, by what becomes of the number."""
     twin = _of_torch(module, call)
     if twin is not None:
         return f"Compute on the device: `{twin}(…)`"
@@ -286,7 +286,7 @@ _SELDOM = "show it only every 100 steps"
 
 
 def _later(module: Module, call: cst.Call) -> str:
-    """When to read what is collected."""
+    """Return when to read what is collected."""
     return _SELDOM if shown_at_once(module, call) else "read all values after the loop"
 
 
@@ -295,7 +295,7 @@ def _need(module: Module, call: cst.Call) -> Need | None:
 
 
 def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
-    """What spares waits where the number is needed on the host at once."""
+    """Return what spares waits where the number is needed on the host at once."""
     items = gone_through(module, tensor)
     if items is not None:
         return _at_once(module, items)
@@ -323,7 +323,9 @@ def _counts_mask(tensor: cst.BaseExpression) -> bool:
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
-    """``net.mean``, ``self.prior.table``: a buffer of a module, by all that is seen of it from outside."""
+    """Return whether it is ``net.mean``, ``self.prior.table``: a buffer of a module, by all that is seen of
+    it from outside.
+    """
     owner = tensor.value if isinstance(tensor, cst.Attribute) and tensor.attr.value != "data" else None
     if not isinstance(owner, (cst.Name, cst.Attribute)) or module.source(owner) == "self":
         return False
@@ -331,7 +333,7 @@ def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _is_compared(module: Module, call: cst.Call) -> bool:
-    """Whether a statement adds up how a number compares, and not the number."""
+    """Return whether a statement adds up how a number compares, and not the number."""
     statement = module.flow.statement(call)
     return any(
         isinstance(outer, cst.Comparison) and module.tree.contains(statement, outer)
@@ -340,7 +342,7 @@ def _is_compared(module: Module, call: cst.Call) -> bool:
 
 
 def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether the innermost loop goes through a list or tensor that ``tensor`` is an element of."""
+    """Return whether the innermost loop goes through a list or tensor that ``tensor`` is an element of."""
     loop = next(iter(module.flow.statement_loops(tensor)), None)
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
         return False
@@ -349,7 +351,7 @@ def _is_item(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def _indexes_tensor(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a list of numbers only picks from tensors, which another tensor can do as well."""
+    """Return whether a list of numbers only picks from tensors, which another tensor can do as well."""
     if use.kind in (UseKind.ASSIGNED, UseKind.DISCARDED, UseKind.ITERATED):
         return ONWARD
     if use.kind is UseKind.ARGUMENT and module.qualified(use.call.func) in _SAME_ITEMS:
@@ -364,7 +366,7 @@ _SAME_ITEMS = frozenset({"builtins.list", "builtins.set", "builtins.sorted", "bu
 
 
 def _of_torch(module: Module, call: cst.Call) -> str | None:
-    """The function of torch that does with tensors what Python does with the number."""
+    """Return the function of torch that does with tensors what Python does with the number."""
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "math" and name in _TWINS:
         return f"torch.{name}"
@@ -375,6 +377,6 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
 
 
 def _is_key(module: Module, call: cst.Call) -> bool:
-    """Whether a number is the key of a dictionary, which a tensor cannot stand for."""
+    """Return whether a number is the key of a dictionary, which a tensor cannot stand for."""
     parent = module.tree.parent(call)
     return isinstance(parent, (cst.DictComp, cst.DictElement)) and parent.key is call

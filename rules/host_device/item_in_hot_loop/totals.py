@@ -70,13 +70,15 @@ _NUMBERS = {
 
 
 def content(module: Module, node: cst.BaseExpression) -> Content:
-    """Whether a tensor, or a number, is whole, 64 bits wide once many are added up, or of floating point."""
+    """Return whether a tensor, or a number, is whole, 64 bits wide once many are added up, or of floating
+    point.
+    """
     return sole(_contents(module, node)) or Content.UNKNOWN
 
 
 @traced(Through.NOTHING)
 def _contents(module: Module, node: cst.CSTNode, path: Path) -> Content | list[Source] | None:
-    """The content that an expression is seen to have, or what has the same."""
+    """Return the content that an expression is seen to have, or what has the same."""
     if path or not isinstance(node, cst.BaseExpression):
         return None
     value = module.value(node)
@@ -151,7 +153,8 @@ class Reads:
 
 
 def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: cst.Name) -> Content:
-    """What a total of the name ``written`` holds, to which a statement adds the number that ``call`` reads.
+    """Return what a total of the name ``written`` holds, to which a statement adds the number that ``call``
+    reads.
 
     Whole numbers only if all that is ever added to it, and what it starts from, is whole.
     """
@@ -164,7 +167,7 @@ def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: 
 
 @remembered
 def _assigned(module: Module, scope: Scope, name: str) -> Content:
-    """What all that a name is set to, or that is added to it, holds together with whole numbers."""
+    """Return what all that a name is set to, or that is added to it, holds together with whole numbers."""
     found = {Content.WHOLE}
     for binding in scope.bindings.get(name, []):
         if binding.kind in (BindingKind.DELETE, BindingKind.DECLARE):
@@ -179,7 +182,8 @@ def _assigned(module: Module, scope: Scope, name: str) -> Content:
 
 
 def reads(module: Module, call: cst.Call, written: cst.Name, held: Content, formats: bool) -> Reads | None:
-    """What becomes of the total ``written`` once it is a tensor; None if the host reads it all the time.
+    """Return what becomes of the total ``written`` once it is a tensor; None if the host reads it all the
+    time.
 
     Where only a number will do, it is made one: ``float(total)``. A total of whole numbers is made one for
     all arithmetic, too, which is then as exact as it was, and so is one that may have a dimension: that takes
@@ -214,12 +218,14 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content, form
 
 
 def _is_importable(module: Module, total: Binding) -> bool:
-    """Whether another file may import a total from this one."""
+    """Return whether another file may import a total from this one."""
     return total.scope.kind is ScopeKind.MODULE and used_elsewhere(module, total.name)
 
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
-    """Whether the host reads a total as often as something is added to it, so that nothing is gained."""
+    """Return whether the host reads a total as often as something is added to it, so that nothing is
+    gained.
+    """
     loops = module.flow.loops(call)
     around = loops[0] if loops else module.function(call)
     return (
@@ -233,7 +239,7 @@ def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
 def _what_reads(
     module: Module, start: Binding, accumulation: cst.CSTNode
 ) -> tuple[Effect, list[tuple[cst.Name, Effect]]]:
-    """What reads a total: the worst effect of a tensor in ``total += …``, and at each other read."""
+    """Return what reads a total: the worst effect of a tensor in ``total += …``, and at each other read."""
     worst = Effect.NONE
     found: dict[cst.Name, Effect] = {}
     following = [start]
@@ -250,7 +256,7 @@ def _what_reads(
 
 
 def _reads(module: Module, total: Binding) -> frozenset[tuple[cst.Name | None, Effect]]:
-    """The reads of a total, also behind ``total += …``, with the effect of a tensor there.
+    """Return the reads of a total, also behind ``total += …``, with the effect of a tensor there.
 
     The statements that change it in place have no read of their own, but the effect that they have.
     """
@@ -272,12 +278,12 @@ def _reads(module: Module, total: Binding) -> frozenset[tuple[cst.Name | None, E
 
 @remembered
 def _known_reads(module: Module) -> dict[Binding, frozenset[tuple[cst.Name | None, Effect]]]:
-    """What `_reads` has found so far."""
+    """Return what `_reads` has found so far."""
     return {}
 
 
 def _is_read_alone(module: Module, use: cst.Name) -> bool:
-    """Whether a total is only written out, made a number or deleted, by itself."""
+    """Return whether a total is only written out, made a number or deleted, by itself."""
     parent = module.tree.parent(use)
     if isinstance(parent, cst.FormattedStringExpression):
         return not parent.conversion and (parent.equal is None or bool(parent.format_spec))
@@ -292,7 +298,7 @@ def _is_formatted(module: Module, use: cst.Name) -> bool:
 
 
 def _cancels(module: Module, use: cst.BaseExpression) -> bool:
-    """Whether what is computed of a total is taken from what is computed of one, as in a variance.
+    """Return whether what is computed of a total is taken from what is computed of one, as in a variance.
 
     Of two numbers that are nearly the same, the difference has few of the digits that they have.
     """
@@ -311,7 +317,7 @@ def _cancelled(module: Module, use: Use) -> Verdict[bool]:
 
 @traced(Through.NOTHING)
 def _of_total(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether an expression is computed of a running total of floating point."""
+    """Return whether an expression is computed of a running total of floating point."""
     if not isinstance(node, cst.Name):
         parts = () if path else module.tree.descendants(node)
         return onward(*(part for part in parts if isinstance(part, cst.Name)))
@@ -322,7 +328,7 @@ def _of_total(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 
 def _converted(module: Module, use: cst.Name, held: Content) -> tuple[Edit, ...] | None:
-    """The edits that make a number of a total where it is read; None if that would show."""
+    """Return the edits that make a number of a total where it is read; None if that would show."""
     if held is Content.UNKNOWN or module.names.lookup(held.value, use) is not None:
         return None
     for around in module.tree.ancestors(use):

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
 
 def legacy_constructor(module: Module, call: cst.Call) -> str | None:
-    """The name of the tensor type that ``call`` makes a tensor by; None for any other call."""
+    """Return the name of the tensor type that ``call`` makes a tensor by; None for any other call."""
     names = module.names.either_qualified(call.func)
     return names[0] if names and all(name in DTYPES for name in names) else None
 
 
 def legacy_cast(module: Module, call: cst.Call) -> str | None:
-    """The name of the tensor type to which ``x.type(torch.cuda.FloatTensor)`` casts; None for other calls."""
+    """Return the name of the tensor type to which ``x.type(torch.cuda.FloatTensor)`` casts; None for other
+    calls.
+    """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "type" or len(call.args) != 1:
         return None
     target = call.args[0].value
@@ -47,7 +49,9 @@ def legacy_cast(module: Module, call: cst.Call) -> str | None:
 
 
 def reported_as_move(module: Module, call: cst.Call) -> bool:
-    """Whether the tensor is made on the host and moved to an accelerator, which TL201 reports and mends."""
+    """Return whether the tensor is made on the host and moved to an accelerator, which TL201 reports and
+    mends.
+    """
     if not accelerated(module) or phase(module, call) is Phase.DATASET:
         return False
     name = legacy_cast(module, call)
@@ -60,7 +64,9 @@ def reported_as_move(module: Module, call: cst.Call) -> bool:
 
 
 def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
-    """The fix that writes ``torch.empty``, ``torch.tensor`` or ``torch.as_tensor`` for a constructor."""
+    """Return the fix that writes ``torch.empty``, ``torch.tensor`` or ``torch.as_tensor`` for a
+    constructor.
+    """
     name = module.qualified(call.func)
     if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
@@ -93,7 +99,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
 
 
 def constructor_by_hand(module: Module, call: cst.Call) -> str:
-    """What to write for a constructor of which the file does not show what it makes."""
+    """Return what to write for a constructor of which the file does not show what it makes."""
     names = module.names.either_qualified(call.func)
     dtype = DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
     options = f"dtype={dtype}"
@@ -116,7 +122,7 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
 
 
 def cast_by_hand(module: Module, call: cst.Call) -> str:
-    """What to write for a cast of what may be no tensor."""
+    """Return what to write for a cast of what may be no tensor."""
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute) and name is not None
     device = "cuda" if name in ON_CUDA else "cpu"
@@ -128,7 +134,7 @@ def _default_device_changes(module: Module) -> bool:
 
 
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:
-    """The fix that writes ``.to(device, dtype)`` for a cast to a tensor type."""
+    """Return the fix that writes ``.to(device, dtype)`` for a cast to a tensor type."""
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute)
     tensor = module.value(call.func.value)

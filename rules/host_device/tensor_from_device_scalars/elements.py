@@ -1,7 +1,7 @@
 """Tensors on the device that are handed over in a list and read one by one, with a wait for each.
 
 ``torch.tensor([loss_a, loss_b])`` copies one number after the other to the host, NumPy takes what it is
-given element by element, and ``max()`` and its like compare pair by pair. ``stacked`` writes the call that
+given element by element, and ``max()`` and the like compare pair by pair. ``stacked`` writes the call that
 joins them on the device and copies once.
 
 What both forms give was compared with torch 2.13. ``torch.stack`` promotes dtypes as ``torch.tensor`` does,
@@ -77,7 +77,7 @@ class ReadOneByOne:
 
 
 def read_one_by_one(module: Module, call: cst.Call) -> ReadOneByOne | None:
-    """The list of device tensors that ``call`` reads one by one; None for any other call."""
+    """Return the list of device tensors that ``call`` reads one by one; None for any other call."""
     name = module.qualified(call.func)
     if name not in _READERS or not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
@@ -109,7 +109,9 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
 
 
 def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """What ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in; None for any other call."""
+    """Return what ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in; None for any other
+    call.
+    """
     name = last_name(call.func) or ""
     if name not in READING_FILL:
         return None
@@ -134,7 +136,9 @@ _FILL_POSITION = {"index_fill": 2}
 
 
 def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
-    """The parameter of ``x.add_(y, alpha=s)`` and its like that is read as a number, and what it is given."""
+    """Return the parameter of ``x.add_(y, alpha=s)`` and the like that is read as a number, and what it is
+    given.
+    """
     word = last_name(call.func) or ""
     if word not in _TAKING_NUMBERS:
         return None
@@ -151,14 +155,14 @@ def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpres
 
 
 def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:
-    """The hot place that makes the elements of a list, so that there are many of them."""
+    """Return the hot place that makes the elements of a list, so that there are many of them."""
     if isinstance(items, (cst.ListComp, cst.GeneratorExp)):
         return waiting_place(module, items.elt)
     return next((hot for node in _put_into(module, items) if (hot := waiting_place(module, node))), None)
 
 
 def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What is appended to the list that a variable holds, and the elements of its comprehension."""
+    """Yield what is appended to the list that a variable holds, and the elements of its comprehension."""
     for binding in module.bindings(items) if isinstance(items, cst.Name) else ():
         if isinstance(binding.value, cst.ListComp) and not binding.path:
             yield binding.value.elt
@@ -169,7 +173,9 @@ def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExp
 
 
 def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
-    """The fix that joins the tensors by ``torch.stack`` and copies the result; None if not all can be."""
+    """Return the fix that joins the tensors by ``torch.stack`` and copies the result; None if not all can
+    be.
+    """
     if any(t.kind is not Kind.TENSOR or t.device is Device.CPU for t in read.tensors):
         return None
     spelling = spell(module, "torch.stack", read.call)
@@ -201,7 +207,7 @@ def _as_list(module: Module, items: cst.BaseExpression) -> str:
 
 
 def _stack(module: Module, read: ReadOneByOne, stack: str, suffix: str) -> Edits | None:
-    """The edits that rename the call, and let what follows the list say where the result goes."""
+    """Return the edits that rename the call, and let what follows the list say where the result goes."""
     tree = module.tree
     renamed = replace(module, read.call.func, stack)
     end = tree.span(read.call).end
@@ -214,7 +220,9 @@ def _stack(module: Module, read: ReadOneByOne, stack: str, suffix: str) -> Edits
 
 
 def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
-    """Whether stacking gives the same tensor: there is something, without dimensions, and in one place."""
+    """Return whether stacking gives the same tensor: there is something, without dimensions, and in one
+    place.
+    """
     if not read.written or len({t.device for t in read.tensors}) > 1:
         return False
     given = any(a.keyword is not None and a.keyword.value == "device" for a in read.call.args)
@@ -231,7 +239,7 @@ def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
 
 
 def _destination(module: Module, read: ReadOneByOne) -> str | None:
-    """The method call that puts the stacked tensor where, and into the dtype in which, it was made."""
+    """Return the method call that puts the stacked tensor where, and into the dtype in which, it was made."""
     if any(arg.keyword is None for arg in read.call.args[1:]):
         return None
     given = {arg.keyword.value: arg.value for arg in read.call.args if arg.keyword is not None}

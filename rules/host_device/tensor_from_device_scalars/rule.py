@@ -136,14 +136,14 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
 
 
 def _joined(module: Module, read: ReadOneByOne) -> str:
-    """What reads nothing, or all of the list at once."""
+    """Return what reads nothing, or all of the list at once."""
     if read.name == "builtins.sorted":
         return f"Sort on the device: `torch.stack({inline(module, read.items)}).sort().values`"
     return "Stack the tensors on the device with `torch.stack(…)`, and convert any numbers to tensors"
 
 
 def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
-    """A device scalar that is filled in, or given for a number."""
+    """Return a device scalar that is filled in, or given for a number."""
     if not may_repeat(module, call):
         return None
     value, parameter = filled_in(module, call), ""
@@ -164,7 +164,7 @@ def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
 
 
 def _expanded(module: Module, call: cst.Call, scalar: cst.BaseExpression) -> str:
-    """What fills in a scalar without reading it."""
+    """Return what fills in a scalar without reading it."""
     name, code = last_name(call.func) or "", tight(module, scalar)
     if "mask" in name:
         return f"Select on the device: `torch.where(…, {inline(module, scalar)}, …)`"
@@ -174,7 +174,7 @@ def _expanded(module: Module, call: cst.Call, scalar: cst.BaseExpression) -> str
 
 
 def _multiplied(module: Module, parameter: str, scalar: cst.BaseExpression) -> str:
-    """What takes a scalar of the device where ``parameter`` takes a number."""
+    """Return what takes a scalar of the device where ``parameter`` takes a number."""
     if parameter in ("alpha", "value"):
         return f"Multiply by the tensor instead: `… * {tight(module, scalar)}`"
     if parameter == "negative_slope":

@@ -81,7 +81,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _unblocked(module: Module, call: cst.Call) -> Edits | None:
-    """The edits that make a blocking copy go ahead, whatever the class of what it moves."""
+    """Return the edits that make a blocking copy go ahead, whatever the class of what it moves."""
     for argument in call.args:
         if argument.keyword is not None and argument.keyword.value == "non_blocking":
             return replace(module, argument.value, "True")

@@ -43,14 +43,14 @@ class Transfer:
 
 
 class Transfers(Part):
-    """What one file copies of the batches of its loaders; everything is worked out on demand."""
+    """What one file copies of the batches of its loaders; everything is computed on demand."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.loaders = Loaders.of(module)
 
     def _pinned_for_copies(self, call: cst.Call) -> bool | None:
-        """As ``pinned``, for a run on an accelerator.
+        """Return what ``pinned`` does, for a run on an accelerator.
 
         That is what ``pin_memory=torch.cuda.is_available()`` and ``**({"pin_memory": True} if cuda else {})``
         ask for.
@@ -66,7 +66,7 @@ class Transfers(Part):
         return True if every(frozenset[bool | None]().union(*ends)) else None
 
     def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is true on an accelerator only, if the program may use it."""
+        """Return whether an expression is true on an accelerator only, if the program may use it."""
         return any(guard.holds and self._is_cuda(guard.test) for guard in implied(self.module, node, True))
 
     def _is_cuda(self, test: cst.BaseExpression) -> bool:
@@ -83,7 +83,7 @@ class Transfers(Part):
                 return False
 
     def blocking_transfer(self, call: cst.Call) -> Transfer | None:
-        """The part of a batch that a call copies to the accelerator while the host waits without need.
+        """Return the part of a batch that a call copies to the accelerator while the host waits without need.
 
         It waits without need if the batch is in pinned memory, or if another part of the same batch is
         sent without waiting: then its author knows that it is. All parts of a batch are treated alike: one
@@ -104,7 +104,7 @@ class Transfers(Part):
 
     @remembered
     def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
-        """As ``blocking_transfer``, for a call by itself."""
+        """Return what ``blocking_transfer`` does, for a call by itself."""
         moved = transferred(self.module, call) or copied_in(self.module, call)
         if moved is None or not self.loaders.pinning_helps or _waits(self.module, call) is not True:
             return None
@@ -139,7 +139,7 @@ class Transfers(Part):
         return found
 
     def _batches_behind(self, node: cst.BaseExpression) -> frozenset[cst.CSTNode]:
-        """What identifies the batches that a tensor on the host is a part of, or is computed from.
+        """Return what identifies the batches that a tensor on the host is a part of, or is computed from.
 
         Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
         """
@@ -165,7 +165,7 @@ class Transfers(Part):
                 return None
 
     def _collates_tensors(self, loader: cst.Call) -> bool:
-        """Whether what a loader yields has plain tensors wherever it has something to move."""
+        """Return whether what a loader yields has plain tensors wherever it has something to move."""
         made = self.module.value(loader).definition
         if isinstance(made, cst.ClassDef) and self.module.classes.info(made).method("__iter__") is not None:
             return False
@@ -186,7 +186,7 @@ class Transfers(Part):
         )
 
     def _makes_objects(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression holds instances of classes of some library or of the user."""
+        """Return whether an expression holds instances of classes of some library or of the user."""
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Call):
                 name = self.module.qualified(inner.func)
@@ -206,11 +206,11 @@ class Transfers(Part):
         return found
 
     def _written_to(self, moved: cst.BaseExpression) -> bool:
-        """Whether the host changes the memory in place, which a copy under way would notice."""
+        """Return whether the host changes the memory in place, which a copy under way would notice."""
         return any(True in verdicts(self.module, place, _writes) for place in self._places_of(moved))
 
     def _places_of(self, moved: cst.BaseExpression) -> Iterator[Standing]:
-        """The names of the memory of a tensor, and of the containers that it is a part of."""
+        """Yield the names of the memory of a tensor, and of the containers that it is a part of."""
         waiting: list[tuple[cst.BaseExpression, tuple[int | str | None, ...]]] = [(moved, ())]
         seen: set[Binding] = set()
         while waiting:
@@ -239,7 +239,7 @@ class Transfers(Part):
 
 
 def _waits(module: Module, call: cst.Call) -> bool | None:
-    """Whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
+    """Return whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
     if any(argument.star for argument in call.args):
         return None
     for argument in call.args:
@@ -262,7 +262,7 @@ def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _writes(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use of a tensor changes its memory, through it or through an array that shares it.
+    """Return whether a use of a tensor changes its memory, through it or through an array that shares it.
 
     What is put into a container in its place has memory of its own.
     """
@@ -294,7 +294,9 @@ def _writes(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _holds_result(module: Module, use: Use) -> bool:
-    """Whether a function writes its result to what it is given: ``out=x``, ``relu(x, inplace=True)``."""
+    """Return whether a function writes its result to what it is given: ``out=x``,
+    ``relu(x, inplace=True)``.
+    """
     if use.argument.keyword is not None:
         return use.argument.keyword.value in WRITTEN_PARAMETERS
     inplace = given_as(use.call, "inplace", None)

@@ -38,7 +38,9 @@ class Use:
     """For each of them the class of the dataset, if the function is a method of one."""
 
     def forked(self, module: Module) -> cst.Call | None:
-        """One of the loaders that has worker processes, or pins what it is handed; None if there is none."""
+        """Return one of the loaders that has worker processes, or pins what it is handed; None if there is
+        none.
+        """
         for call in self.loaders:
             workers = usual_workers(module, call)
             if (workers is not None and workers.count > 0) or Loaders.of(module).pinned(call):
@@ -47,14 +49,14 @@ class Use:
 
 
 def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
-    """The function of a dataset, or the collate function, that runs ``node``, be it through others."""
+    """Return the function of a dataset, or the collate function, that runs ``node``, be it through others."""
     start = module.function(node)
     return _use_of(module, start) if start is not None else None
 
 
 @remembered
 def starts_afresh(module: Module) -> bool:
-    """Whether another file of the program asks for workers that are not forked: ``"spawn"``."""
+    """Return whether another file of the program asks for workers that are not forked: ``"spawn"``."""
     return any(
         string.raw_value in STARTED_AFRESH
         for other in module.companions(*STARTED_AFRESH)
@@ -63,7 +65,9 @@ def starts_afresh(module: Module) -> bool:
 
 
 def _runs(module: Module, use: Use, start: Function) -> Use:
-    """A use with those loaders alone whose datasets have the method ``start``, not that of another heir."""
+    """Return a use with those loaders alone whose datasets have the method ``start``, not that of another
+    heir.
+    """
     owner = module.classes.owner(start)
     if module.link is None or owner is None or not use.read:
         return use
@@ -78,14 +82,14 @@ def _runs(module: Module, use: Use, start: Function) -> Use:
 
 
 def _is_heir(module: Module, owner: cst.ClassDef, use: Use) -> bool:
-    """Whether a class derives from the one whose method a loader runs."""
+    """Return whether a class derives from the one whose method a loader runs."""
     base = module.classes.owner(use.function)
     return any(member.node is base for member in module.classes.info(owner).lineage)
 
 
 @remembered
 def _use_of(module: Module, start: Function) -> Use | None:
-    """The function of a dataset, or the collate function, that runs a function."""
+    """Return the function of a dataset, or the collate function, that runs a function."""
     seen: dict[Function, None] = {start: None}
     waiting = [start]
     for function in waiting:
@@ -102,7 +106,7 @@ def _use_of(module: Module, start: Function) -> Use | None:
 
 @remembered
 def _uses(module: Module) -> dict[Function, Use]:
-    """The functions that loaders run."""
+    """Return the functions that loaders run."""
     return {use.function: use for use in _find_uses(module)}
 
 
@@ -131,7 +135,7 @@ def _find_uses(module: Module) -> Iterator[Use]:
 
 
 def _classes(module: Module, node: cst.BaseExpression) -> list[cst.ClassDef]:
-    """The classes of the program that a dataset is an instance, or a part of an instance, of."""
+    """Return the classes of the program that a dataset is an instance, or a part of an instance, of."""
     found = [end for end in class_behind(module, node) if end is not None]
     return sorted(found, key=module.tree.order.__getitem__)
 
@@ -140,7 +144,7 @@ def _classes(module: Module, node: cst.BaseExpression) -> list[cst.ClassDef]:
 
 
 def reaches_accelerator(module: Module, call: cst.Call) -> bool:
-    """Whether a call certainly makes or moves something on an accelerator, where there is one."""
+    """Return whether a call certainly makes or moves something on an accelerator, where there is one."""
     func = call.func
     name = module.qualified(func)
     if name is not None and name.startswith("torch.cuda.") and name.endswith("Tensor"):
@@ -160,7 +164,7 @@ def reaches_accelerator(module: Module, call: cst.Call) -> bool:
 
 
 def holds_accelerator(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether ``self.images`` is what the class has put on an accelerator."""
+    """Return whether ``self.images`` is what the class has put on an accelerator."""
     own = isinstance(node, cst.Attribute) and SelfAttributes.is_self(node.value)
     return own and every(_is_put_there(module, node))
 
@@ -171,7 +175,9 @@ def _is_put_there(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def certain_accelerator(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a device is an accelerator, if there is one, by what the file says and not by its name."""
+    """Return whether a device is an accelerator, if there is one, by what the file says and not by its
+    name.
+    """
     return every(_is_accelerator(module, node))
 
 

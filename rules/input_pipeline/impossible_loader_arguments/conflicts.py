@@ -45,7 +45,7 @@ class Conflicts(Part):
         self.loaders = Loaders.of(module)
 
     def conflicts(self, call: cst.Call) -> Iterator[Conflict]:
-        """The arguments that make the constructor, or the first iteration, raise."""
+        """Yield the arguments that make the constructor, or the first iteration, raise."""
         yield from self._worker_conflicts(call)
         yield from self._sampler_conflicts(call)
         if (
@@ -103,7 +103,7 @@ class Conflicts(Part):
             yield Conflict("drop_last", Refusal.BATCH_SAMPLER, idle=same)
 
     def _sampler(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
-        """What makes the sampler given for a parameter, if it certainly is one and not None."""
+        """Return what makes the sampler given for a parameter, if it certainly is one and not None."""
         argument = self.module.argument(call, name)
         made = self.loaders.made(argument.node) if argument.node is not None else None
         if isinstance(made, (cst.List, cst.Tuple, cst.ListComp)):
@@ -118,13 +118,17 @@ class Conflicts(Part):
         return None
 
     def _shuffles_always(self, call: cst.Call) -> bool:
-        """Whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the sampler."""
+        """Return whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the
+        sampler.
+        """
         node = self.module.argument(call, "shuffle").node
         made = self.loaders.made(node) if node is not None else None
         return not isinstance(made, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
 
     def _sometimes_sampled(self, call: cst.Call) -> bool:
-        """``sampler=DistributedSampler(data) if distributed else None``, in one expression or in branches."""
+        """Return whether it is ``sampler=DistributedSampler(data) if distributed else None``, in one
+        expression or in branches.
+        """
         node = self.module.argument(call, "sampler").node
         made = self.loaders.made(node) if node is not None else None
         branches: list[cst.BaseExpression | None] = []
@@ -142,7 +146,7 @@ class Conflicts(Part):
         )
 
     def _chosen_by_case(self, call: cst.Call, values: Sequence[cst.BaseExpression | None]) -> bool:
-        """Whether a condition around a call may go with the one that decides between values."""
+        """Return whether a condition around a call may go with the one that decides between values."""
         return any(
             value is None or not self.tree.contains(decision.construct, value)
             for decision in self.module.flow.branches(call)
@@ -150,12 +154,12 @@ class Conflicts(Part):
         )
 
     def _sampler_of(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The sampler that a batch sampler draws from."""
+        """Return the sampler that a batch sampler draws from."""
         node = self.module.argument(batches, "sampler").node if isinstance(batches, cst.Call) else None
         return self.loaders.made(node) if node is not None else None
 
     def _is_random(self, sampler: cst.BaseExpression) -> bool:
-        """Whether a sampler draws at random, so that shuffling is what it does anyway."""
+        """Return whether a sampler draws at random, so that shuffling is what it does anyway."""
         if not isinstance(sampler, cst.Call):
             return False
         name = (self.module.class_of(sampler) or "").rpartition(".")[2]

@@ -84,7 +84,7 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
 
 
 def _configured(module: Module, call: cst.Call) -> Iterator[Finding]:
-    """The options of workers that a configuration file asks for where it asks for no workers."""
+    """Yield the options of workers that a configuration file asks for where it asks for no workers."""
     workers = configured(module, call, "num_workers")
     if workers is None or workers.value not in (0, MISSING):
         return
@@ -129,7 +129,7 @@ def _message(conflict: Conflict) -> str:
 
 
 def _is_expected(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the program counts on the error: it is caught, or asserted, here or in a caller."""
+    """Return whether the program counts on the error: it is caught, or asserted, here or in a caller."""
     open_nodes, seen = [node], {node}
     while open_nodes:
         place = open_nodes.pop()
@@ -155,7 +155,7 @@ def _catches(module: Module, handlers: Iterable[cst.ExceptHandler]) -> bool:
 
 
 def _handed_on(module: Module, function: Function) -> Iterator[cst.Arg]:
-    """The arguments by which a function is given to others."""
+    """Yield the arguments by which a function is given to others."""
     reads: list[cst.CSTNode] = [function]
     binding = module.binding_of(function)
     if isinstance(function, cst.FunctionDef):
@@ -169,7 +169,7 @@ def _handed_on(module: Module, function: Function) -> Iterator[cst.Arg]:
 
 
 def _may_catch(module: Module, argument: cst.Arg) -> bool:
-    """Whether what a function is given to may catch what it raises, or asserts that it raises."""
+    """Return whether what a function is given to may catch what it raises, or asserts that it raises."""
     call = module.tree.parents[argument]
     return "raises" in module.source(call).lower() or any(
         _catches(module, [handler])

@@ -34,7 +34,8 @@ class Pinning(Part):
         self.loaders = Loaders.of(module)
 
     def regroups_items(self, call: cst.Call) -> bool:
-        """Whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they are.
+        """Return whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they
+        are.
 
         Tensors in a list would be pinned.
         """
@@ -49,12 +50,16 @@ class Pinning(Part):
         return all(last_name(call.func) in _REGROUPING for call in calls)
 
     def yields_own_objects(self, call: cst.Call) -> bool:
-        """Whether batches may be objects of a class that says nothing of pinning: it leaves those alone."""
+        """Return whether batches may be objects of a class that says nothing of pinning: it leaves those
+        alone.
+        """
         collate = self.module.argument(call, "collate_fn").node
         return collate is not None and some(_makes_own_objects(self.module, collate))
 
     def yields_arrays(self, call: cst.Call) -> bool:
-        """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
+        """Return whether batches hold arrays, which the file turns into tensors itself: those cannot be
+        pinned.
+        """
         return any(
             call in self.loaders.copied_from(made).calls
             for each in self.loaders.movers
@@ -67,7 +72,7 @@ class Pinning(Part):
         return [moved for moved in self.loaders.transfers if _is_array_made_tensor(moved)]
 
     def evaluates_one_by_one(self, call: cst.Call) -> bool:
-        """Whether a loader yields single items in order: batches of evaluation, which are small."""
+        """Return whether a loader yields single items in order: batches of evaluation, which are small."""
         size = self.module.argument(call, "batch_size")
         return (
             (size.absent or (size.constant == 1 and not self.loaders.from_parameter(size.node)))
@@ -95,7 +100,7 @@ class Pinning(Part):
 
 
 def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
-    """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
+    """Return whether a batch, which holds arrays, is turned into tensors on its way to the device."""
     while True:
         match node:
             case cst.Call(func=cst.Attribute(attr=cst.Name("from_numpy"))):
@@ -108,7 +113,9 @@ def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _makes_own_objects(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether a collate function gives objects of a class of its own without a method ``pin_memory``."""
+    """Return whether a collate function gives objects of a class of its own without a method
+    ``pin_memory``.
+    """
     if isinstance(node, cst.Param) and node.default is not None:
         return onward(node.default)
     if not isinstance(node, (cst.Name, cst.Attribute, cst.Lambda)):

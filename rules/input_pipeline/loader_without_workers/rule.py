@@ -114,20 +114,22 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _works_alone(module: Module, call: cst.Call) -> bool:
-    """Whether a loader has no workers, or none unless somebody asks for some."""
+    """Return whether a loader has no workers, or none unless somebody asks for some."""
     if Loaders.of(module).workers(call) == 0:
         return True
     return left_to_default(module, module.argument(call, "num_workers").node)
 
 
 def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None:
-    """Where a configuration file says, or leaves it to the default, that there are no workers."""
+    """Return where a configuration file says, or leaves it to the default, that there are no workers."""
     setting = configured(module, call, argument)
     return setting if setting is not None and setting.value in (0, MISSING) else None
 
 
 def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
-    """The object or parameter that holds the number of workers, which the call only hands on; else empty."""
+    """Return the object or parameter that holds the number of workers, which the call only hands on; else
+    empty.
+    """
     node = module.argument(call, argument).node
     handed_on = isinstance(node, cst.Attribute) or (
         isinstance(node, cst.Name)

@@ -19,7 +19,7 @@ class Workers(Part):
         self.loaders = Loaders.of(module)
 
     def declines_workers(self, call: cst.Call) -> bool:
-        """Whether a loader is given no workers by a function that is told how many there should be."""
+        """Return whether a loader is given no workers by a function that is told how many there should be."""
         given = self.module.argument(call, "num_workers")
         function = self.module.function(call)
         if given.constant != 0 or not isinstance(function, cst.FunctionDef):
@@ -29,12 +29,14 @@ class Workers(Part):
         )
 
     def trainer_works_alone(self, call: cst.Call) -> bool:
-        """Whether a trainer is told, or left by default, to load its batches in its own process."""
+        """Return whether a trainer is told, or left by default, to load its batches in its own process."""
         absent = self.module.argument(call, "dataloader_num_workers").absent and not parses_file(call)
         return absent or self.loaders.constant(call, "dataloader_num_workers") == 0
 
     def trains_on_host(self, call: cst.Call) -> bool:
-        """Whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator alone."""
+        """Return whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator
+        alone.
+        """
         given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
         return any(
             name in given and self.module.value(given[name]).constant is not False
@@ -42,7 +44,7 @@ class Workers(Part):
         )
 
     def spawnable(self, call: cst.Call) -> bool:
-        """Whether worker processes that are spawned, not forked, could be given what they need.
+        """Return whether worker processes that are spawned, not forked, could be given what they need.
 
         They import the script again, so it must not start its work at the top level without a guard, and
         they get the dataset and the collate function pickled, which lambdas and local definitions are not.

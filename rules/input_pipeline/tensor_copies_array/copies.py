@@ -52,7 +52,7 @@ class Copied:
 
 
 def copied(module: Module, call: cst.Call) -> Copied | None:
-    """The array or tensor that ``torch.tensor`` copies without need; None for all other calls."""
+    """Return the array or tensor that ``torch.tensor`` copies without need; None for all other calls."""
     if module.qualified(call.func) != "torch.tensor":
         return None
     data = module.argument(call, "data").node
@@ -83,13 +83,13 @@ def copied(module: Module, call: cst.Call) -> Copied | None:
 
 
 def _often(module: Module, call: cst.Call) -> bool:
-    """Whether a call runs again and again: what is copied once, while all is set up, is no loss."""
+    """Return whether a call runs again and again: what is copied once, while all is set up, is no loss."""
     return may_repeat(module, call) or phase(module, call) in (Phase.DATASET, Phase.FORWARD)
 
 
 @traced(Through.NOTHING)
 def _is_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether an expression is a tensor by what makes it: no name and no parameter tells.
+    """Return whether an expression is a tensor by what makes it: no name and no parameter tells.
 
     What is computed from something, or is a part of it, is a tensor if that is one: ``image[0]`` and
     ``image.transpose(2, 0, 1)`` are arrays where ``image`` is.
@@ -126,14 +126,14 @@ def _is_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sou
 
 
 def _asked_for(module: Module, node: cst.CSTNode) -> bool:
-    """``if not isinstance(norm, torch.Tensor): norm = torch.tensor(norm)``."""
+    """Return whether it is ``if not isinstance(norm, torch.Tensor): norm = torch.tensor(norm)``."""
     text = module.source(node)
     tests = (module.source(decision.test) for decision in module.flow.decisions(node))
     return any(text in test and ("isinstance" in test or "is_tensor" in test) for test in tests)
 
 
 def _backwards(data: cst.BaseExpression) -> bool:
-    """``array[::-1]``: no tensor has such strides."""
+    """Return whether it is ``array[::-1]``: no tensor has such strides."""
     return isinstance(data, cst.Subscript) and any(
         isinstance(element.slice, cst.Slice) and isinstance(element.slice.step, cst.UnaryOperation)
         for element in data.slice
@@ -141,7 +141,7 @@ def _backwards(data: cst.BaseExpression) -> bool:
 
 
 def _read_only(module: Module, data: cst.BaseExpression) -> bool:
-    """Whether PyTorch would warn that nobody may write to the memory of an array."""
+    """Return whether PyTorch would warn that nobody may write to the memory of an array."""
     made = Loaders.of(module).made(data)
     if not isinstance(made, cst.Call):
         return False
@@ -150,7 +150,7 @@ def _read_only(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _counted_out(module: Module, data: cst.BaseExpression) -> bool:
-    """Whether the array is made of a list of numbers, which takes far longer than copying it."""
+    """Return whether the array is made of a list of numbers, which takes far longer than copying it."""
     made = Loaders.of(module).made(data)
     match made:
         case cst.Call(args=[cst.Arg(value=held, keyword=None), *_]) if module.qualified(made.func) in (
@@ -166,7 +166,7 @@ def _counted_out(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _fresh(module: Module, data: cst.BaseExpression) -> bool:
-    """Whether the array is made here and nothing else holds it."""
+    """Return whether the array is made here and nothing else holds it."""
     match data:
         case cst.Call():
             name = module.qualified(data.func)
@@ -187,7 +187,7 @@ def _fresh(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _copy_needed(module: Module, call: cst.Call, data: cst.BaseExpression) -> bool:
-    """Whether the file writes to the array or to the tensor, or keeps either where others may."""
+    """Return whether the file writes to the array or to the tensor, or keeps either where others may."""
     return _kept(module, call) or _owner_written(module, data)
 
 
@@ -214,14 +214,16 @@ def _owner_written(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def _written(module: Module, binding: Binding) -> bool:
-    """Whether something is written to the array, or tensor, behind a name."""
+    """Return whether something is written to the array, or tensor, behind a name."""
     if binding.kind is BindingKind.AUGMENT:
         return True
     return any(_writes(module, use) for use in module.uses(binding))
 
 
 def _writes(module: Module, use: cst.BaseExpression) -> bool:
-    """Whether this use of an array or tensor changes it in place, or keeps it where it may be changed."""
+    """Return whether this use of an array or tensor changes it in place, or keeps it where it may be
+    changed.
+    """
     parent = module.tree.parent(use)
     while isinstance(parent, cst.Subscript) and parent.value is use:
         use, parent = parent, module.tree.parent(parent)
@@ -250,7 +252,7 @@ def _keeps(call: cst.Call) -> bool:
 
 
 def _written_attributes(module: Module) -> set[str]:
-    """The attributes of this file that hold something that is written to in place."""
+    """Return the attributes of this file that hold something that is written to in place."""
     return {
         attribute.attr.value
         for attribute in module.tree.nodes(cst.Attribute)
@@ -259,7 +261,9 @@ def _written_attributes(module: Module) -> set[str]:
 
 
 def _kept(module: Module, call: cst.Call) -> bool:
-    """Whether the tensor is changed in place, or becomes a parameter or buffer, which training changes."""
+    """Return whether the tensor is changed in place, or becomes a parameter or buffer, which training
+    changes.
+    """
     node: cst.BaseExpression = call
     parent = module.tree.parent(node)
     while isinstance(parent, cst.Attribute):

@@ -87,7 +87,7 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _clone(module: Module, call: cst.Call, data: cst.BaseExpression) -> Fix | None:
-    """``data.detach().clone()``, or a copying ``to`` where a dtype or device is asked for."""
+    """Return ``data.detach().clone()``, or a copying ``to`` where a dtype or device is asked for."""
     if any(arg.star for arg in call.args) or module.argument(call, "pin_memory").given:
         return None
     text = module.source(data)

@@ -24,7 +24,7 @@ _FOREIGN = re.compile(r"""["']>[iuf]\d""")
 
 
 def tensor_from_list(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, Arrays] | None:
-    """The list of arrays that a call makes a tensor of, and what it holds; None for any other call."""
+    """Return the list of arrays that a call makes a tensor of, and what it holds; None for any other call."""
     name = module.qualified(call.func)
     if name is None:
         return None
@@ -43,14 +43,16 @@ def tensor_from_list(module: Module, call: cst.Call) -> tuple[cst.BaseExpression
 
 
 def _legacy_dtype(name: str) -> str | None:
-    """The dtype of ``torch.FloatTensor`` and its like; "float" for that of ``torch.Tensor``."""
+    """Return the dtype of ``torch.FloatTensor`` and the like; "float" for that of ``torch.Tensor``."""
     if name == "torch.Tensor":
         return "float"
     return LEGACY_CONSTRUCTORS.get(name.replace("torch.cuda.", "torch."))
 
 
 def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bool:
-    """Whether a tensor made of a list of arrays is certainly the same if they become one array first."""
+    """Return whether a tensor made of a list of arrays is certainly the same if they become one array
+    first.
+    """
     name = module.qualified(call.func) or ""
     if name.startswith("torch.cuda.") or module.tree.matches(_FOREIGN):
         return False

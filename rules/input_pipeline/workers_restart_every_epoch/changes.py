@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def data_changes(module: Module, constructor: cst.Call, loop: cst.For | cst.While) -> bool:
-    """Whether a loop over epochs changes the dataset, of which workers that live on keep a copy."""
+    """Return whether a loop over epochs changes the dataset, of which workers that live on keep a copy."""
     dataset = Loaders.of(module).dataset(constructor)
     if module.link is not None:
         return _changed_in_program(module, dataset, loop)
@@ -31,7 +31,7 @@ def data_changes(module: Module, constructor: cst.Call, loop: cst.For | cst.Whil
 def _changed_in_program(
     module: Module, dataset: cst.BaseExpression | None, loop: cst.For | cst.While
 ) -> bool:
-    """Whether a loop, or a function that it calls, in whatever file, changes a dataset."""
+    """Return whether a loop, or a function that it calls, in whatever file, changes a dataset."""
     made = _makers(module, dataset) - {None} if dataset is not None else frozenset()
     spelt = module.source(dataset) if dataset is not None and not module.tree.is_elsewhere(dataset) else None
     seen: dict[cst.CSTNode, None] = {loop: None}
@@ -53,12 +53,12 @@ def _changed_in_program(
 
 
 def _is_held(attribute: cst.Attribute) -> bool:
-    """Whether an attribute is one of ``loader.dataset``."""
+    """Return whether an attribute is one of ``loader.dataset``."""
     return isinstance(attribute.value, cst.Attribute) and attribute.value.attr.value == "dataset"
 
 
 def _changes(module: Module, attribute: cst.Attribute) -> bool:
-    """Whether an attribute is set, or a method of it is called that is not said to read."""
+    """Return whether an attribute is set, or a method of it is called that is not said to read."""
     parent = module.tree.parent(attribute)
     if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
         return True
@@ -68,7 +68,7 @@ def _changes(module: Module, attribute: cst.Attribute) -> bool:
 
 @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
 def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
-    """The calls that make an object of a class."""
+    """Return the calls that make an object of a class."""
     if not isinstance(node, cst.Call) or path:
         return None
     runs_function = isinstance(module.callee(node), cst.FunctionDef)

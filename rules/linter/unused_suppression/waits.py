@@ -31,7 +31,7 @@ _WAITING = frozenset(
 
 
 def never_waits(module: Module, body: cst.CSTNode) -> bool:
-    """Whether nothing in a block can make the host wait for the device, whatever its tensors are."""
+    """Return whether nothing in a block can make the host wait for the device, whatever its tensors are."""
     return not any(_may_wait(module, node) for node in module.tree.descendants(body))
 
 
@@ -64,7 +64,9 @@ def _may_wait(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _may_be_property(module: Module, node: cst.Attribute) -> bool:
-    """Whether reading an attribute may run code: of what is not known, and no class of the file sets it."""
+    """Return whether reading an attribute may run code: of what is not known, and no class of the file sets
+    it.
+    """
     name = node.attr.value
     if module.qualified(node) is not None or module.tree.is_called(node) or name in TENSOR_ATTRIBUTES:
         return False
@@ -110,6 +112,8 @@ def _is_known_to_go_on(module: Module, call: cst.Call) -> bool:
 
 
 def _takes_host_values(module: Module, call: cst.Call, *, tensors: bool = False) -> bool:
-    """Whether the arguments of a call are values of the host; the first may be a tensor with ``tensors``."""
+    """Return whether the arguments of a call are values of the host; the first may be a tensor with
+    ``tensors``.
+    """
     given = [arg for arg in call.args if not (tensors and arg is call.args[0])]
     return all(not arg.star and _is_on_host(module, arg.value) for arg in given)

@@ -57,12 +57,12 @@ _NUMBER = re.compile(r"\d+(?:\.\d*)?")
 
 
 def configurations(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
-    """What an assignment or a call sets that configures the allocator, or is meant to."""
+    """Return what an assignment or a call sets that configures the allocator, or is meant to."""
     return (setting for setting in settings(module, node) if _is_for_allocator(setting.variable))
 
 
 def _is_for_allocator(variable: str) -> bool:
-    """Whether a variable configures the allocator, or is meant to."""
+    """Return whether a variable configures the allocator, or is meant to."""
     return (variable.startswith("PYTORCH_") and "ALLOC" in variable) or "CUDA_ALLOC_CONF" in variable
 
 
@@ -70,7 +70,9 @@ def _is_for_allocator(variable: str) -> bool:
 
 
 def misspelt_variable(setting: Setting) -> str | None:
-    """The variable that is meant where no release and no other accelerator reads the one that is set."""
+    """Return the variable that is meant where no release and no other accelerator reads the one that is
+    set.
+    """
     name = setting.variable
     if name.startswith("PYTORCH_") and name.endswith("_ALLOC_CONF"):
         return None
@@ -91,7 +93,7 @@ class Mistake:
 
 
 def mistakes(setting: Setting) -> Iterator[Mistake]:
-    """The options that no release knows, and values that none accepts."""
+    """Yield the options that no release knows, and values that none accepts."""
     text = setting.text
     if text is None or setting.variable not in _READ:
         return
@@ -132,7 +134,7 @@ def _options(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _meant(key: str, colon: str, value: str) -> str | None:
-    """``max_split_size_mb=128`` and ``max_split_size:128``, as torch wants them."""
+    """Return ``max_split_size_mb=128`` and ``max_split_size:128``, as torch wants them."""
     if not colon and "=" in key:
         key, _, value = (part.strip() for part in key.partition("="))
     if ";" in value or not value:
@@ -142,7 +144,7 @@ def _meant(key: str, colon: str, value: str) -> str | None:
 
 
 def sets_backend(setting: Setting) -> bool:
-    """Whether the configuration asks for another backend than the native one."""
+    """Return whether the configuration asks for another backend than the native one."""
     return any(
         key == "backend" and value and not value.startswith("native")
         for _, key, _, value in _options(setting.text or "")
@@ -153,7 +155,7 @@ def sets_backend(setting: Setting) -> bool:
 
 
 def too_late(module: Module, setting: Setting) -> cst.CSTNode | None:
-    """What has certainly made torch read the configuration before a variable is set.
+    """Return what has certainly made torch read the configuration before a variable is set.
 
     None as well where the file sets it earlier, too, or starts other processes, which inherit it.
     """

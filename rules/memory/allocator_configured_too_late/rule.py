@@ -95,7 +95,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
 
 
 def _misspelt(module: Module, setting: Setting) -> Iterator[Finding]:
-    """Names and values that no release of torch takes."""
+    """Yield names and values that no release of torch takes."""
     meant = misspelt_variable(setting)
     if meant is not None:
         yield Finding(
@@ -122,7 +122,7 @@ def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right:
 
 
 def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
-    """The new name where an old release may run; the old one set beside it serves both."""
+    """Yield the new name where an old release may run; the old one set beside it serves both."""
     target = module.target
     if setting.variable != COMMON_VARIABLE or target.lower is None or target.at_least("2.9"):
         return

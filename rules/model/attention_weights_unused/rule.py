@@ -93,7 +93,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
 
 
 def _may_be_replaced(module: Module, layer: cst.BaseExpression) -> bool:
-    """Whether another file of the program puts a layer of its own in the place: ``block.attn = Local()``."""
+    """Return whether another file of the program puts a layer of its own in the place:
+    ``block.attn = Local()``.
+    """
     if not isinstance(layer, cst.Attribute):
         return False
     name = layer.attr.value
@@ -105,7 +107,7 @@ def _may_be_replaced(module: Module, layer: cst.BaseExpression) -> bool:
 
 
 def _may_hide_all(module: Module, call: cst.Call) -> bool:
-    """Whether a mask may hide all keys from a query: the output is NaN with the weights, 0 without."""
+    """Return whether a mask may hide all keys from a query: the output is NaN with the weights, 0 without."""
     for name in ("key_padding_mask", "attn_mask"):
         mask = module.argument(call, name)
         if mask.absent or (mask.node is not None and module.value(mask.node).kind is Kind.NONE):
@@ -116,7 +118,7 @@ def _may_hide_all(module: Module, call: cst.Call) -> bool:
 
 
 def _may_drop(module: Module, attention: Value) -> bool:
-    """Whether a layer may have been made with dropout, which it has not by default."""
+    """Return whether a layer may have been made with dropout, which it has not by default."""
     makers = [attention.origin] if isinstance(attention.origin, cst.Call) else []
     if isinstance(attention.definition, cst.ClassDef):
         init = module.classes.info(attention.definition).method("__init__")

@@ -37,7 +37,7 @@ class Biases(Part):
         self.attributes = SelfAttributes.of(module)
 
     def bias_needed(self, layer: str) -> bool:
-        """Whether code that visits layers one by one takes for granted that ``layer`` has a bias.
+        """Return whether code that visits layers one by one takes for granted that ``layer`` has a bias.
 
         Args:
             layer: the dotted name of the class.
@@ -57,7 +57,9 @@ class Biases(Part):
         return self._looked_up
 
     def _is_picked(self, binding: Binding) -> bool:
-        """Whether a name stands for a layer that code picks: ``getattr(net, name)``, ``net.layers[i]``."""
+        """Return whether a name stands for a layer that code picks: ``getattr(net, name)``,
+        ``net.layers[i]``.
+        """
         match binding.value:
             case cst.Call(func=func) if not binding.path:
                 return self.module.qualified(func) == "builtins.getattr"
@@ -83,7 +85,7 @@ class Biases(Part):
         return False
 
     def _takes(self, call: cst.Call, name: cst.Arg, text: str) -> bool:
-        """Whether a call gets the bias that an argument names, whether there is one or not."""
+        """Return whether a call gets the bias that an argument names, whether there is one or not."""
         function = self.module.qualified(call.func) or ""
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_parameter":
             return True
@@ -95,11 +97,11 @@ class Biases(Part):
         return False
 
     def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
-        """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
+        """Return whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
         return all(self._admits(guard, owner, layer) for guard in guards(self.module, at))
 
     def _admits(self, guard: Guard, owner: cst.Name, layer: str) -> bool:
-        """Whether the outcome of a test leaves it open that ``owner`` is a layer of this class."""
+        """Return whether the outcome of a test leaves it open that ``owner`` is a layer of this class."""
         test, word = guard.test, next((w for w in ("Conv", "Linear") if w in layer), layer)
         match test:
             case cst.Call(args=[cst.Arg(value=asked), cst.Arg(value=classes)]) if (
@@ -118,7 +120,9 @@ class Biases(Part):
         return not by_name or _denies(test) is guard.holds or _may_name(text, word)
 
     def _is_about(self, test: cst.BaseExpression, owner: cst.Name) -> bool:
-        """Whether a test asks about a layer, about its name, or about the name that it was found under."""
+        """Return whether a test asks about a layer, about its name, or about the name that it was found
+        under.
+        """
         ours = self.names.bindings(owner)
         asked = list(self._definitions(test))
         for bindings in tuple(asked):
@@ -131,7 +135,7 @@ class Biases(Part):
         )
 
     def _definitions(self, node: cst.BaseExpression) -> Iterator[tuple[Binding, ...]]:
-        """The definitions of each name in an expression."""
+        """Yield the definitions of each name in an expression."""
         for name in (node, *self.tree.descendants(node)):
             if isinstance(name, cst.Name) and (bindings := self.names.bindings(name)):
                 yield bindings
@@ -174,13 +178,13 @@ class Biases(Part):
         return bool(self.attributes.attribute_reads.get("bias"))
 
     def bias_guarded(self, attribute: cst.Attribute) -> bool:
-        """Whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
+        """Return whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
         return self._known_present(attribute, attribute) or False not in verdicts(
             self.module, attribute, self._is_guarded
         )
 
     def _known_present(self, bias: cst.BaseExpression, at: cst.CSTNode) -> bool:
-        """Whether what was tested before a place says that ``bias`` is not None there."""
+        """Return whether what was tested before a place says that ``bias`` is not None there."""
         return any(self._says_present(guard, bias) for guard in guards(self.module, at))
 
     def _says_present(self, guard: Guard, bias: cst.BaseExpression) -> bool:
@@ -199,7 +203,9 @@ class Biases(Part):
         return guard.holds and every(_is_same(self.module, guard.test, bias))
 
     def _is_guarded(self, module: Module, use: Use) -> Verdict[bool]:
-        """Whether a use only asks for None, or stands, by the name that it gives, where it is known."""
+        """Return whether a use only asks for None, or stands, by the name that it gives, where it is
+        known.
+        """
         if isinstance(use.node, cst.Name) and self._known_present(use.node, use.node):
             return True
         match use.kind:
@@ -222,7 +228,7 @@ class Biases(Part):
 
 @traced(Through.NOTHING)
 def _is_same(module: Module, tested: cst.CSTNode, path: Path, bias: cst.BaseExpression) -> bool | None:
-    """Whether what a test asks about is this bias: as ``x.bias``, by ``getattr``, or under a name."""
+    """Return whether what a test asks about is this bias: as ``x.bias``, by ``getattr``, or under a name."""
     match tested:
         case cst.NamedExpr(target=target):
             if isinstance(bias, cst.Name):
@@ -243,7 +249,7 @@ def _is_same(module: Module, tested: cst.CSTNode, path: Path, bias: cst.BaseExpr
 
 
 def _found_under(name: Binding, layer: Binding) -> bool:
-    """Whether a loop gives a layer and the name of it: ``for name, layer in net.named_modules()``."""
+    """Return whether a loop gives a layer and the name of it: ``for name, layer in net.named_modules()``."""
     pairs = name.value
     if pairs is None or pairs is not layer.value or name.path[:-1] != layer.path[:-1]:
         return False
@@ -258,12 +264,14 @@ _KINDS = ("Norm", "Conv", "Linear", "Embedding", "LSTM", "GRU")
 
 
 def _may_name(text: str, word: str) -> bool:
-    """Whether what names classes may name this one: unless it names others only."""
+    """Return whether what names classes may name this one: unless it names others only."""
     return word in text or not any(kind in text for kind in _KINDS)
 
 
 def _denies(test: cst.BaseExpression) -> bool:
-    """Whether a comparison is true of what does not have the name in it: ``name.find("Conv") == -1``."""
+    """Return whether a comparison is true of what does not have the name in it:
+    ``name.find("Conv") == -1``.
+    """
     match test:
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator, right)]):
             negative = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))

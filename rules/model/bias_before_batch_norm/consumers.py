@@ -113,7 +113,7 @@ _INPUT_KEYWORDS = frozenset({"input", "x", "inputs", "X"})
 
 
 def after_layer(module: Module, layer: cst.Call) -> list[Consumer]:
-    """All that takes what the layer made by a call computes, in the order of `_in_order`."""
+    """Return all that takes what the layer made by a call computes, in the order of `_in_order`."""
     found: set[Consumer] = set()
     start: _Fact = _End(layer)
     goals, seen = deque([start]), {start}
@@ -128,17 +128,21 @@ def after_layer(module: Module, layer: cst.Call) -> list[Consumer]:
 
 
 def after_result(module: Module, call: cst.Call) -> list[Consumer]:
-    """All that takes the result of a call, a function applied to tensors, in the order of `_in_order`."""
+    """Return all that takes the result of a call, a function applied to tensors, in the order of
+    `_in_order`.
+    """
     return _in_order(module, verdicts(module, call, _takes_result) or (_SOMETHING,))
 
 
 def _in_order(module: Module, consumers: Iterable[Consumer]) -> list[Consumer]:
-    """Consumers by where they stand, which is the same wherever in the file the definitions are."""
+    """Return consumers by where they stand, the same wherever in the file the definitions are."""
     return sorted(consumers, key=lambda one: ((), -1) if one.call is None else module.tree.standing(one.call))
 
 
 def _facts(module: Module, goal: _Fact) -> Iterable[_Fact]:
-    """What is found from a layer, or a sequence that ends with it, or from the container that it is in."""
+    """Return what is found from a layer, or a sequence that ends with it, or from the container that it is
+    in.
+    """
     match goal:
         case _End(sequence):
             # A layer that is never applied in this file may be applied by another one.
@@ -160,7 +164,7 @@ def _facts(module: Module, goal: _Fact) -> Iterable[_Fact]:
 
 
 def _takes_layer(module: Module, use: Use) -> Verdict[_Fact]:
-    """What takes the result of a layer by a use of it, or of a container that has it somewhere."""
+    """Return what takes the result of a layer by a use of it, or of a container that has it somewhere."""
     if use.path:
         return _of_container(module, use)
     attributes = SelfAttributes.of(module)
@@ -204,7 +208,7 @@ def _takes_layer(module: Module, use: Use) -> Verdict[_Fact]:
 
 
 def _of_container(module: Module, use: Use) -> Verdict[_Fact]:
-    """What takes the result of an element by a use of its container."""
+    """Return what takes the result of an element by a use of its container."""
     attributes = SelfAttributes.of(module)
     name = attributes.registered_name(use.argument) if use.kind is UseKind.ARGUMENT else None
     if name is not None:
@@ -243,7 +247,7 @@ def _after_call(module: Module, call: cst.CSTNode) -> tuple[Consumer, ...]:
 
 
 def _of_attribute(module: Module, use: Use) -> Verdict[_Fact]:
-    """What the use of an attribute of a layer makes of its result."""
+    """Return what the use of an attribute of a layer makes of its result."""
     name = use.name
     if name == "forward" and use.kind is UseKind.METHOD:
         return _after_call(module, use.by)
@@ -258,7 +262,9 @@ def _of_attribute(module: Module, use: Use) -> Verdict[_Fact]:
 def _reads(
     module: Module, at: cst.CSTNode, name: str, path: tuple[int | str | None, ...] = ()
 ) -> tuple[Standing, ...]:
-    """The places of ``self.<name>``, as set at ``at``; ``name`` may have ``*`` for parts made by code."""
+    """Return the places of ``self.<name>``, as set at ``at``; ``name`` may have ``*`` for parts made by
+    code.
+    """
     attributes = SelfAttributes.of(module)
     owner = attributes.enclosing_class(at)
     if owner is None:
@@ -277,21 +283,21 @@ def _reads(
 
 
 def _taken_apart(attribute: cst.Attribute, above: cst.CSTNode | None) -> bool:
-    """Whether code outside of a class applies or watches one of its layers: ``model.conv(x)``."""
+    """Return whether code outside of a class applies or watches one of its layers: ``model.conv(x)``."""
     if isinstance(above, cst.Attribute):
         return above.attr.value.startswith("register_")
     return isinstance(above, cst.Call) and above.func is attribute
 
 
 def _to_callers(module: Module, use: Use) -> Verdict[_Fact]:
-    """The calls of the function that returns a layer."""
+    """Return the calls of the function that returns a layer."""
     function = module.function(use.node)
     calls = module.callers(function) if isinstance(function, cst.FunctionDef) else ()
     return tuple(Standing(call, use.path) for call in calls) or _SOMETHING
 
 
 def _given(module: Module, use: Use) -> Verdict[_Fact]:
-    """What takes the result of a layer, or of a list that ends with it, that a call is given."""
+    """Return what takes the result of a layer, or of a list that ends with it, that a call is given."""
     attributes = SelfAttributes.of(module)
     call, argument, name = use.call, use.argument, called(module, use.call)
     if name in WRAPPERS:
@@ -316,7 +322,7 @@ def _given(module: Module, use: Use) -> Verdict[_Fact]:
 
 
 def _step(module: Module, use: Use) -> tuple[_Fact | Standing, ...]:
-    """What comes behind an argument of ``nn.Sequential(...)``, and what reads it out of there."""
+    """Return what comes behind an argument of ``nn.Sequential(...)``, and what reads it out of there."""
     call, steps = use.call, argument_steps(use.call.args)
     index = use.call.args.index(use.argument)
     known = not any(step.many for step in steps)
@@ -338,7 +344,7 @@ def _step(module: Module, use: Use) -> tuple[_Fact | Standing, ...]:
 
 
 def _in_display(module: Module, use: Use) -> Verdict[_Fact]:
-    """What comes behind an element of a list, or a list in another list."""
+    """Return what comes behind an element of a list, or a list in another list."""
     display = use.by
     element = module.tree.parent(display)
     if isinstance(display, cst.Tuple) and isinstance(element, cst.Element):
@@ -363,7 +369,7 @@ def _in_display(module: Module, use: Use) -> Verdict[_Fact]:
 
 
 def _joined(module: Module, node: cst.BaseExpression, joined: cst.BinaryOperation) -> Verdict[_Fact]:
-    """What comes behind a list that is joined with another one."""
+    """Return what comes behind a list that is joined with another one."""
     if not isinstance(joined.operator, cst.Add):
         return _SOMETHING
     if joined.left is node:
@@ -378,7 +384,7 @@ def _joined(module: Module, node: cst.BaseExpression, joined: cst.BinaryOperatio
 def _put_into(
     module: Module, node: cst.BaseExpression, owner: cst.BaseExpression, *, many: bool = False
 ) -> Verdict[_Fact]:
-    """What comes behind ``node``, which code puts at the end of a list or container.
+    """Return what comes behind ``node``, which code puts at the end of a list or container.
 
     ``many``: it is a list itself, of whose elements it is known where they get.
     """
@@ -397,7 +403,7 @@ def _put_into(
 def _filled_in(
     module: Module, filling: Filling, node: cst.CSTNode, container: cst.Call | None
 ) -> tuple[_Fact | Standing, ...]:
-    """What comes behind ``node`` in a list that is filled step by step."""
+    """Return what comes behind ``node`` in a list that is filled step by step."""
     elements, reads = behind(module, filling, node)
     found: list[_Fact | Standing] = [*_met(module, elements)[0]]
     for read in reads:
@@ -409,7 +415,7 @@ def _filled_in(
 
 
 def _met(module: Module, firsts: Firsts) -> tuple[tuple[Consumer, ...], bool]:
-    """What an input given to what a list begins with meets first, and whether it may meet nothing."""
+    """Return what an input given to what a list begins with meets first, and whether it may meet nothing."""
     found: list[Consumer] = []
     for first in firsts:
         if isinstance(first, cst.BaseExpression):
@@ -425,7 +431,9 @@ def _met(module: Module, firsts: Firsts) -> tuple[tuple[Consumer, ...], bool]:
 def _membership(
     module: Module, node: cst.BaseExpression, holder: cst.BaseExpression
 ) -> tuple[_Member, ...] | None:
-    """The containers that an element of a list gets into; None if they are not known, or of two sorts."""
+    """Return the containers that an element of a list gets into; None if they are not known, or of two
+    sorts.
+    """
     if isinstance(holder, (cst.Name, cst.Attribute)):
         reached = [one for one in _places(module, holder) if not isinstance(one, Standing)]
         standing = [one for one in _places(module, holder) if isinstance(one, Standing)]
@@ -439,7 +447,7 @@ def _membership(
 
 
 def _becomes(module: Module, use: Use) -> Verdict[cst.Call | Gap]:
-    """The container that a list is made into by a use of it."""
+    """Return the container that a list is made into by a use of it."""
     match use.kind:
         case UseKind.ARGUMENT:
             name = called(module, use.call)
@@ -479,7 +487,7 @@ def _becomes(module: Module, use: Use) -> Verdict[cst.Call | Gap]:
 
 
 def _places(module: Module, owner: cst.BaseExpression) -> tuple[Standing | cst.Call | Gap, ...]:
-    """The containers that a name or attribute stands for, and where lists go that it stands for."""
+    """Return the containers that a name or attribute stands for, and where lists go that it stands for."""
     if SelfAttributes.is_self(owner):
         return ()
     values = made(module, owner)
@@ -507,7 +515,7 @@ def _assigned_to(module: Module, node: cst.BaseExpression) -> cst.BaseExpression
 
 
 def _applied_in_order(loop: cst.CSTNode) -> cst.Call | None:
-    """The call in ``for layer in layers: x = layer(x)``, if that is all that the loop does."""
+    """Return the call in ``for layer in layers: x = layer(x)``, if that is all that the loop does."""
     match loop:
         case cst.For(
             target=cst.Name(target),
@@ -533,7 +541,9 @@ def _applied_in_order(loop: cst.CSTNode) -> cst.Call | None:
 def _after_loop(
     module: Module, node: cst.BaseExpression, container: cst.Call, loop: _Loop
 ) -> Iterator[_Fact]:
-    """What comes behind an element of a ``ModuleList`` that a loop applies one element after the other."""
+    """Yield what comes behind an element of a ``ModuleList`` that a loop applies one element after the
+    other.
+    """
     match container.args:
         case [cst.Arg(value=cst.List() | cst.Tuple() as display)]:
             steps = literal_steps(display) or []
@@ -559,7 +569,7 @@ def _after_loop(
 
 @solved(frozenset())
 def _heads(module: Module, node: Any) -> frozenset[Consumer]:
-    """What an input given to a layer meets first, one answer for each layer that it can be."""
+    """Return what an input given to a layer meets first, one answer for each layer that it can be."""
     found: set[Consumer] = set()
     for maker in makers(module, node):
         name = called(module, maker)
@@ -575,7 +585,7 @@ def _heads(module: Module, node: Any) -> frozenset[Consumer]:
 
 
 def _takes_result(module: Module, use: Use) -> Verdict[Consumer]:
-    """What takes a tensor by a use of it."""
+    """Return what takes a tensor by a use of it."""
     match use.kind:
         case UseKind.ARGUMENT:
             return _applied(module, use)
@@ -598,7 +608,7 @@ def _takes_result(module: Module, use: Use) -> Verdict[Consumer]:
 
 
 def _applied(module: Module, use: Use) -> Verdict[Consumer]:
-    """The layer or function that takes a tensor as its argument."""
+    """Return the layer or function that takes a tensor as its argument."""
     call, argument, name = use.call, use.argument, called(module, use.call)
     if name in ("builtins.print", "builtins.len"):
         return ()

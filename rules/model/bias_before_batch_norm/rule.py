@@ -127,7 +127,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, layer: str) -> Impact:
-    """How much there is to gain: little for a linear layer, and where the program trains no model.
+    """Return how much there is to gain: little for a linear layer, and where the program trains no model.
 
     A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
     the model, or have, their checkpoints hold the bias.
@@ -140,7 +140,9 @@ def _is_true(node: cst.BaseExpression | None) -> bool:
 
 
 def _cancels(module: Module, norm: Consumer, call: cst.Call, layer: str) -> bool:
-    """Whether what takes the result of the layer subtracts the mean over all but the layer's channels."""
+    """Return whether what takes the result of the layer subtracts the mean over all but the layer's
+    channels.
+    """
     if norm.name is None or norm.call is None:
         return False
     if layer in LINEAR_LAYERS:
@@ -160,7 +162,7 @@ def _cancels(module: Module, norm: Consumer, call: cst.Call, layer: str) -> bool
 
 
 def _same_width(module: Module, norm: cst.Call, linear: cst.Call) -> bool:
-    """Whether the norm is over the features of the linear layer, not over tokens of a 3-D input."""
+    """Return whether the norm is over the features of the linear layer, not over tokens of a 3-D input."""
     features = module.argument(norm, "num_features")
     outputs = module.argument(linear, "out_features")
     if features.node is None or outputs.node is None:
@@ -178,7 +180,7 @@ def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
 
 
 def _unnoticed(module: Module, call: cst.Call) -> bool:
-    """Whether the program is the same without the bias, whatever it computes, draws and stores."""
+    """Return whether the program is the same without the bias, whatever it computes, draws and stores."""
     drawn = not _seeded(module) and _RANDOM_STATES.isdisjoint(identifiers(module))
     return (
         drawn
@@ -190,7 +192,7 @@ def _unnoticed(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _seeded(module: Module) -> bool:
-    """Whether the file seeds a random stream of torch, so that the stream is part of its results.
+    """Return whether the file seeds a random stream of torch, so that the stream is part of its results.
 
     Whatever has "seed" in its name counts, but for the streams of Python and NumPy.
     """

@@ -86,7 +86,9 @@ class Growth:
 
 
 def grown(module: Module, call: cst.Call) -> Growth | None:
-    """The tensor that a concatenation makes longer in each round of a loop that never reads it, or None."""
+    """Return the tensor that a concatenation makes longer in each round of a loop that never reads it, or
+    None.
+    """
     # Most calls list no tensors, which is told at a glance.
     if not any(isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.args):
         return None
@@ -132,20 +134,22 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
 
 
 def _is_set_up(module: Module, call: cst.Call) -> bool:
-    """Whether a tensor is put together once, when an object is made, or for ONNX, which has its own lists."""
+    """Return whether a tensor is put together once, when an object is made, or for ONNX, which has its own
+    lists.
+    """
     function = module.function(call)
     name = function.name.value if isinstance(function, cst.FunctionDef) else ""
     return name == "__init__" or "onnx" in name.lower()
 
 
 def _target(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """What the result of a call is assigned to, as it is or moved, and in one branch or always."""
+    """Return what the result of a call is assigned to, as it is or moved, and in one branch or always."""
     targets = list(sinks(module, call, _assigned))
     return targets[0] if len(targets) == 1 else None
 
 
 def _assigned(module: Module, use: Use) -> Verdict[cst.BaseExpression]:
-    """The target that a statement assigns a value to."""
+    """Return the target that a statement assigns a value to."""
     if use.kind is UseKind.METHOD:
         return ONWARD if use.name in _KEEPING else ()
     assigned = use.kind in (UseKind.ASSIGNED, UseKind.STORED, UseKind.UNPACKED)
@@ -158,7 +162,7 @@ def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CS
 
 
 def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> bool:
-    """Whether a name that one of these expressions reads is bound in a loop."""
+    """Return whether a name that one of these expressions reads is bound in a loop."""
     names = (name for node in nodes for name in operations_of(module).read_names(node))
     return any(
         module.tree.contains(loop, binding.node) for name in names for binding in module.bindings(name)
@@ -166,7 +170,9 @@ def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode
 
 
 def _has_few_rounds(module: Module, loop: StatementLoop) -> bool:
-    """Whether a loop goes over a handful of things that are written out, or counts to a small number."""
+    """Return whether a loop goes over a handful of things that are written out, or counts to a small
+    number.
+    """
     if isinstance(loop, cst.While):
         return False
     node = loop.iter
@@ -184,14 +190,16 @@ def _has_few_rounds(module: Module, loop: StatementLoop) -> bool:
 
 
 def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool:
-    """Whether a read of a tensor does not look at what it holds, or is the last thing that the loop does."""
+    """Return whether a read of a tensor does not look at what it holds, or is the last thing that the loop
+    does.
+    """
     if module.function(read) is not module.function(loop):
         return False
     return _asks_size(module, read) or module.flow.ends_loop(read, loop)
 
 
 def _asks_size(module: Module, read: cst.BaseExpression) -> bool:
-    """Whether a read of a tensor asks for its size or the like, or whether there is one."""
+    """Return whether a read of a tensor asks for its size or the like, or whether there is one."""
     parent = module.tree.parent(read)
     match parent:
         case cst.Attribute() if parent.attr.value in _METADATA:
@@ -229,11 +237,11 @@ class _Variable:
         return [b.node for b in others if _is_alternative(self.module, b.node, self.target)]
 
     def differs(self, loop: StatementLoop) -> bool:
-        """Whether each round has a variable of its own: never."""
+        """Return whether each round has a variable of its own: never."""
         return False
 
     def carried(self, loop: StatementLoop) -> bool:
-        """Whether the loop adds to what there was in the round before, and sets it to nothing else."""
+        """Return whether the loop adds to what there was in the round before, and sets it to nothing else."""
         if self.binding is None or self.binding not in self.reaching:
             return False
         contains = self.module.tree.contains
@@ -245,7 +253,9 @@ class _Variable:
         return entered or any(contains(loop, start) for start in starts)
 
     def _grows_too(self, other: Binding) -> bool:
-        """Whether another assignment concatenates as well: ``if ...: t = torch.cat([t, x])``, twice."""
+        """Return whether another assignment concatenates as well: ``if ...: t = torch.cat([t, x])``,
+        twice.
+        """
         call = other.value
         return (
             isinstance(call, cst.Call)
@@ -258,14 +268,14 @@ class _Variable:
         )
 
     def reads(self, loop: StatementLoop) -> Iterator[cst.BaseExpression]:
-        """Where the loop reads it, apart from adding to it."""
+        """Yield where the loop reads it, apart from adding to it."""
         contains = self.module.tree.contains
         for read in self.module.names.reads(self.target.value):
             if contains(loop, read) and read is not self.own and not self._is_own(read):
                 yield read
 
     def _is_own(self, read: cst.Name) -> bool:
-        """Whether another concatenation adds to the variable here."""
+        """Return whether another concatenation adds to the variable here."""
         element = self.module.tree.parent(read)
         display = self.module.tree.parent(element) if isinstance(element, cst.Element) else None
         arg = self.module.tree.parent(display) if isinstance(display, (cst.List, cst.Tuple)) else None
@@ -301,7 +311,7 @@ class _Item:
         ]
 
     def differs(self, loop: StatementLoop) -> bool:
-        """Whether the loop itself counts through the keys, so that each round has another place."""
+        """Return whether the loop itself counts through the keys, so that each round has another place."""
         return any(
             self.module.tree.contains(loop.target, binding.node)
             for name in self._names_of_keys()
@@ -314,7 +324,9 @@ class _Item:
             yield from operations_of(self.module).read_names(key)
 
     def carried(self, loop: StatementLoop) -> bool:
-        """Whether it is the same place in each round, and nothing but the concatenation is put there."""
+        """Return whether it is the same place in each round, and nothing but the concatenation is put
+        there.
+        """
         if not isinstance(_root(self.target), cst.Name) or _bound_inside(self.module, loop, [self.holder]):
             return False
         starts = self.starts
@@ -330,7 +342,7 @@ class _Item:
         return not self._calls_unknown(loop)
 
     def _calls_unknown(self, loop: StatementLoop) -> bool:
-        """Whether the loop calls a method of the same object that may read the attribute."""
+        """Return whether the loop calls a method of the same object that may read the attribute."""
         if not isinstance(self.target, cst.Attribute) and not isinstance(self.holder, cst.Attribute):
             return False
         attribute = self.holder if isinstance(self.holder, cst.Attribute) else self.target
@@ -348,14 +360,14 @@ class _Item:
         return False
 
     def _mentions(self, function: cst.CSTNode, attribute: str) -> bool:
-        """Whether a function names an attribute."""
+        """Return whether a function names an attribute."""
         return any(
             isinstance(node, cst.Attribute) and node.attr.value == attribute
             for node in self.module.tree.descendants(function)
         )
 
     def loops_of_callers(self) -> Iterator[StatementLoop]:
-        """The loops around calls of the function, if it is the same attribute in each of their rounds.
+        """Yield the loops around calls of the function, if it is the same attribute in each of their rounds.
 
         That is an attribute of ``self`` or of an object of the module which, of all that the loops run,
         nothing but the concatenation reads or sets.
@@ -385,7 +397,7 @@ class _Item:
                     yield loop
 
     def _is_run_by(self, loop: StatementLoop, node: cst.CSTNode) -> bool:
-        """Whether a loop runs a node, itself or by way of functions of the file."""
+        """Return whether a loop runs a node, itself or by way of functions of the file."""
         waiting, seen = [node], set[cst.CSTNode]()
         for place in waiting:
             if self.module.tree.contains(loop, place):
@@ -400,7 +412,7 @@ class _Item:
         return self.module.source(node) == self.spelt
 
     def reads(self, loop: StatementLoop) -> Iterator[cst.BaseExpression]:
-        """Where the loop reads it, or the container that holds it, apart from adding to it."""
+        """Yield where the loop reads it, or the container that holds it, apart from adding to it."""
         starts, holder = set(self.starts), self.module.source(self.holder)
         for node in self.module.tree.descendants(loop):
             if not isinstance(node, type(self.holder)) or self.module.source(node) != holder:
@@ -426,13 +438,15 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
-    """``key in outputs``."""
+    """Return whether it is ``key in outputs``."""
     parent = module.tree.parent(container)
     return isinstance(parent, cst.ComparisonTarget) and isinstance(parent.operator, (cst.In, cst.NotIn))
 
 
 def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
+    """Return whether one of two assignments is made in each round: in two branches, or after the other
+    failed.
+    """
     flow = module.flow
     loops = flow.statement_loops(target)[:1]
     if flow.statement_loops(other)[:1] != loops:
@@ -446,7 +460,9 @@ def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> 
 
 
 def collected(module: Module, growth: Growth) -> Fix | None:
-    """The fix that collects the pieces in a list and joins them once; None where that is not the same."""
+    """Return the fix that collects the pieces in a list and joins them once; None where that is not the
+    same.
+    """
     loop = growth.loops[-1]
     target = growth.target
     binding = module.binding_of(target)
@@ -481,7 +497,9 @@ def collected(module: Module, growth: Growth) -> Fix | None:
 
 
 def _is_plain(module: Module, growth: Growth, loop: StatementLoop, binding: Binding) -> bool:
-    """Whether one function holds the variable, and nothing but the growth sets or reads it in the loop."""
+    """Return whether one function holds the variable, and nothing but the growth sets or reads it in the
+    loop.
+    """
     tree = module.tree
     scope = module.names.scope(growth.target)
     if binding.scope is not scope or scope.kind not in (ScopeKind.FUNCTION, ScopeKind.MODULE):
@@ -518,7 +536,7 @@ def _between(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> Iterator[c
 
 
 def _may_change(module: Module, piece: cst.BaseExpression, growth: Growth) -> bool:
-    """Whether a piece may be overwritten before the pieces are joined.
+    """Return whether a piece may be overwritten before the pieces are joined.
 
     It is a view of something that the loop writes to, or is handed on afterwards, to what may work in place.
     """
@@ -539,7 +557,7 @@ def _may_change(module: Module, piece: cst.BaseExpression, growth: Growth) -> bo
 
 
 def _written_in_loop(module: Module, binding: Binding, piece: cst.BaseExpression, growth: Growth) -> bool:
-    """Whether the loop may write to the tensor in a variable, by any name, once it was a piece."""
+    """Return whether the loop may write to the tensor in a variable, by any name, once it was a piece."""
     tree, loop = module.tree, growth.loops[-1]
     others, attributes = other_names(module, binding)
     if any(tree.contains(loop, attribute) for attribute in attributes):
@@ -561,7 +579,7 @@ def _written_in_loop(module: Module, binding: Binding, piece: cst.BaseExpression
 
 
 def _free_name(module: Module, target: cst.Name) -> str | None:
-    """A name for the list that nothing in the function is called."""
+    """Return a name for the list that nothing in the function is called."""
     code = module.source(module.function(target) or module.tree.root)
     for name in (f"{target.value}_parts", f"{target.value}_pieces"):
         if not re.search(rf"\b{name}\b", code):
@@ -570,7 +588,7 @@ def _free_name(module: Module, target: cst.Name) -> str | None:
 
 
 def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
-    """The code that joins the list as the call in the loop joins two tensors."""
+    """Return the code that joins the list as the call in the loop joins two tensors."""
     call = growth.call
     parent = module.tree.parent(call)
     if not isinstance(parent, (cst.Assign, cst.IfExp)):
@@ -586,7 +604,7 @@ def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
 
 
 def _added(module: Module, growth: Growth, name: str | None) -> str | None:
-    """The code that puts the pieces of one round into the list."""
+    """Return the code that puts the pieces of one round into the list."""
     codes = [module.source(piece.value) for piece in growth.pieces]
     if len(codes) == 1 and isinstance(growth.pieces[0], cst.Element):
         return f"{name}.append({codes[0]})"
@@ -597,7 +615,9 @@ def _added(module: Module, growth: Growth, name: str | None) -> str | None:
 
 
 def _needs_dimension(module: Module, call: cst.Call) -> bool:
-    """Whether a tensor that nothing is added to may be one that the function refuses, or shapes anew."""
+    """Return whether a tensor that nothing is added to may be one that the function refuses, or shapes
+    anew.
+    """
     if module.qualified(call.func) not in ("torch.cat", "torch.concat", "torch.concatenate"):
         return True
     dim = module.argument(call, "dim")
@@ -607,7 +627,9 @@ def _needs_dimension(module: Module, call: cst.Call) -> bool:
 def _start(
     module: Module, growth: Growth, loop: StatementLoop, binding: Binding
 ) -> tuple[cst.CSTNode, bool] | None:
-    """What goes away for adding to the list, and whether the list begins empty; None if it is not clear."""
+    """Return what goes away for adding to the list, and whether the list begins empty; None if it is not
+    clear.
+    """
     tree = module.tree
     parent = tree.parent(growth.call)
     asked = list(growth.asked)
@@ -644,7 +666,9 @@ def _start(
 def _branches(
     module: Module, growth: Growth
 ) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.CSTNode] | None:
-    """The test that tells the first piece from the others, the first piece, and the statement of it all."""
+    """Return the test that tells the first piece from the others, the first piece, and the statement of it
+    all.
+    """
     tree = module.tree
     parent = tree.parent(growth.call)
     if isinstance(parent, cst.IfExp):
@@ -669,14 +693,14 @@ def _branches(
 
 
 def _only_value(block: cst.BaseSuite) -> cst.BaseExpression | None:
-    """The value that a block of one assignment assigns."""
+    """Return the value that a block of one assignment assigns."""
     line = block.body[0] if len(block.body) == 1 else None
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     return small.value if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
 
 
 def _right_way(test: cst.BaseExpression, first_in_body: bool) -> bool:
-    """Whether the first piece is taken where the test says that there is nothing yet."""
+    """Return whether the first piece is taken where the test says that there is nothing yet."""
     negated = isinstance(test, cst.Comparison) and isinstance(
         test.comparisons[0].operator, (cst.IsNot, cst.NotEqual, cst.GreaterThan)
     )
@@ -695,7 +719,7 @@ def _asks_for_none(test: cst.BaseExpression, name: str) -> bool:
 
 
 def _is_first_round(module: Module, test: cst.BaseExpression, loops: Sequence[StatementLoop]) -> bool:
-    """``i == 0`` in ``for i, x in enumerate(xs)`` or ``for i in range(n)``."""
+    """Return whether it is ``i == 0`` in ``for i, x in enumerate(xs)`` or ``for i in range(n)``."""
     match test:
         case cst.Comparison(
             left=cst.Name() as counter,
@@ -724,7 +748,7 @@ def _is_none(value: cst.BaseExpression | None) -> bool:
 
 
 def _is_certain(module: Module, binding: Binding, loop: StatementLoop) -> bool:
-    """Whether a variable is certainly set by this definition when the loop begins, and to a tensor."""
+    """Return whether a variable is certainly set by this definition when the loop begins, and to a tensor."""
     if binding.kind is BindingKind.PARAMETER:
         return True
     if _is_none(binding.value):
@@ -735,6 +759,6 @@ def _is_certain(module: Module, binding: Binding, loop: StatementLoop) -> bool:
 
 
 def _is_changed(module: Module, binding: Binding) -> bool:
-    """Whether the tensor that the loop begins with is another's, which is written to."""
+    """Return whether the tensor that the loop begins with is another's, which is written to."""
     value = binding.value
     return isinstance(value, cst.Name) and any(writes_to(module, other) for other in module.bindings(value))

@@ -92,7 +92,7 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _at_stake(module: Module, growth: Growth) -> Impact:
-    """How much there is to gain: little beside a decoding step, which adds one element to a sequence.
+    """Return how much there is to gain: little beside a decoding step, which adds one element to a sequence.
 
     Nor is there much where no loop goes through data, since what is listed or configured is few, or where the
     loop has no other work for the device.
@@ -107,7 +107,9 @@ def _at_stake(module: Module, growth: Growth) -> Impact:
 
 
 def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> bool:
-    """Whether the data says how many rounds a loop has: batches, parts of a tensor, numbers up to a size."""
+    """Return whether the data says how many rounds a loop has: batches, parts of a tensor, numbers up to a
+    size.
+    """
     if isinstance(loop, cst.While):
         return not _fills_up(module, growth, loop)
     if places.over_loader(module, loop):
@@ -120,7 +122,9 @@ def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> b
 
 
 def _counts_data(module: Module, node: cst.BaseExpression) -> bool:
-    """``range(1, x.shape[1])``: whether an iterable counts to what is no setting and no length of a list."""
+    """Return whether an iterable counts to what is no setting and no length of a list:
+    ``range(1, x.shape[1])``.
+    """
     if not isinstance(node, cst.Call) or module.qualified(node.func) != "builtins.range":
         return False
     return not all(
@@ -129,14 +133,16 @@ def _counts_data(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _fills_up(module: Module, growth: Growth, loop: cst.While) -> bool:
-    """``while mask.shape[1] < n``: whether a loop adds as much as is missing, piece by piece."""
+    """Return whether a loop adds as much as is missing, piece by piece: ``while mask.shape[1] < n``."""
     target = module.source(growth.target)
     return any(module.source(part) == target for part in module.tree.descendants(loop.test))
 
 
 @traced(Through.PARAMETERS | Through.OPERANDS)
 def _is_configured(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a number is a constant, or a parameter of a constructor: no length and no size of data."""
+    """Return whether a number is a constant, or a parameter of a constructor: no length and no size of
+    data.
+    """
     match node:
         case cst.Integer():
             return True

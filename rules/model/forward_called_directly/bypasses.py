@@ -40,7 +40,7 @@ class Bypass:
 
 
 def bypass(module: Module, call: cst.Call) -> Bypass | None:
-    """The module whose ``forward`` a call runs without ``__call__``; None where that is no slip."""
+    """Return the module whose ``forward`` a call runs without ``__call__``; None where that is no slip."""
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value != "forward":
         return None
@@ -61,7 +61,7 @@ def bypass(module: Module, call: cst.Call) -> Bypass | None:
 
 
 def _is_own(module: Module, receiver: cst.BaseExpression) -> bool:
-    """``self.forward`` and ``super().forward``."""
+    """Return whether it is ``self.forward`` and ``super().forward``."""
     if isinstance(receiver, cst.Call):
         return module.qualified(receiver.func) == "builtins.super"
     if not isinstance(receiver, cst.Name):
@@ -70,7 +70,7 @@ def _is_own(module: Module, receiver: cst.BaseExpression) -> bool:
 
 
 def _replaces_forward(module: Module) -> bool:
-    """Whether the file puts another ``forward`` into modules that exist, or tells TorchScript of one.
+    """Return whether the file puts another ``forward`` into modules that exist, or tells TorchScript of one.
 
     Objects of ``torch.classes``, which may take the place of modules there, cannot be called.
     """
@@ -86,7 +86,9 @@ def _replaces_forward(module: Module) -> bool:
 
 
 def _stands_in(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-    """Whether the call is made by what takes the place of ``__call__``, or hands on to what it wraps."""
+    """Return whether the call is made by what takes the place of ``__call__``, or hands on to what it
+    wraps.
+    """
     function = module.function(call)
     while function is not None:
         if isinstance(function, cst.FunctionDef):
@@ -101,7 +103,7 @@ def _stands_in(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> 
 
 
 def _hands_on(module: Module, function: Function, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-    """Whether a function passes what it is given to the module that its object wraps.
+    """Return whether a function passes what it is given to the module that its object wraps.
 
     ``def forward(self, *args, **kwargs): return self.module.forward(*args, **kwargs)``
     """
@@ -118,7 +120,7 @@ def _hands_on(module: Module, function: Function, call: cst.Call, receiver: cst.
 
 
 def _wraps(module: Module, receiver: cst.Attribute) -> bool:
-    """Whether ``self.module`` is what the constructor was given, and the only module of its object."""
+    """Return whether ``self.module`` is what the constructor was given, and the only module of its object."""
     owner = module.classes.instance_class(receiver.value)
     if owner is None:
         return False
@@ -137,13 +139,13 @@ def _wraps(module: Module, receiver: cst.Attribute) -> bool:
 
 
 def _assigned(module: Module, info: ClassInfo, name: str) -> list[cst.BaseExpression]:
-    """What the methods of a class set as an attribute of ``self``."""
+    """Return what the methods of a class set as an attribute of ``self``."""
     bindings = module.classes.attribute_bindings(info, name)
     return [binding.value for binding in bindings if binding.value is not None]
 
 
 def _from_parameter(module: Module, value: cst.BaseExpression) -> bool:
-    """Whether something is a parameter, or what a function made of one: ``freeze(model)``."""
+    """Return whether something is a parameter, or what a function made of one: ``freeze(model)``."""
     while isinstance(value, cst.Call) and value.args and not _makes_instance(value):
         value = value.args[0].value
     if not isinstance(value, cst.Name):
@@ -156,7 +158,9 @@ def _makes_instance(call: cst.Call) -> bool:
 
 
 def _plain(module: Module, value: Value) -> bool | None:
-    """Whether ``__call__`` is that of ``nn.Module``: False where it may be, None where it is another."""
+    """Return whether ``__call__`` is that of ``nn.Module``: False where it may be, None where it is
+    another.
+    """
     if isinstance(value.definition, cst.ClassDef):
         info = module.classes.info(value.definition)
         if info.method("__call__") is not None or any(map(_calls_otherwise, info.bases)):
@@ -180,7 +184,7 @@ def _calls_otherwise(dotted: str) -> bool:
 
 
 def _made_by_module(module: Module, receiver: cst.BaseExpression) -> bool:
-    """Whether ``self.encoder`` is of a class of another file, and a part of a module."""
+    """Return whether ``self.encoder`` is of a class of another file, and a part of a module."""
     if not isinstance(receiver, cst.Attribute):
         return False
     owner = module.classes.instance_class(receiver.value)
@@ -191,7 +195,7 @@ def _made_by_module(module: Module, receiver: cst.BaseExpression) -> bool:
 
 
 def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: Value) -> bool:
-    """Whether the file shows, by more than a name, that something is a module of torch."""
+    """Return whether the file shows, by more than a name, that something is a module of torch."""
     if value.definition is not None or value.cls is not None or value.origin is not None:
         return True
     owner = module.classes.instance_class(receiver.value) if isinstance(receiver, cst.Attribute) else None
@@ -210,5 +214,5 @@ def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: 
 
 
 def _of_other_library(module: Module, value: cst.BaseExpression) -> bool:
-    """``cv2.dnn.readNetFromONNX(path)``"""
+    """Return whether it is ``cv2.dnn.readNetFromONNX(path)``."""
     return isinstance(value, cst.Call) and _calls_otherwise(module.qualified(value.func) or "")

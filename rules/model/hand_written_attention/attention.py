@@ -170,7 +170,7 @@ class _Walk:
         return None
 
     def _completed(self, step: Step, operation: Operation, carrier: int) -> Step:
-        """The step with its other operand: of ``mask + scores`` the left one."""
+        """Return the step with its other operand: of ``mask + scores`` the left one."""
         others = [o for i, o in enumerate(operation.operands) if i != carrier]
         match operation.name:
             case "add" | "sub" | "mul" | "div":
@@ -187,7 +187,9 @@ class _Walk:
                 return step
 
     def _step(self, operation: Operation, weighted: bool) -> Step | None:
-        """What an operation between softmax and a product is; None for what attention does not have."""
+        """Return what an operation between softmax and a product is; None for what attention does not
+        have.
+        """
         name = operation.name
         if operation.in_place and not isinstance(operation.node, cst.AugAssign):
             self.straight = self.straight and not isinstance(
@@ -212,7 +214,7 @@ class _Walk:
         return None
 
     def _through_layer(self, call: cst.Call, weighted: bool) -> _Chain | None:
-        """Through dropout that the file does not show in full: ``self.attn_drop(weights)``."""
+        """Look through dropout that the file does not show in full: ``self.attn_drop(weights)``."""
         name = (last_name(call.func) or "").lower()
         if not weighted or "drop" not in name or len(call.args) != 1 or call.args[0].star:
             return None
@@ -255,7 +257,7 @@ class _Walk:
             self.visiting.discard(binding)
 
     def _optional(self, chains: Sequence[tuple[Binding, _Chain]]) -> _Chain:
-        """Of the chains of ``if mask is not None: scores = scores + mask`` the one with the mask."""
+        """Return of the chains of ``if mask is not None: scores = scores + mask`` the one with the mask."""
         ordered = sorted(chains, key=lambda pair: len(pair[1].inner) + len(pair[1].outer))
         binding, longest = ordered[-1]
         test = self._only_statement_of(binding)
@@ -275,7 +277,9 @@ class _Walk:
         return longest
 
     def _only_statement_of(self, binding: Binding) -> cst.If | None:
-        """The ``if``, without ``else``, of which the statement that makes a binding is all there is."""
+        """Return the ``if``, without ``else``, of which the statement that makes a binding is all there
+        is.
+        """
         tree = self.module.tree
         line = tree.statement(binding.node)
         block = tree.parent(line)
@@ -288,7 +292,9 @@ class _Walk:
 
 
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
-    """The attention whose last product is ``node``; None if it is none, or its weights serve another end."""
+    """Return the attention whose last product is ``node``; None if it is none, or its weights serve another
+    end.
+    """
     product = operations_of(module).of(node)
     if product is None or product.name not in PRODUCTS:
         return None
@@ -319,7 +325,7 @@ def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
 
 
 def _may_hold_weights(module: Module, node: cst.BaseExpression) -> bool:
-    """A cheap question first: an operand that is a parameter or an attribute holds no weights."""
+    """Return a cheap question first: an operand that is a parameter or an attribute holds no weights."""
     while isinstance(node, cst.Call):
         if not isinstance(node.func, cst.Attribute):
             return True
@@ -334,7 +340,7 @@ def _may_hold_weights(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _carriers(operation: Operation) -> tuple[int, ...]:
-    """Which operands can be the scores."""
+    """Return which operands can be the scores."""
     match operation.name:
         case "add" | "mul":
             return (0, 1)
@@ -355,7 +361,7 @@ def _condition_of(operation: Operation) -> int:
 
 
 def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
-    """Whether softmax runs over the last dimension of the scores, as far as the file shows."""
+    """Return whether softmax runs over the last dimension of the scores, as far as the file shows."""
     dim = softmax.options.get("dim")
     number = operations_of(module).integer(dim)
     if number is None:
@@ -376,7 +382,9 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
 
 
 def _of_three(module: Module, scores: Operation) -> bool:
-    """``torch.matmul(q, k.transpose(1, 2))``: whether the keys show that scores have three dimensions."""
+    """Return whether the keys show that scores have three dimensions:
+    ``torch.matmul(q, k.transpose(1, 2))``.
+    """
     queries, keys = (operations_of(module).of(operand) for operand in scores.operands[:2])
     if keys is None or keys.name not in ("transpose", "permute"):
         return False
@@ -386,7 +394,7 @@ def _of_three(module: Module, scores: Operation) -> bool:
 
 
 def _labels(module: Module, operation: Operation) -> list[list[str]] | None:
-    """The labels of the operands of an ``einsum`` of two, and of its result."""
+    """Return the labels of the operands of an ``einsum`` of two, and of its result."""
     equation = module.value(operation.operands[0]).constant
     if not isinstance(equation, str) or "->" not in equation or len(operation.operands) != 3:
         return None
@@ -400,7 +408,7 @@ def _labels(module: Module, operation: Operation) -> list[list[str]] | None:
 
 
 def _multiplies_keys(module: Module, found: Attention) -> bool:
-    """Whether the last product sums over the keys, those that softmax ran over."""
+    """Return whether the last product sums over the keys, those that softmax ran over."""
     transposed = sum(step.kind == "transpose" for step in (*found.outer,)) % 2 == 1
     if found.scores.name == "einsum":
         labels = _labels(module, found.scores)
@@ -434,7 +442,7 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
 
 
 def _is_table(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an operand is the weight of a layer or of an embedding: a classifier, not attention."""
+    """Return whether an operand is the weight of a layer or of an embedding: a classifier, not attention."""
     for found in (node, *module.tree.descendants(node)):
         if isinstance(found, cst.Attribute) and found.attr.value == "weight":
             return True
@@ -442,7 +450,7 @@ def _is_table(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _is_transposed(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression swaps the last two dimensions right here."""
+    """Return whether an expression swaps the last two dimensions right here."""
     operation = operations_of(module).of(node)
     if operation is None:
         return False
@@ -467,7 +475,7 @@ def _dimensions(operation: Operation) -> list[cst.BaseExpression]:
 
 
 def _read_elsewhere(module: Module, walk: _Walk) -> bool:
-    """Whether scores or weights are used for anything but the product with the values."""
+    """Return whether scores or weights are used for anything but the product with the values."""
     return any(
         use not in walk.consumed and not _harmless(module, use, walk)
         for binding in walk.bindings
@@ -517,7 +525,9 @@ def _harmless(module: Module, use: cst.Name, walk: _Walk) -> bool:
 
 
 def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
-    """Whether ``scores.max(...)`` only keeps softmax from overflowing: ``scores - scores.max(...)[0]``."""
+    """Return whether ``scores.max(...)`` only keeps softmax from overflowing:
+    ``scores - scores.max(...)[0]``.
+    """
     for ancestor in module.tree.ancestors(largest):
         if isinstance(ancestor, cst.BinaryOperation):
             return isinstance(ancestor.operator, cst.Subtract) and module.source(ancestor.left) == use.value
@@ -530,7 +540,7 @@ def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
 
 
 def as_one_call(module: Module, found: Attention) -> Fix | None:
-    """The fix that writes ``scaled_dot_product_attention``; None unless each argument maps exactly."""
+    """Return the fix that writes ``scaled_dot_product_attention``; None unless each argument maps exactly."""
     if not found.straight or not found.weights_first or _listened_to(module, found):
         return None
     mapped = _operands(module, found)
@@ -558,7 +568,9 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
 
 
 def _listened_to(module: Module, found: Attention) -> bool:
-    """Whether the file hooks into layers, and softmax or dropout is one, which the one call would not run."""
+    """Return whether the file hooks into layers, and softmax or dropout is one, which the one call would not
+    run.
+    """
     steps = [found.softmax, *(step.operation for step in (*found.inner, *found.outer) if step.operation)]
     if not any(step.layer is not None for step in steps):
         return False
@@ -566,7 +578,9 @@ def _listened_to(module: Module, found: Attention) -> bool:
 
 
 def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None:
-    """The code of queries, keys and values, and whether the result has its last two dimensions swapped."""
+    """Return the code of queries, keys and values, and whether the result has its last two dimensions
+    swapped.
+    """
     value = found.product.operands[-1]
     if found.scores.name == "einsum":
         labels = _labels(module, found.scores)
@@ -608,14 +622,16 @@ def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None
 
 
 def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wanted: list[str]) -> str | None:
-    """The code of an operand of ``einsum`` in this order, if at most the last two dimensions swap."""
+    """Return the code of an operand of ``einsum`` in this order, if at most the last two dimensions swap."""
     if labels == wanted:
         return _code(module, node)
     return _swapped(module, node) if labels == [*wanted[:-2], *reversed(wanted[-2:])] else None
 
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
-    """The code of the keys with their last two dimensions swapped; of three, if they are ``batched``."""
+    """Return the code of the keys with their last two dimensions swapped; of three, if they are
+    ``batched``.
+    """
     operation = operations_of(module).of(key)
     if operation is not None and operation.name == "mT":
         return _code(module, operation.operands[0])
@@ -635,7 +651,7 @@ def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> 
 
 
 def _arguments(module: Module, found: Attention) -> list[str] | None:
-    """The code of the mask, the dropout and the scale."""
+    """Return the code of the mask, the dropout and the scale."""
     masks = [step for step in found.inner if step.kind in ("add", "fill")]
     scales = [step for step in found.inner if step.kind == "scale"]
     drops = [step for step in found.outer if step.kind == "dropout"]
@@ -658,7 +674,7 @@ def _arguments(module: Module, found: Attention) -> list[str] | None:
 
 
 def _scale(module: Module, found: Attention, step: Step | None) -> str | None:
-    """``scale=…``; empty if it is that of the default."""
+    """Return ``scale=…``; empty if it is that of the default."""
     if step is None:
         return "scale=1.0"
     assert step.operation is not None and step.other is not None
@@ -677,7 +693,7 @@ def _scale(module: Module, found: Attention, step: Step | None) -> str | None:
 
 
 def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """``x`` of ``1 / x``."""
+    """Return ``x`` of ``1 / x``."""
     match node:
         case cst.BinaryOperation(operator=cst.Divide()) if operations_of(module).number(node.left) == 1:
             return node.right
@@ -686,7 +702,7 @@ def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | N
 
 
 def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Attention) -> bool:
-    """Whether an expression is ``math.sqrt(q.size(-1))``, the default scale's inverse."""
+    """Return whether an expression is ``math.sqrt(q.size(-1))``, the default scale's inverse."""
     origin = operations_of(module).origin(node)
     match origin:
         case cst.Call(args=[cst.Arg(value=inner)]) if module.qualified(origin.func) in (
@@ -722,7 +738,7 @@ def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Atten
 
 
 def is_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is a Python number, going by how it is computed and what is annotated."""
+    """Return whether an expression is a Python number, going by how it is computed and what is annotated."""
     return every(_number(module, node))
 
 
@@ -735,7 +751,7 @@ def _number(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 @traced(Through.OPERANDS)
 def _settings(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Whether a value is computed of numbers and parameters of a constructor: ``dim // heads``."""
+    """Return whether a value is computed of numbers and parameters of a constructor: ``dim // heads``."""
     if isinstance(node, cst.Param):
         function = module.tree.enclosing(node, cst.FunctionDef)
         return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
@@ -743,7 +759,7 @@ def _settings(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _plain_number(module: Module, node: cst.CSTNode) -> bool | None:
-    """Whether an expression is a number by itself; None if that depends on what it comes from."""
+    """Return whether an expression is a number by itself; None if that depends on what it comes from."""
     value = module.value(node)
     if value.known:
         return value.kind is Kind.NUMBER
@@ -754,7 +770,7 @@ def _plain_number(module: Module, node: cst.CSTNode) -> bool | None:
 
 
 def _casts_cancel(module: Module, found: Attention) -> bool:
-    """Whether the weights come back to the type of the values after they were cast for softmax."""
+    """Return whether the weights come back to the type of the values after they were cast for softmax."""
     casts = [s.operation for s in (*found.inner, *found.outer) if s.kind == "cast" and s.operation]
     dtype = found.softmax.options.get("dtype")
     if dtype is not None:
@@ -783,7 +799,7 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
 
 
 def _mask(module: Module, step: Step) -> str | None:
-    """``is_causal=True``, or ``attn_mask=…``: added as it is, or where it lets through."""
+    """Return ``is_causal=True``, or ``attn_mask=…``: added as it is, or where it lets through."""
     operation, mask = step.operation, step.other
     if operation is None or mask is None:
         return None
@@ -813,12 +829,12 @@ def _mask(module: Module, step: Step) -> str | None:
 
 
 def _computes(mask: cst.BaseExpression) -> bool:
-    """Whether a term is computed on the spot, of which nobody says that it is a mask."""
+    """Return whether a term is computed on the spot, of which nobody says that it is a mask."""
     return not isinstance(mask, (cst.Name, cst.Attribute, cst.Subscript))
 
 
 def _unless_none(module: Module, step: Step, mask: cst.BaseExpression) -> str | None:
-    """What stands before a mask that may be None; None where the ``if`` asks something else."""
+    """Return what stands before a mask that may be None; None where the ``if`` asks something else."""
     if step.optional is None:
         return ""
     match step.optional.test:
@@ -837,7 +853,7 @@ def _unless_none(module: Module, step: Step, mask: cst.BaseExpression) -> str | 
 
 
 def _inverted(module: Module, mask: cst.BaseExpression) -> str:
-    """The code of a boolean mask the other way round."""
+    """Return the code of a boolean mask the other way round."""
     match mask:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]
@@ -854,7 +870,7 @@ def _inverted(module: Module, mask: cst.BaseExpression) -> str:
 
 
 def _dropout(module: Module, step: Step) -> str | None:
-    """``dropout_p=…``, zero where the layer does nothing."""
+    """Return ``dropout_p=…``, zero where the layer does nothing."""
     operation = step.operation
     if operation is None or operation.in_place:
         return None
@@ -875,7 +891,7 @@ def _dropout(module: Module, step: Step) -> str | None:
 
 
 def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> list[cst.CSTNode] | None:
-    """The statements that go away, if they stand in one block before the last product, in order."""
+    """Return the statements that go away, if they stand in one block before the last product, in order."""
     tree = module.tree
     final = tree.statement(found.product.node)
     block = tree.parent(final)
@@ -903,7 +919,7 @@ def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> 
 def _undisturbed(
     module: Module, found: Attention, removed: Sequence[cst.CSTNode], final: cst.CSTNode
 ) -> bool:
-    """Whether what the call reads is the same at the last product as where it stood before."""
+    """Return whether what the call reads is the same at the last product as where it stood before."""
     if not removed:
         return True
     if not all(same_later(module, statement, found.product.node, removed) for statement in removed):
@@ -927,7 +943,7 @@ def _between(module: Module, removed: Sequence[cst.CSTNode], final: cst.CSTNode)
 
 
 def _plain(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a statement only computes something into a name."""
+    """Return whether a statement only computes something into a name."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     for small in statement.body:
@@ -939,7 +955,9 @@ def _plain(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the function or class around has a fused form, too, so that this one is there on purpose."""
+    """Return whether the function or class around has a fused form, too, so that this one is there on
+    purpose.
+    """
     if not any(module.tree.mentions(word) for word in _FUSED):
         return False
     around: list[cst.CSTNode] = []
@@ -955,7 +973,7 @@ def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _fused(module: Module) -> list[cst.CSTNode]:
-    """The names and texts of a file that speak of fused attention, in source order."""
+    """Return the names and texts of a file that speak of fused attention, in source order."""
     spoken = module.tree.nodes(cst.Name, cst.SimpleString)
     return [
         node

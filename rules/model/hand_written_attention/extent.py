@@ -24,7 +24,7 @@ _LAST_GROUP = re.compile(r".*->.*[^\s)]\s*\((?P<axes>[^()]*)\)\s*")
 
 
 def is_small(module: Module, found: Attention) -> bool:
-    """Whether the scores are of a fixed or small size, so that storing them costs little.
+    """Return whether the scores are of a fixed or small size, so that storing them costs little.
 
     A position bias that is looked up in a table of the module has the size of a window. Queries whose last
     dimension holds all positions attend from channel to channel.
@@ -39,7 +39,7 @@ def is_small(module: Module, found: Attention) -> bool:
 
 
 def _is_looked_up(module: Module, bias: cst.BaseExpression) -> bool:
-    """Whether a term is picked from a table by an index that the module keeps."""
+    """Return whether a term is picked from a table by an index that the module keeps."""
     for node in _made_of(module, bias):
         if isinstance(node, cst.Subscript):
             parts = (node.slice[0], *module.tree.descendants(node.slice[0]))
@@ -53,7 +53,7 @@ def _is_own(node: cst.Attribute) -> bool:
 
 
 def _made_of(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression is a view of or computed from, by way of names and first operands."""
+    """Yield what an expression is a view of or computed from, by way of names and first operands."""
     for _ in range(MANY):
         origin = operations_of(module).origin(node)
         if not isinstance(origin, cst.BaseExpression):
@@ -71,7 +71,7 @@ def _made_of(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpre
 
 
 def _holds_positions(module: Module, query: cst.BaseExpression) -> bool:
-    """Whether the last dimension of the queries is made of several, as in ``b head c (h w)``."""
+    """Return whether the last dimension of the queries is made of several, as in ``b head c (h w)``."""
     for node in _made_of(module, query):
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, (cst.Multiply, cst.Divide)):
@@ -90,7 +90,8 @@ def _holds_positions(module: Module, query: cst.BaseExpression) -> bool:
 
 
 def _ends_in_length(module: Module, query: cst.BaseExpression) -> bool:
-    """Whether the axes of the queries were exchanged so that the last one is not that of the head's share.
+    """Return whether the axes of the queries were exchanged so that the last one is not that of the head's
+    share.
 
     That is ``x.reshape(b, n, 3, heads, c // heads).permute(2, 0, 3, 4, 1)``, with ``n`` read from a shape.
     """
@@ -121,7 +122,9 @@ def _ends_in_length(module: Module, query: cst.BaseExpression) -> bool:
 
 
 def _is_length(module: Module, sizes: list[cst.BaseExpression], axis: int) -> bool:
-    """Whether an axis has a size read from a shape, and another one a quotient: the share of a head."""
+    """Return whether an axis has a size read from a shape, and another one a quotient: the share of a
+    head.
+    """
     size = sizes[axis] if -len(sizes) <= axis < len(sizes) else None
     if not isinstance(size, cst.Name):
         return False
@@ -136,7 +139,7 @@ def _is_length(module: Module, sizes: list[cst.BaseExpression], axis: int) -> bo
 
 
 def _picks_first(node: cst.Subscript) -> bool:
-    """``qkv[0]``: whether a part is taken along the first axis."""
+    """Return whether a part is taken along the first axis: ``qkv[0]``."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]:
             return True
@@ -144,7 +147,7 @@ def _picks_first(node: cst.Subscript) -> bool:
 
 
 def _unpacked_from(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """As `_made_of`, and through the tuples that names are unpacked from."""
+    """Yield what `_made_of` does, also through the tuples that names are unpacked from."""
     for _ in range(MANY):
         if isinstance(node, cst.Name):
             bindings = module.bindings(node)
@@ -166,7 +169,7 @@ def _unpacked_from(module: Module, node: cst.BaseExpression) -> Iterator[cst.Bas
 
 
 def _merges_axes(module: Module, call: cst.Call) -> bool:
-    """Whether ``rearrange`` makes one last dimension of dimensions that its input has one by one."""
+    """Return whether ``rearrange`` makes one last dimension of dimensions that its input has one by one."""
     pattern = module.value(call.args[1].value).constant if len(call.args) > 1 else None
     match = _LAST_GROUP.fullmatch(pattern) if isinstance(pattern, str) else None
     if match is None or not isinstance(pattern, str):
@@ -177,7 +180,7 @@ def _merges_axes(module: Module, call: cst.Call) -> bool:
 
 
 def _is_area(module: Module, size: cst.BaseExpression) -> bool:
-    """Whether a size is the product of two that are unpacked from one shape: ``h * w``."""
+    """Return whether a size is the product of two that are unpacked from one shape: ``h * w``."""
     match operations_of(module).origin(size):
         case cst.BinaryOperation(left=cst.Name() as left, operator=cst.Multiply(), right=cst.Name() as right):
             pass

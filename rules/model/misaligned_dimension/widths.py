@@ -122,7 +122,9 @@ class _Layer:
 
 
 def off_grid(module: Module) -> Iterator[OffGrid]:
-    """The sizes of layers and batches in a file that an engineer can choose, and has not put on the grid."""
+    """Yield the sizes of layers and batches in a file that an engineer can choose, and has not put on the
+    grid.
+    """
     if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
@@ -138,7 +140,7 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
 
 
 def _loads_weights(module: Module) -> bool:
-    """Whether stored weights or word vectors are loaded, or spoken of, which come with their sizes."""
+    """Return whether stored weights or word vectors are loaded, or spoken of, which come with their sizes."""
     if imports(module, _STORING) or not _LOADING.isdisjoint(identifiers(module)):
         return True
     if any(module.qualified(each) == "torch.hub" for each in module.tree.attributes_by_name.get("hub", ())):
@@ -184,7 +186,9 @@ def _size(module: Module, call: cst.Call, parameter: str) -> _Size | None:
 
 @solved(None)
 def _written(module: Module, node: cst.BaseExpression) -> cst.Integer | None:
-    """The literal that an expression gets its value from: itself, a constant, the default of an option."""
+    """Return the literal that an expression gets its value from: itself, a constant, the default of an
+    option.
+    """
     match node:
         case cst.Integer():
             return node
@@ -211,7 +215,9 @@ def _bound(module: Module, binding: Binding) -> cst.Integer | None:
 
 
 def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
-    """The calls in the file of a function, or those that make objects of the class that it initialises."""
+    """Yield the calls in the file of a function, or those that make objects of the class that it
+    initialises.
+    """
     yield from module.callers(function)
     owner = module.tree.enclosing(function, cst.ClassDef)
     if isinstance(function, cst.FunctionDef) and function.name.value == "__init__" and owner is not None:
@@ -226,7 +232,9 @@ def _attribute(module: Module, node: cst.Attribute) -> cst.Integer | None:
 
 
 def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:
-    """``vocab_size: int = 50257`` in the only class of the file with such a field, if nothing sets it."""
+    """Return ``vocab_size: int = 50257`` in the only class of the file with such a field, if nothing sets
+    it.
+    """
     name = node.attr.value
     fields = _fields(module).get(name, [])
     if len(fields) != 1 or not isinstance(fields[0], cst.Integer):
@@ -236,7 +244,7 @@ def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None
 
 @remembered
 def _fields(module: Module) -> dict[str, list[cst.BaseExpression | None]]:
-    """By name: what the fields of classes are by default."""
+    """Return by name: what the fields of classes are by default."""
     found: dict[str, list[cst.BaseExpression | None]] = {}
     for statement in module.tree.nodes(cst.AnnAssign):
         holder = module.tree.enclosing(statement, cst.ClassDef, cst.FunctionDef)
@@ -247,7 +255,7 @@ def _fields(module: Module) -> dict[str, list[cst.BaseExpression | None]]:
 
 @remembered
 def _set_or_named(module: Module) -> set[str]:
-    """The names that are set as attributes, given as keywords, or stand in quotes."""
+    """Return the names that are set as attributes, given as keywords, or stand in quotes."""
     code = module.tree.code
     return {name for pattern in _SET_OR_NAMED for name in pattern.findall(code)}
 
@@ -263,7 +271,7 @@ _SET_OR_NAMED = (
 
 
 def _vocabularies(module: Module, layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
-    """The vocabulary that a layer scores, or that it embeds and another one scores."""
+    """Yield the vocabulary that a layer scores, or that it embeds and another one scores."""
     if speaks_of(module, Role.PADDED_VOCABULARY):
         return
     if layer.name in _EMBEDDINGS:
@@ -297,7 +305,7 @@ def _embeds(module: Module, layer: _Layer, size: _Size) -> bool:
 
 
 def _is_tied(module: Module, embedding: cst.Call) -> bool:
-    """Whether the weight of an embedding is used for anything but looking tokens up."""
+    """Return whether the weight of an embedding is used for anything but looking tokens up."""
     statement = module.tree.parent(embedding)
     if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Attribute):
         return False
@@ -310,7 +318,7 @@ _ABOUT_TENSOR = frozenset({"data", "requires_grad", "device", "dtype"})
 
 @remembered
 def _with_weights(module: Module) -> set[str]:
-    """The attributes whose weight is used."""
+    """Return the attributes whose weight is used."""
     return {
         weight.value.attr.value
         for weight in module.tree.attributes_by_name.get("weight", ())
@@ -349,7 +357,7 @@ class _Passed:
 
 
 def _hidden(layer: _Layer, passed: _Passed) -> Iterator[OffGrid]:
-    """The width that a layer makes for a later one."""
+    """Yield the width that a layer makes for a later one."""
     made = layer.made
     if made is None or not made.off or layer.name not in _SIZES:
         return

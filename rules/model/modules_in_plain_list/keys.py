@@ -22,5 +22,5 @@ The newest release has all of them; a test asks the torch that is installed.
 
 
 def may_be_key(key: object) -> bool:
-    """Whether ``nn.ModuleDict`` takes a key."""
+    """Return whether ``nn.ModuleDict`` takes a key."""
     return isinstance(key, str) and bool(key) and "." not in key and key[0] != "_" and key not in TAKEN_NAMES

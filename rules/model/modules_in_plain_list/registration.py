@@ -74,7 +74,7 @@ _BY_TYPE = frozenset({"builtins.isinstance", "builtins.type"})
 
 
 def _is_with_state(name: str) -> bool:
-    """Whether a class of a library has parameters, buffers or a behaviour of its own in training."""
+    """Return whether a class of a library has parameters, buffers or a behaviour of its own in training."""
     return name in _WITH_STATE or name.startswith(_LIBRARIES_WITH_STATE)
 
 
@@ -98,7 +98,7 @@ class Hidden:
 
 
 def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> Hidden | None:
-    """The modules that ``self.target = value`` keeps from being registered; None if there are none."""
+    """Return the modules that ``self.target = value`` keeps from being registered; None if there are none."""
     if not _may_be_collection(value) or _apart(target.attr.value):
         return None
     owner = module.classes.instance_class(target.value)
@@ -109,7 +109,7 @@ def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpress
 
 @remembered
 def _leaves_it_to_torch(module: Module, owner: cst.ClassDef) -> bool:
-    """Whether a class is a module of torch that leaves it to torch to find the modules in it."""
+    """Return whether a class is a module of torch that leaves it to torch to find the modules in it."""
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
         return False
@@ -121,7 +121,7 @@ def _may_be_collection(value: cst.BaseExpression) -> bool:
 
 
 def _apart(name: str) -> bool:
-    """Whether something is called after copies and teachers, which are not trained."""
+    """Return whether something is called after copies and teachers, which are not trained."""
     return has(name.lower().removesuffix("s"), Role.COPY)
 
 
@@ -143,7 +143,7 @@ class _Attribute:
         self.family = self.attributes.family(info.node)
 
     def hidden(self) -> Hidden | None:
-        """What is hidden in the attribute."""
+        """Return what is hidden in the attribute."""
         shape = sole(self._shapes(self.value))
         if shape is None:
             return None
@@ -194,7 +194,7 @@ class _Attribute:
         return self.attributes.self_reads(self.info.node, self.name)
 
     def _is_plain(self, binding: AttributeBinding) -> bool:
-        """Whether another assignment leaves the attribute a plain list or dict, or nothing."""
+        """Return whether another assignment leaves the attribute a plain list or dict, or nothing."""
         if binding.kind is BindingKind.AUGMENT:
             return True
         value = binding.value
@@ -208,7 +208,9 @@ class _Attribute:
 
     @traced(Through.RETURNS)
     def _shapes(self, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
-        """``list``, ``dict``, ``nested`` for a list of lists: the plain collections that a value can be."""
+        """Return ``list``, ``dict``, ``nested`` for a list of lists: the plain collections that a value can
+        be.
+        """
         if path:
             return None
         match node:
@@ -228,7 +230,7 @@ class _Attribute:
                 return None
 
     def _members(self, items: Source) -> list[cst.BaseExpression]:
-        """The expressions that make the items of a list or dict, and those of what lies in it."""
+        """Return the expressions that make the items of a list or dict, and those of what lies in it."""
         found = [node for node in self._made_items(items) if node is not None]
         return sorted(found, key=self.tree.order.__getitem__)
 
@@ -239,7 +241,7 @@ class _Attribute:
         return onward(node, path=(Item.ANY,)) if _is_display(node) else node
 
     def _uses(self, name: cst.Name) -> list[cst.Name]:
-        """The reads of a local variable, wherever its definition reaches."""
+        """Return the reads of a local variable, wherever its definition reaches."""
         found: dict[cst.Name, None] = {}
         for binding in self.module.bindings(name):
             for use in self.module.uses(binding):
@@ -250,7 +252,7 @@ class _Attribute:
 
     @traced(Through.RETURNS)
     def _newly_made(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Whether an expression makes a new module, which nothing else holds yet."""
+        """Return whether an expression makes a new module, which nothing else holds yet."""
         match node:
             case cst.Name() if any(
                 b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)
@@ -276,7 +278,9 @@ class _Attribute:
         return value.kind is Kind.UNKNOWN and self._looks_like_layer(call)
 
     def _looks_like_layer(self, call: cst.Call) -> bool:
-        """Whether a class of another file is named as layers are, and its instances called in ``forward``."""
+        """Return whether a class of another file is named as layers are, and its instances called in
+        ``forward``.
+        """
         word = last_name(call.func) or ""
         return (
             word[:1].isupper()
@@ -286,7 +290,7 @@ class _Attribute:
 
     @traced(Through.RETURNS)
     def _has_state(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Whether a module that an expression makes has parameters or buffers, or acts on the mode."""
+        """Return whether a module that an expression makes has parameters or buffers, or acts on the mode."""
         if not isinstance(node, cst.Call) or path:
             return None
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
@@ -316,7 +320,7 @@ class _Attribute:
         return False
 
     def _parts(self, info: ClassInfo) -> Iterator[cst.Call]:
-        """The calls in a class that make modules of other classes of the file."""
+        """Yield the calls in a class that make modules of other classes of the file."""
         for call in self._calls(info):
             made = self.module.value(call)
             if made.kind is Kind.MODULE and isinstance(made.definition, cst.ClassDef):
@@ -329,11 +333,13 @@ class _Attribute:
     # ------------------------------------------------------------------ what becomes of them
 
     def _elements(self, collection: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The expressions that stand for elements of a collection where it is read: indexed, or iterated."""
+        """Return the expressions that stand for elements of a collection where it is read: indexed, or
+        iterated.
+        """
         return sinks(self.module, Standing(collection, (None,)), _element)
 
     def _cared_for(self, made: list[cst.BaseExpression]) -> bool:
-        """Whether the modules are registered in another way, or kept apart on purpose."""
+        """Return whether the modules are registered in another way, or kept apart on purpose."""
         locals_ = [name for name in (self.value, *made) if isinstance(name, cst.Name)]
         collections: list[cst.BaseExpression] = [*self.reads]
         elements: list[cst.BaseExpression] = []
@@ -352,7 +358,7 @@ class _Attribute:
         return bool(called) and all(grad(self.module, element) is Grad.OFF for element in called)
 
     def _is_registered(self, node: cst.BaseExpression) -> bool:
-        """Whether a use of a module, or of a collection, hands it to something that registers it."""
+        """Return whether a use of a module, or of a collection, hands it to something that registers it."""
         child: cst.CSTNode = node
         for ancestor in self.tree.ancestors(node):
             if isinstance(ancestor, cst.Call) and child is not ancestor.func:
@@ -396,7 +402,7 @@ class _Attribute:
         return inside is not None and inside.name.value == "__init__"
 
     def _may_register(self, function: cst.FunctionDef) -> bool:
-        """Whether a function of the file registers modules, which may be those that it is given."""
+        """Return whether a function of the file registers modules, which may be those that it is given."""
         calls = (node for node in self.tree.descendants(function.body) if isinstance(node, cst.Call))
         return any(
             last_name(call.func) in _REGISTERING or self.module.qualified(call.func) in _CONTAINERS
@@ -404,7 +410,9 @@ class _Attribute:
         )
 
     def _keeps(self, target: cst.CSTNode, value: cst.BaseExpression) -> bool:
-        """Whether an assignment to another attribute keeps modules, not their number or what they compute."""
+        """Return whether an assignment to another attribute keeps modules, not their number or what they
+        compute.
+        """
         if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
             target = target.value
         if not isinstance(target, cst.Attribute) or target.attr.value == self.name:
@@ -417,7 +425,7 @@ class _Attribute:
         return isinstance(parent, cst.Attribute) and parent.value is element and parent.attr.value in _BY_HAND
 
     def _outside(self) -> list[cst.Attribute]:
-        """The reads of an attribute of that name of anything but ``self``."""
+        """Return the reads of an attribute of that name of anything but ``self``."""
         reads = self.attributes.attribute_reads.get(self.name, ())
         return [read for read in reads if self.attributes.self_class(read) is None]
 
@@ -428,12 +436,14 @@ class _Attribute:
         return any(self.attributes.may_belong(read, self.family) for read in self._outside())
 
     def _is_wrapped_to_hide(self) -> bool:
-        """``self.teacher = [Teacher()]``, which is only ever taken out again: ``self.teacher[0]``."""
+        """Return whether it is ``self.teacher = [Teacher()]``, which is only ever taken out again:
+        ``self.teacher[0]``.
+        """
         single = isinstance(self.value, (cst.List, cst.Tuple)) and len(self.value.elements) == 1
         return single and all(map(self._takes_only, self.reads))
 
     def _takes_only(self, read: cst.Attribute) -> bool:
-        """Whether a read takes the one element out: ``self.vgg[0]``, ``(vgg,) = self.vgg``."""
+        """Return whether a read takes the one element out: ``self.vgg[0]``, ``(vgg,) = self.vgg``."""
         parent = self.tree.parent(read)
         match parent:
             case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
@@ -444,7 +454,7 @@ class _Attribute:
                 return False
 
     def _frozen(self, made: list[cst.BaseExpression]) -> bool:
-        """Whether the modules are put into evaluation mode, or frozen, as they are made."""
+        """Return whether the modules are put into evaluation mode, or frozen, as they are made."""
         return any(
             isinstance(node, cst.Attribute) and node.attr.value in ("eval", "requires_grad_")
             for member in made
@@ -454,7 +464,9 @@ class _Attribute:
     # ------------------------------------------------------------------ what a fix needs to know
 
     def _filled_later(self) -> bool:
-        """Whether a variable gets more elements after it became the attribute, which a copy would lack."""
+        """Return whether a variable gets more elements after it became the attribute, which a copy would
+        lack.
+        """
         if not isinstance(self.value, cst.Name):
             return False
         order = self.tree.order
@@ -464,7 +476,7 @@ class _Attribute:
         )
 
     def _keys(self) -> tuple[object, ...] | None:
-        """The keys of a dict that is made at once, if the file shows them all."""
+        """Return the keys of a dict that is made at once, if the file shows them all."""
         if not isinstance(self.value, cst.Dict) or any(map(self._fills, self.reads)):
             return None
         found: list[object] = []
@@ -479,11 +491,13 @@ class _Attribute:
         return any(put_into(self.module, read))
 
     def _takes_part(self) -> bool:
-        """Whether nothing, as DDP does, waits for gradients of modules that are registered and never run."""
+        """Return whether nothing, as DDP does, waits for gradients of modules that are registered and never
+        run.
+        """
         return bool(self.reads) or not self.module.tree.mentions("DistributedDataParallel")
 
     def _plain_use(self, read: cst.Attribute, mapping: bool) -> bool:
-        """Whether ``nn.ModuleList`` and ``nn.ModuleDict`` do what a list or dict does at a use."""
+        """Return whether ``nn.ModuleList`` and ``nn.ModuleDict`` do what a list or dict does at a use."""
         parent = self.tree.parent(read)
         match parent:
             case cst.Subscript():
@@ -505,7 +519,9 @@ class _Attribute:
                 return False
 
     def _needs_builtin(self, read: cst.Attribute, mapping: bool) -> bool:
-        """Whether a use asks for what ``nn.ModuleList`` or ``nn.ModuleDict`` lacks: ``layers.reverse()``."""
+        """Return whether a use asks for what ``nn.ModuleList`` or ``nn.ModuleDict`` lacks:
+        ``layers.reverse()``.
+        """
         parent = self.tree.parent(read)
         match parent:
             case cst.Attribute(attr=cst.Name("pop")):
@@ -535,7 +551,9 @@ class _Attribute:
 
 
 def registered_in_time(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether modules can be registered by a statement: the constructor of ``nn.Module`` has run before."""
+    """Return whether modules can be registered by a statement: the constructor of ``nn.Module`` has run
+    before.
+    """
     function = module.tree.enclosing(statement, cst.FunctionDef)
     if function is None or function.name.value != "__init__":
         return True
@@ -547,7 +565,7 @@ def registered_in_time(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _element(module: Module, use: Use) -> Verdict[cst.BaseExpression]:
-    """The element of a collection that stands where it is used; the collection itself goes on."""
+    """Return the element of a collection that stands where it is used; the collection itself goes on."""
     if not use.path:
         # What a loop gives its variable stands nowhere but under that name.
         return ONWARD if use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED) else use.node

@@ -95,7 +95,9 @@ class Shape:
     rank: int | None = None
 
     def is_one(self, position: int, count: int) -> bool:
-        """Whether the dimension at a position of ``count`` has the size one, or is none of the tensor's."""
+        """Return whether the dimension at a position of ``count`` has the size one, or is none of the
+        tensor's.
+        """
         if self.rank is not None:
             if position < count - self.rank:
                 return True  # ``repeat`` puts it in front
@@ -103,7 +105,7 @@ class Shape:
         return position in self.front or position - count in self.back
 
     def with_one_at(self, position: int) -> Shape:
-        """The shape with one more dimension, of the size one."""
+        """Return the shape with one more dimension, of the size one."""
         if self.rank is not None:
             position = position if position >= 0 else position + self.rank + 1
             moved = {p + self.rank for p in self.back}
@@ -115,7 +117,7 @@ class Shape:
 
 
 def known_shape(ones: set[int], rank: int) -> Shape:
-    """The shape of a tensor with so many dimensions, those at some positions of the size one."""
+    """Return the shape of a tensor with so many dimensions, those at some positions of the size one."""
     return Shape(frozenset(ones), frozenset(position - rank for position in ones), rank)
 
 
@@ -132,7 +134,9 @@ class RepeatCall:
 
 
 def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
-    """The ``repeat`` that could be a view, going by the tensor and by what takes the result; else None."""
+    """Return the ``repeat`` that could be a view, going by the tensor and by what takes the result; else
+    None.
+    """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
     times = _times(call)
@@ -156,7 +160,7 @@ def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
 
 
 def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
-    """The arguments of ``repeat``, given one by one or as a tuple."""
+    """Return the arguments of ``repeat``, given one by one or as a tuple."""
     if any(arg.star or arg.keyword is not None for arg in call.args):
         return None
     first = call.args[0].value
@@ -175,7 +179,9 @@ def is_literal_one(node: cst.BaseExpression) -> bool:
 
 
 def shape_of(module: Module, node: cst.BaseExpression) -> Shape | None:
-    """What is known of the dimensions of a tensor, by what made it; None if nothing says it is a tensor."""
+    """Return what is known of the dimensions of a tensor, by what made it; None if nothing says it is a
+    tensor.
+    """
     found = sole(_made_shape(module, node))
     if found is not None:
         return found
@@ -197,7 +203,7 @@ def _made_shape(module: Module, node: cst.CSTNode, path: Path) -> Shape | list[S
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
-    """``x[:, None]``, ``x[..., None, :]``."""
+    """Return ``x[:, None]``, ``x[..., None, :]``."""
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
     if not any(adds_dimension(item) for item in items):
         return None
@@ -213,7 +219,9 @@ def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
 
 
 def _positions(items: Sequence[cst.BaseSlice]) -> list[int] | None:
-    """The positions of the dimensions that ``None`` makes; None for indices that may make any number."""
+    """Return the positions of the dimensions that ``None`` makes; None for indices that may make any
+    number.
+    """
     found, position = [], 0
     for item in items:
         if isinstance(item, cst.Slice):
@@ -274,7 +282,7 @@ def _unsqueezed(module: Module, owner: cst.BaseExpression, arguments: Sequence[c
 
 
 def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
-    """The shape that is written out as arguments, or as one tuple."""
+    """Return the shape that is written out as arguments, or as one tuple."""
     if any(arg.star or arg.keyword is not None for arg in arguments) or not arguments:
         return None
     sizes = [arg.value for arg in arguments]
@@ -289,7 +297,7 @@ def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
 
 
 def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Shape | None:
-    """``x.mean(dim=1, keepdim=True)``."""
+    """Return ``x.mean(dim=1, keepdim=True)``."""
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     keeps = keywords.get("keepdim")
     if not isinstance(keeps, cst.Name) or keeps.value != "True":
@@ -306,7 +314,7 @@ def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Sh
 
 
 def _uses(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """The expressions that stand for the result where something takes it."""
+    """Yield the expressions that stand for the result where something takes it."""
     parent = module.tree.parent(call)
     match parent:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
@@ -328,7 +336,7 @@ def _asks_for_shape(module: Module, use: cst.BaseExpression) -> bool:
 
 
 def _broadcasts(module: Module, use: cst.BaseExpression, last: int) -> bool:
-    """Whether what takes a tensor computes element by element, or multiplies matrices of a batch.
+    """Return whether what takes a tensor computes element by element, or multiplies matrices of a batch.
 
     ``last``: how far from the end the last dimension is that is repeated.
     """
@@ -376,7 +384,7 @@ def _is_taken(name: str, last: int) -> bool:
 
 
 def _is_for_export(module: Module, node: cst.CSTNode) -> bool:
-    """Whether it is done for a graph of ONNX, in a branch or function that says so."""
+    """Return whether it is done for a graph of ONNX, in a branch or function that says so."""
     named = (
         around.name.value
         for around in module.tree.ancestors(node)

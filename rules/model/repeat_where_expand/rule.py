@@ -80,7 +80,7 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _expanded(module: Module, repetition: RepeatCall) -> Fix | None:
-    """The fix that makes a view instead of copies; None if a comment would be lost."""
+    """Return the fix that makes a view instead of copies; None if a comment would be lost."""
     call, count = repetition.call, len(repetition.times)
     assert isinstance(call.func, cst.Attribute)
     new = 0 if repetition.shape.rank is None else count - repetition.shape.rank

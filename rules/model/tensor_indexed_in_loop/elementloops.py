@@ -74,7 +74,9 @@ class ElementLoop:
 
 
 def element_loop(module: Module, loop: cst.For | cst.ListComp) -> ElementLoop | None:
-    """What a loop does with the elements of a tensor on the device, if all rounds could be one; else None."""
+    """Return what a loop does with the elements of a tensor on the device, if all rounds could be one; else
+    None.
+    """
     comprehension = loop.for_in if isinstance(loop, cst.ListComp) else loop
     if isinstance(loop, cst.ListComp) and (loop.for_in.ifs or loop.for_in.inner_for_in is not None):
         return None
@@ -140,7 +142,9 @@ class _Rounds:
         return self.module.value(node).kind is Kind.TENSOR and on_device(self.module, node)
 
     def _is_one_tensor(self, node: cst.BaseExpression) -> bool:
-        """Whether it is no list of tensors, which goes by the same names: it is computed, or has a shape."""
+        """Return whether it is no list of tensors, which goes by the same names: it is computed, or has a
+        shape.
+        """
         if not isinstance(node, cst.Name):
             return isinstance(node, (cst.Call, cst.BinaryOperation))
         if self.module.inference.clues.used_attributes(node) & _OF_ONE:
@@ -156,7 +160,7 @@ class _Rounds:
     # ------------------------------------------------------------------ what each round does
 
     def block(self, body: cst.BaseSuite) -> bool:
-        """Whether all statements of a body could be done for all rounds at once."""
+        """Return whether all statements of a body could be done for all rounds at once."""
         small: list[cst.CSTNode] = []
         for line in body.body:
             if isinstance(line, cst.SimpleStatementLine):
@@ -195,7 +199,7 @@ class _Rounds:
         return False
 
     def _is_own_place(self, target: cst.Subscript) -> bool:
-        """Whether a round stores into its own place of a result: ``out[i]``, ``out[:, i]``."""
+        """Return whether a round stores into its own place of a result: ``out[i]``, ``out[:, i]``."""
         indices = [part.slice for part in target.slice]
         return self._is_regular(target) and any(
             isinstance(index, cst.Index) and self._is_counter(index.value) for index in indices
@@ -205,7 +209,7 @@ class _Rounds:
         return isinstance(node, cst.Name) and node.value in self.counters
 
     def _is_carried(self, body: cst.BaseSuite) -> bool:
-        """Whether a round reads what an earlier one has left."""
+        """Return whether a round reads what an earlier one has left."""
         module = self.module
         for node in module.tree.descendants(body):
             if not isinstance(node, cst.Name) or not module.names.is_read(node):
@@ -226,7 +230,7 @@ class _Rounds:
         return False
 
     def _is_before(self, binding: Binding, read: cst.Name) -> bool:
-        """Whether a variable of the loop is set before it is read, in the same round."""
+        """Return whether a variable of the loop is set before it is read, in the same round."""
         statement = self.module.tree.statement(binding.node)
         if statement is self.loop or binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
             return True
@@ -234,7 +238,9 @@ class _Rounds:
         return order[binding.node] < order[read] and not self.module.tree.contains(statement, read)
 
     def computes(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression could be computed for all rounds at once; notes the first work on them."""
+        """Return whether an expression could be computed for all rounds at once; notes the first work on
+        them.
+        """
         match node:
             case cst.Name() | cst.Integer() | cst.Float() | cst.SimpleString():
                 return not self._is_counter(node)
@@ -255,7 +261,7 @@ class _Rounds:
         return False
 
     def _is_outside(self, node: cst.Attribute) -> bool:
-        """``self.weight``: what is the same in each round."""
+        """Return whether it is ``self.weight``: what is the same in each round."""
         names = list(operations_of(self.module).read_names(node))
         return not any(name.value in self.counters | self.elements for name in names)
 
@@ -267,24 +273,26 @@ class _Rounds:
         return True
 
     def _is_element(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression depends on the round."""
+        """Return whether an expression depends on the round."""
         names = {name.value for name in operations_of(self.module).read_names(node)}
         return bool(names & (self.elements | self.counters))
 
     def _takes_part(self, node: cst.Subscript) -> bool:
-        """``x[i]``, ``x[:, i]``, ``x[i, 0]``: parts that have the same shape in each round."""
+        """Return whether it is ``x[i]``, ``x[:, i]``, ``x[i, 0]``: parts that have the same shape in each
+        round.
+        """
         if not isinstance(node.value, (cst.Name, cst.Attribute)):
             return False
         return self._is_regular(node) and self._is_tensor(node.value)
 
     def _is_tensor(self, node: cst.BaseExpression) -> bool:
-        """Whether a variable is a tensor that may be on the device, or holds one for the round."""
+        """Return whether a variable is a tensor that may be on the device, or holds one for the round."""
         value = self.module.value(node)
         named = isinstance(node, cst.Name) and node.value in self.elements
         return (named or value.kind is Kind.TENSOR) and value.device is not Device.CPU
 
     def _is_regular(self, node: cst.Subscript) -> bool:
-        """Whether indices and slices take as much in each round."""
+        """Return whether indices and slices take as much in each round."""
         for element in node.slice:
             index = element.slice
             if isinstance(index, cst.Slice):
@@ -297,7 +305,9 @@ class _Rounds:
         return True
 
     def _is_index(self, node: cst.BaseExpression) -> bool:
-        """A constant, the counter, or a number that another tensor holds for the round: ``last[i] - 1``."""
+        """Return a constant, the counter, or a number that another tensor holds for the round:
+        ``last[i] - 1``.
+        """
         if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
             node = node.left
             if not isinstance(node, cst.Subscript):
@@ -314,7 +324,7 @@ class _Rounds:
                 return self._is_counter(node)
 
     def _is_one_row(self, index: cst.Slice) -> bool:
-        """``x[i : i + 1]``."""
+        """Return whether it is ``x[i : i + 1]``."""
         match index:
             case cst.Slice(
                 lower=cst.Name() as lower,
@@ -352,7 +362,7 @@ class _Rounds:
         return False
 
     def _is_option(self, node: cst.BaseExpression) -> bool:
-        """Whether an argument is a constant of the call, as ``dim=-1`` or ``keepdim=True``."""
+        """Return whether an argument is a constant of the call, as ``dim=-1`` or ``keepdim=True``."""
         return self.module.value(node).kind in (
             Kind.NUMBER,
             Kind.BOOL,
@@ -364,7 +374,9 @@ class _Rounds:
 
 @traced(Through.NOTHING)
 def _owner_of_length(module: Module, node: cst.CSTNode, path: Path) -> cst.BaseExpression | None:
-    """The tensor whose size is asked: ``len(x)``, ``x.size(1)``, ``x.shape[0]``, ``b, n = x.shape``."""
+    """Return the tensor whose size is asked: ``len(x)``, ``x.size(1)``, ``x.shape[0]``,
+    ``b, n = x.shape``.
+    """
     match node:
         case cst.Call(args=[cst.Arg(value=inner)]) if module.qualified(node.func) == "builtins.len":
             return inner

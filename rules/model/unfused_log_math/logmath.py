@@ -96,7 +96,9 @@ class _Search:
         exact: bool = True,
         whole: cst.BaseExpression | None = None,
     ) -> Fused:
-        """The answer, with arguments if all that they read still means the same where they are written."""
+        """Return the answer, with arguments if all that they read still means the same where they are
+        written.
+        """
         whole = whole or self.node
         found = superfluous(self.module, names)
         if found is None or code is None or not one_line(code):
@@ -148,7 +150,7 @@ class _Search:
         return self._fused("log(softmax(x))", "torch.log_softmax", names, read, code, exact)
 
     def _of_softmax(self, softmax: Operation) -> str | None:
-        """The arguments of softmax, for ``torch.log_softmax``."""
+        """Return the arguments of softmax, for ``torch.log_softmax``."""
         dim = softmax.options.get("dim")
         if dim is None or set(softmax.options) - {"dim", "dtype"}:
             return None
@@ -165,7 +167,9 @@ class _Search:
     def _unguarded(
         self, inner: cst.BaseExpression, name: str
     ) -> tuple[Operation | None, bool, list[cst.Name]]:
-        """The operation of this name, whether nothing like ``1e-8`` is added to it, and names on the way."""
+        """Return the operation of this name, whether nothing like ``1e-8`` is added to it, and names on the
+        way.
+        """
         operations = operations_of(self.module)
         found = operations.behind(inner)
         if found is not None and found.name == name and not found.in_place:
@@ -234,7 +238,7 @@ class _Search:
         return self._without_shift(fused, by_hand)
 
     def _without_shift(self, fused: Fused, by_hand: Shift) -> Fused:
-        """The answer that takes out the maximum, too, if nothing else reads it."""
+        """Return the answer that takes out the maximum, too, if nothing else reads it."""
         (name, *others) = by_hand.names
         found = superfluous(self.module, [name], others)
         if fused.arguments is None or found is None:
@@ -243,7 +247,7 @@ class _Search:
 
 
 def _may_be_left_out(module: Module, dim: cst.BaseExpression | None) -> bool:
-    """Whether a dimension may be None or empty, which the fused function does not take."""
+    """Return whether a dimension may be None or empty, which the fused function does not take."""
     return dim is not None and some(_left_out(module, dim))
 
 
@@ -262,7 +266,9 @@ def _left_out(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _is_differentiated(module: Module, name: cst.Name) -> bool:
-    """Whether a step has a hook, or gradients are asked for with respect to it: it has to be computed."""
+    """Return whether a step has a hook, or gradients are asked for with respect to it: it has to be
+    computed.
+    """
     uses = [use for binding in module.bindings(name) for use in module.uses(binding)]
     for use in uses:
         around = module.tree.parent(use)
@@ -275,12 +281,13 @@ def _is_differentiated(module: Module, name: cst.Name) -> bool:
 
 
 def fused_form(module: Module, node: cst.BaseExpression) -> Fused | None:
-    """The function that computes an expression in one step; None if it is no such pair of steps."""
+    """Return the function that computes an expression in one step; None if it is no such pair of steps."""
     return _Search(module, node).find()
 
 
 def fused_together(module: Module, fused: Fused) -> list[Fused]:
-    """The forms that are written in one edit, so that a step which only such pairs read can go with them.
+    """Return the forms that are written in one edit, so that a step which only such pairs read can go with
+    them.
 
     ``p = sigmoid(x)`` of ``log(p)`` and ``log(1 - p)`` is needed by neither once both are ``logsigmoid``.
     """
@@ -310,7 +317,7 @@ def _reads(module: Module, name: cst.Name) -> list[cst.Name]:
 
 
 def _form_around(module: Module, use: cst.Name) -> Fused | None:
-    """The pair of steps that begins with a read."""
+    """Return the pair of steps that begins with a read."""
     for around in module.tree.ancestors(use):
         if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
             break

@@ -45,7 +45,9 @@ def shifted(
     dim: cst.BaseExpression,
     keepdim: cst.BaseExpression | None,
 ) -> Shift | None:
-    """The shift of what is summed up, in ``exponent``; None if nothing is taken away that is added again."""
+    """Return the shift of what is summed up, in ``exponent``; None if nothing is taken away that is added
+    again.
+    """
     operations = operations_of(module)
     difference = operations.behind(exponent)
     if difference is None or difference.name != "sub" or difference.options or difference.in_place:
@@ -86,7 +88,7 @@ def shifted(
 def _added(
     module: Module, logarithm: cst.BaseExpression
 ) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
-    """What is added to the logarithm right where it stands, and the sum."""
+    """Return what is added to the logarithm right where it stands, and the sum."""
     parent = module.tree.parent(logarithm)
     if isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.Add):
         return parent.left if parent.right is logarithm else parent.right, parent
@@ -104,7 +106,7 @@ def _read(module: Module, *nodes: cst.BaseExpression) -> tuple[cst.Name, ...]:
 def _reshaped(
     module: Module, node: cst.BaseExpression, method: str, dim: int, inner: cst.BaseExpression
 ) -> bool:
-    """Whether a node is ``inner.squeeze(dim)``, or ``inner.unsqueeze(dim)``."""
+    """Return whether a node is ``inner.squeeze(dim)``, or ``inner.unsqueeze(dim)``."""
     operation = operations_of(module).of(node)
     return (
         operation is not None

@@ -97,14 +97,18 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
 
 def _at_stake(module: Module, node: cst.BaseExpression, fused: Fused) -> Impact:
-    """How much there is to gain: of `log1p` and `expm1` only digits, and these only where they are needed."""
+    """Return how much there is to gain: of `log1p` and `expm1` only digits, and these only where they are
+    needed.
+    """
     if fused.function not in ("log1p", "expm1") or _needs_digits(module, node):
         return Impact.HIGH
     return Impact.LOW
 
 
 def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether small results matter: a density is computed, or a root or a logarithm is taken of them."""
+    """Return whether small results matter: a density is computed, or a root or a logarithm is taken of
+    them.
+    """
     function = module.function(node)
     if isinstance(function, cst.FunctionDef) and function.name.value in _OF_DENSITIES:
         return True
@@ -112,7 +116,7 @@ def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _magnifies(module: Module, use: Use) -> Verdict[bool]:
-    """Whether a use makes much of small differences."""
+    """Return whether a use makes much of small differences."""
     match use.kind:
         case UseKind.METHOD | UseKind.ARGUMENT:
             name = use.name if use.kind is UseKind.METHOD else last_name(use.call.func)
@@ -130,12 +134,12 @@ _WRITTEN_OUT = "`log(sum(exp(x)))` is written out; `logsumexp` is one function, 
 
 
 def _without(module: Module, fused: Fused) -> bool:
-    """Whether the function does not take what it would be given."""
+    """Return whether the function does not take what it would be given."""
     return fused.function == "logsigmoid" and any(whole(module, x) for x in fused.read)
 
 
 def _overflows(module: Module, fused: Fused) -> bool:
-    """Whether the two steps may compute with whole numbers, where they round, overflow or promote."""
+    """Return whether the two steps may compute with whole numbers, where they round, overflow or promote."""
     refused = NARROW if fused.function in ("log1p", "expm1") else NOT_FLOATING
     return fused.function != "log_softmax" and any(may_hold(module, x, refused) for x in fused.read[:1])
 

@@ -105,7 +105,7 @@ class MadeOptimizer:
         return self._of_models(given)
 
     def _of_models(self, given: cst.BaseExpression) -> bool:
-        """Whether parameters are, or may be, those of a model that is not on the CPU."""
+        """Return whether parameters are, or may be, those of a model that is not on the CPU."""
         value = self.module.value(given)
         places = {value.device, value.item.device if value.item is not None else Device.UNKNOWN}
         if value.kind is Kind.TENSOR or Device.CPU in places:
@@ -123,7 +123,9 @@ class MadeOptimizer:
 
 @remembered
 def _may_scale_loss(module: Module) -> bool:
-    """Whether something scales the loss, or may: a step whose gradients are infinite is left out then."""
+    """Return whether something scales the loss, or may: a step whose gradients are infinite is left out
+    then.
+    """
     names = identifiers(module) | options(module)
     if "Accelerator" in names or any(_speaks_of_scaling(name) for name in names):
         return True
@@ -141,7 +143,7 @@ def _speaks_of_scaling(name: str) -> bool:
 
 @remembered
 def _names_device(module: Module) -> bool:
-    """Whether a file speaks of devices otherwise than to put one thing where another is."""
+    """Return whether a file speaks of devices otherwise than to put one thing where another is."""
     if named_accelerators(module) or imports(module, _PLACING):
         return True
     # What asks tensors where they are, to put others there, goes wherever they go.
@@ -161,7 +163,7 @@ def _names_device(module: Module) -> bool:
 
 
 def made_optimizer(module: Module, call: cst.Call) -> MadeOptimizer | None:
-    """The optimizer of torch with a multi-tensor form that a call makes."""
+    """Return the optimizer of torch with a multi-tensor form that a call makes."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value not in _MULTI_TENSOR:
         return None
     dotted = module.qualified(call.func)
@@ -180,13 +182,13 @@ def made_optimizer(module: Module, call: cst.Call) -> MadeOptimizer | None:
 
 
 def _may_hold_parameters(call: cst.Call) -> bool:
-    """Whether the first argument is called after parameters, or picks some."""
+    """Return whether the first argument is called after parameters, or picks some."""
     name = last_name(call.args[0].value) or "" if call.args else ""
     return "param" in name or name == "filter"
 
 
 def is_multi_tensor(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a class is spelt as one of the private ``torch.optim._multi_tensor``."""
+    """Return whether a class is spelt as one of the private ``torch.optim._multi_tensor``."""
     root = node
     while isinstance(root, cst.Attribute):
         if root.attr.value == _LEGACY:

@@ -112,12 +112,12 @@ def _is_off(argument: Argument) -> bool:
 
 
 def _is_open(argument: Argument) -> bool:
-    """Whether torch chooses: nothing, or None, is passed."""
+    """Return whether torch chooses: nothing, or None, is passed."""
     return argument.absent or (argument.given and argument.constant is None)
 
 
 def _gains(module: Module, made: MadeOptimizer) -> bool:
-    """Whether there is a fused form, with fewer passes than the default has."""
+    """Return whether there is a fused form, with fewer passes than the default has."""
     since = made.fusible_since
     if since is None or not module.target.admits(since):
         return False
@@ -141,7 +141,7 @@ def _fuse(module: Module, made: MadeOptimizer) -> Fix | None:
 
 
 def _public(module: Module, made: MadeOptimizer) -> Fix | None:
-    """The public class, under the name that the file has for it or under its own."""
+    """Return the public class, under the name that the file has for it or under its own."""
     spelling = spell(module, f"torch.optim.{made.name}", made.call)
     if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
         return None
@@ -156,7 +156,7 @@ def _public(module: Module, made: MadeOptimizer) -> Fix | None:
 
 
 def _in_lightning(module: Module, call: cst.Call) -> bool:
-    """Whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
+    """Return whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
     function = module.function(call)
     if isinstance(function, cst.FunctionDef) and function.name.value == "configure_optimizers":
         return True

@@ -28,7 +28,9 @@ _ARITHMETIC = (
 
 
 def of_whole_lists(module: Module, loop: cst.For) -> tuple[str, Edits] | None:
-    """The code that does with ``torch.foreach`` what a loop does, and the imports for it; else None."""
+    """Return the code that does with ``torch.foreach`` what a loop does, and the imports for it; else
+    None.
+    """
     names = _lists(module, loop)
     spelling = spell(module, "torch.foreach", loop)
     if names is None or spelling is None:
@@ -43,7 +45,7 @@ def of_whole_lists(module: Module, loop: cst.For) -> tuple[str, Edits] | None:
 
 
 def _lists(module: Module, loop: cst.For) -> dict[str, str] | None:
-    """The variables of a loop, each with the code of the parameters that it goes over."""
+    """Return the variables of a loop, each with the code of the parameters that it goes over."""
     match loop:
         case cst.For(target=cst.Name(name), iter=iterable):
             given = _parameters(module, iterable)
@@ -61,7 +63,7 @@ def _lists(module: Module, loop: cst.For) -> dict[str, str] | None:
 
 
 def _parameters(module: Module, iterable: cst.BaseExpression) -> str | None:
-    """``model.parameters()``: a list of buffers, or of some parameters, may be empty."""
+    """Return ``model.parameters()``: a list of buffers, or of some parameters, may be empty."""
     match iterable:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
             return module.source(iterable)
@@ -126,7 +128,9 @@ class _Operation:
         return f"{self.foreach}.mul_({target}, {self.module.source(value)})"
 
     def _list(self, tensor: cst.BaseExpression) -> str | None:
-        """Code for a list of what an expression is in all rounds: ``[p.data for p in net.parameters()]``."""
+        """Return code for a list of what an expression is in all rounds:
+        ``[p.data for p in net.parameters()]``.
+        """
         root: cst.BaseExpression = tensor
         while True:
             match root:
@@ -149,7 +153,9 @@ class _Operation:
         return ".grad" in self.module.source(tensor)
 
     def _is_number(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression can be a number that is the same in each round, and does nothing else."""
+        """Return whether an expression can be a number that is the same in each round, and does nothing
+        else.
+        """
         if self.module.value(node).kind in (Kind.TENSOR, Kind.NDARRAY):
             return False
         parts = list(self.module.tree.descendants(node))

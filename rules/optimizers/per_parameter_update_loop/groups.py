@@ -23,7 +23,7 @@ OPTIMIZERS = frozenset(
 
 
 def grouped_one_by_one(module: Module, call: cst.Call) -> bool:
-    """Whether a call makes an optimizer of torch from groups that hold one parameter each."""
+    """Return whether a call makes an optimizer of torch from groups that hold one parameter each."""
     name = module.qualified(call.func) or ""
     if not name.startswith("torch.optim.") or name.startswith(
         ("torch.optim.lr_scheduler.", "torch.optim.swa")
@@ -35,7 +35,9 @@ def grouped_one_by_one(module: Module, call: cst.Call) -> bool:
 
 @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
 def _is_single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Whether the parameters of a group are one, or a list of one, that a loop over parameters visits."""
+    """Return whether the parameters of a group are one, or a list of one, that a loop over parameters
+    visits.
+    """
     if path:
         return None
     match node:
@@ -48,7 +50,7 @@ def _is_single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sou
 
 
 def _is_visited(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a name is bound by a loop over parameters."""
+    """Return whether a name is bound by a loop over parameters."""
     bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
     loops = (BindingKind.LOOP, BindingKind.COMPREHENSION)
     return bool(bindings) and all(

@@ -57,7 +57,7 @@ def _by_foreach(module: Module, loop: cst.For) -> Fix | None:
 
 
 def _needed_later(module: Module, loop: cst.For) -> bool:
-    """Whether a variable of the loop is read behind it."""
+    """Return whether a variable of the loop is read behind it."""
     for target in module.tree.descendants(loop.target):
         binding = module.binding_of(target)
         if binding is not None and any(not module.tree.contains(loop, use) for use in module.uses(binding)):
@@ -102,7 +102,9 @@ def _instead_of(module: Module, loop: cst.For, code: str) -> Edits | None:
 
 
 def _as_list(module: Module, given: cst.BaseExpression) -> str | None:
-    """Code for the list of all parameters of a module; None for anything else, such as integer buffers."""
+    """Return code for the list of all parameters of a module; None for anything else, such as integer
+    buffers.
+    """
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
             return f"list({module.source(given)})"
@@ -113,7 +115,7 @@ def _as_list(module: Module, given: cst.BaseExpression) -> str | None:
 
 
 def _statements(block: cst.BaseSuite) -> list[cst.BaseSmallStatement]:
-    """The small statements of a body; none if it has others."""
+    """Return the small statements of a body; none if it has others."""
     found: list[cst.BaseSmallStatement] = []
     for statement in block.body:
         if isinstance(statement, cst.SimpleStatementLine):
@@ -164,7 +166,7 @@ class _Mixing:
                 return None
 
     def _two(self, first: cst.BaseSmallStatement, second: cst.BaseSmallStatement) -> Mix | None:
-        """``t *= a`` and ``t += b * s``"""
+        """Return ``t *= a`` and ``t += b * s``."""
         match first:
             case cst.Expr(
                 value=cst.Call(func=cst.Attribute(attr=cst.Name("mul_"), value=owner), args=[kept])
@@ -184,7 +186,7 @@ class _Mixing:
         return self._made(target, share, added) if self._plain(owner) == target else None
 
     def _sum(self, target: str | None, value: cst.BaseExpression) -> Mix | None:
-        """``a * t + b * s``, either way round."""
+        """Return ``a * t + b * s``, either way round."""
         match value:
             case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
                 products = [self._product(left), self._product(right)]
@@ -195,7 +197,9 @@ class _Mixing:
         return self._made(target, own[0][1], other[0]) if own and other else None
 
     def _added(self, args: Sequence[cst.Arg]) -> tuple[str, cst.BaseExpression] | None:
-        """What is added, and the share of it: ``(s, alpha=b)``, ``(b * s)``, ``(b, s)`` as it was once."""
+        """Return what is added, and the share of it: ``(s, alpha=b)``, ``(b * s)``, ``(b, s)`` as it was
+        once.
+        """
         match args:
             case [cst.Arg(keyword=None, value=source), cst.Arg(keyword=cst.Name("alpha"), value=share)]:
                 name = self._plain(source)
@@ -218,7 +222,9 @@ class _Mixing:
         return None
 
     def _plain(self, node: cst.BaseExpression) -> str | None:
-        """The variable of the loop that an expression is, with ``.data`` or ``.detach()`` or without."""
+        """Return the variable of the loop that an expression is, with ``.data`` or ``.detach()`` or
+        without.
+        """
         match node:
             case cst.Name(name):
                 return name if name in self.names else None
@@ -232,7 +238,7 @@ class _Mixing:
     def _made(
         self, target: str | None, kept: cst.BaseExpression, added: tuple[str, cst.BaseExpression] | None
     ) -> Mix | None:
-        """The average, if both shares are numbers that make up a whole."""
+        """Return the average, if both shares are numbers that make up a whole."""
         if target is None or added is None or not (self._is_share(kept) and self._is_share(added[1])):
             return None
         one, other = self.module.value(kept).constant, self.module.value(added[1]).constant
@@ -250,12 +256,12 @@ class _Mixing:
         return target, source, self._rest(weight) or (f"1 - {code}" if atom else f"1 - ({code})")
 
     def _is_share(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression can be a number, and depends on nothing that the loop visits."""
+        """Return whether an expression can be a number, and depends on nothing that the loop visits."""
         inside = {inner.value for inner in self.module.tree.descendants(node) if isinstance(inner, cst.Name)}
         return self.module.value(node).kind is not Kind.TENSOR and not inside & self.names
 
     def _rest(self, node: cst.BaseExpression) -> str | None:
-        """``a`` in ``1 - a``."""
+        """Return ``a`` in ``1 - a``."""
         match node:
             case cst.BinaryOperation(operator=cst.Subtract(), left=one, right=share):
                 return self._code(share) if self.module.value(one).constant == 1 else None
@@ -263,7 +269,7 @@ class _Mixing:
                 return None
 
     def _code(self, node: cst.BaseExpression) -> str:
-        """The source of an expression without the parentheses around it."""
+        """Return the source of an expression without the parentheses around it."""
         text = self.module.source(node)
         for _ in range(self.module.tree.parentheses(node)):
             text = text.removeprefix("(").removesuffix(")").strip()
@@ -274,7 +280,7 @@ class _Mixing:
 
 
 def clipped_to(module: Module, loop: cst.For) -> cst.BaseExpression | None:
-    """``c`` where all that a loop does is ``p.grad.clamp_(-c, c)``, asking for None before at most."""
+    """Return ``c`` where all that a loop does is ``p.grad.clamp_(-c, c)``, asking for None before at most."""
     body = loop.body
     match body.body:
         case [cst.If(orelse=None, body=inner, test=test)] if _asks_for_none(test):
@@ -306,7 +312,7 @@ def clipped_to(module: Module, loop: cst.For) -> cst.BaseExpression | None:
 
 
 def _asks_for_none(test: cst.BaseExpression) -> bool:
-    """``p.grad is not None``"""
+    """Return whether it is ``p.grad is not None``."""
     match test:
         case cst.Comparison(
             left=cst.Attribute(attr=cst.Name("grad")),

@@ -124,7 +124,7 @@ def _of_loop(module: Module, loop: cst.For) -> Iterator[Finding]:
 
 
 def _instead(module: Module, found: UpdateLoop) -> str:
-    """What does the same to all parameters in a few kernels."""
+    """Return what does the same to all parameters in a few kernels."""
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:

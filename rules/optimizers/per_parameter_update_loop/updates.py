@@ -96,7 +96,7 @@ class UpdateLoop:
 
 
 def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
-    """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
+    """Return what a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
     if not over_parameters(module, loop.iter) or _over_arrays(module, loop):
@@ -115,13 +115,15 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
 
 
 def _over_arrays(module: Module, loop: cst.For) -> bool:
-    """Whether a loop goes over arrays of NumPy, or over a list of some beside others."""
+    """Return whether a loop goes over arrays of NumPy, or over a list of some beside others."""
     parts = (loop.target, *module.tree.descendants(loop.target))
     return any(isinstance(part, cst.Name) and module.value(part).kind is Kind.NDARRAY for part in parts)
 
 
 def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
-    """Whether a list or dict is made of averages: ``[d * a + (1 - d) * p for a, p in zip(ema, params)]``."""
+    """Return whether a list or dict is made of averages:
+    ``[d * a + (1 - d) * p for a, p in zip(ema, params)]``.
+    """
     value = made.elt if isinstance(made, cst.ListComp) else made.value
     if not over_parameters(module, made.for_in.iter) or made.for_in.inner_for_in is not None:
         return False
@@ -131,7 +133,7 @@ def makes_average(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
 
 
 def _is_mean(module: Module, node: cst.BaseExpression) -> bool:
-    """``d * a + (1 - d) * b``: whether the shares of two parts add up to one."""
+    """Return whether the shares of two parts add up to one: ``d * a + (1 - d) * b``."""
     if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Add):
         return False
     factors = [_factors(module, side) for side in (node.left, node.right)]
@@ -149,7 +151,7 @@ def _is_mean(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _replaces(module: Module, made: cst.ListComp | cst.DictComp) -> bool:
-    """``self.average = [… for a, p in zip(self.average, parameters)]``"""
+    """Return whether it is ``self.average = [… for a, p in zip(self.average, parameters)]``."""
     match module.tree.parent(made):
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
             over: list[cst.CSTNode] = [made.for_in.iter]
@@ -172,7 +174,7 @@ def _factors(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpressi
 
 
 def runs_every_step(module: Module, loop: cst.CSTNode, change: Change) -> bool:
-    """Whether a loop is part of each step of training.
+    """Return whether a loop is part of each step of training.
 
     An average is taken again and again, and gradients are new after each backward pass: where a function
     that takes an average, or clips or follows gradients, is called from other files, it is called every step.
@@ -189,7 +191,8 @@ def runs_every_step(module: Module, loop: cst.CSTNode, change: Change) -> bool:
 
 
 def _runs_every_few_steps(module: Module, loop: cst.CSTNode) -> bool:
-    """``if step % policy_delay == 0``: whether steps are counted, and no large number of them, in between.
+    """Return whether steps are counted, and no large number of them, in between:
+    ``if step % policy_delay == 0``.
 
     Target networks follow by a small share each time, which makes no sense once in a hundred steps.
     """
@@ -202,7 +205,7 @@ def _runs_every_few_steps(module: Module, loop: cst.CSTNode) -> bool:
 
 
 def _intervals(module: Module, test: cst.BaseExpression) -> list[object]:
-    """The constants, or what is unknown, by which a condition divides a number."""
+    """Return the constants, or what is unknown, by which a condition divides a number."""
     return [
         module.value(part.right).constant
         for part in module.tree.descendants(test)
@@ -211,12 +214,16 @@ def _intervals(module: Module, test: cst.BaseExpression) -> list[object]:
 
 
 def _stays_on_host(module: Module) -> bool:
-    """Whether the file trains, and nothing in it names an accelerator; helpers go where others use them."""
+    """Return whether the file trains, and nothing in it names an accelerator; helpers go where others use
+    them.
+    """
     return not accelerated(module) and bool(Backpropagation.of(module).passes)
 
 
 def _called_from_elsewhere(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a function that nothing in the file calls leads to ``node`` without anything that throttles."""
+    """Return whether a function that nothing in the file calls leads to ``node`` without anything that
+    throttles.
+    """
     seen: set[cst.CSTNode] = set()
     waiting = [node]
     for current in waiting:
@@ -234,7 +241,9 @@ def _called_from_elsewhere(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _trains_beside(module: Module, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
-    """Whether a function has a loop of training of its own, and ``node`` stands before or behind that."""
+    """Return whether a function has a loop of training of its own, and ``node`` stands before or behind
+    that.
+    """
     loops = [
         loop
         for backward in Backpropagation.of(module).passes
@@ -248,13 +257,13 @@ def _trains_beside(module: Module, function: cst.FunctionDef, node: cst.CSTNode)
 
 
 def over_parameters(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an iterable goes over the parameters, or the state, of a model."""
+    """Return whether an iterable goes over the parameters, or the state, of a model."""
     return some(_over_parameters(module, node))
 
 
 @traced(Through.NOTHING)
 def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Whether an iterable goes over the parameters, or the state, of a model."""
+    """Return whether an iterable goes over the parameters, or the state, of a model."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)) if name in _SOURCES:
             return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER)
@@ -283,7 +292,9 @@ def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | li
 
 
 def _given_by(binding: Binding) -> cst.BaseExpression | None:
-    """What an assignment gives a name, ``ours, theirs = net.state_dict(), ema.state_dict()`` among others."""
+    """Return what an assignment gives a name, ``ours, theirs = net.state_dict(), ema.state_dict()`` among
+    others.
+    """
     match binding:
         case Binding(path=()):
             return binding.value
@@ -293,7 +304,7 @@ def _given_by(binding: Binding) -> cst.BaseExpression | None:
 
 
 def _are_few(values: Sequence[cst.BaseExpression]) -> bool:
-    """Whether a collection is written down element by element."""
+    """Return whether a collection is written down element by element."""
     return any(isinstance(value, (cst.List, cst.Tuple)) and value.elements for value in values)
 
 
@@ -311,7 +322,9 @@ class _Body:
     aliases: dict[str, cst.BaseExpression] = field(default_factory=dict)
 
     def effects(self) -> list[Effect] | None:
-        """The changes of one iteration, in source order; None if there is anything else in the body."""
+        """Return the changes of one iteration, in source order; None if there is anything else in the
+        body.
+        """
         self._bind(self.loop.target, self.loop.iter)
         found: list[Effect] = []
         for effect in self._block(self.loop.body):
@@ -343,7 +356,7 @@ class _Body:
                 pass
 
     def _is_dict(self, iterable: cst.BaseExpression) -> bool:
-        """``for key in state:`` over a dict that has a name."""
+        """Return whether it is ``for key in state:`` over a dict that has a name."""
         if self.module.value(iterable).kind is Kind.DICT:
             return True
         made = map(_given_by, self.module.bindings(iterable)) if isinstance(iterable, cst.Name) else ()
@@ -393,7 +406,7 @@ class _Body:
                 yield None
 
     def _call(self, call: cst.Call) -> Iterator[Effect | None]:
-        """``t.mul_(d).add_(s, alpha=1 - d)``: each method of the chain, from the left."""
+        """Yield ``t.mul_(d).add_(s, alpha=1 - d)``: each method of the chain, from the left."""
         chain: list[tuple[str, cst.Call]] = []
         owner: cst.BaseExpression = call
         while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
@@ -410,7 +423,7 @@ class _Body:
             yield self._method(name, link, target)
 
     def _written_out(self, call: cst.Call) -> Effect | None:
-        """``torch.add(t, s, alpha=b, out=t)``"""
+        """Return ``torch.add(t, s, alpha=b, out=t)``."""
         out = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "out"), None)
         target = self._tensor(out) if out is not None else None
         name = (self.module.qualified(call.func) or "").removeprefix("torch.")
@@ -442,7 +455,9 @@ class _Body:
         return None
 
     def _follows(self, target: str, others: frozenset[str]) -> bool:
-        """Whether what is added to a tensor is its gradient, and not that of another, which is collected."""
+        """Return whether what is added to a tensor is its gradient, and not that of another, which is
+        collected.
+        """
         named = (other for other in others if "." not in other)
         return f"{target}.grad" in others or any(map(_is_gradient, named))
 
@@ -460,13 +475,15 @@ class _Body:
                 return None
 
     def _summed(self, statement: cst.AugAssign) -> Effect | None:
-        """``total += p.grad.norm() ** 2``"""
+        """Return ``total += p.grad.norm() ** 2``."""
         if not isinstance(statement.target, cst.Name) or not isinstance(statement.operator, cst.AddAssign):
             return None
         return self._collected(statement, statement.value)
 
     def _collected(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
-        """A sum or list of what is computed of each gradient, if that is its norm; a list of averages."""
+        """Return a sum or list of what is computed of each gradient, if that is its norm; a list of
+        averages.
+        """
         if isinstance(statement, cst.Expr) and (effect := self._averaged(statement, value)) is not None:
             return effect
         gradients = {other for other in self._others([value], "") if _is_gradient(other)}
@@ -478,7 +495,9 @@ class _Body:
         return Effect(Change.NORM, statement, "") if gradients and normed else None
 
     def _averaged(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
-        """An average that is put into a new list or dict at every step; two models may be merged once."""
+        """Return an average that is put into a new list or dict at every step; two models may be merged
+        once.
+        """
         value = self._expanded(value)
         others = self._others([value], "")
         mean = len(others) > 1 and _is_mean(self.module, value) and places.hot(self.module, self.loop)
@@ -487,7 +506,9 @@ class _Body:
     def _added(
         self, node: cst.CSTNode, target: str, others: frozenset[str], given: Sequence[cst.BaseExpression]
     ) -> Effect | None:
-        """A sum: of a gradient, of the difference to another tensor, or of a part of another tensor."""
+        """Return a sum: of a gradient, of the difference to another tensor, or of a part of another
+        tensor.
+        """
         if _is_gradient(target) or not others or self._is_random(given):
             return None
         if self._follows(target, others):
@@ -525,7 +546,9 @@ class _Body:
     def _named(
         self, statement: cst.CSTNode, named: Sequence[tuple[str, cst.BaseExpression]]
     ) -> Iterator[Effect | None]:
-        """A name for something that is computed from the parameters, without anything else happening."""
+        """Yield a name for something that is computed from the parameters, without anything else
+        happening.
+        """
         for name, value in named:
             if name in self.aliases or self._names_in(value) & {name}:
                 yield None
@@ -535,7 +558,7 @@ class _Body:
             self.aliases[name] = value
 
     def _names_in(self, value: cst.BaseExpression) -> set[str]:
-        """The names that an expression is made of, however they are called in between."""
+        """Return the names that an expression is made of, however they are called in between."""
         return {
             node.value
             for part in self._parts(value)
@@ -544,7 +567,7 @@ class _Body:
         }
 
     def _is_plain(self, node: cst.CSTNode) -> bool:
-        """Whether a call computes tensors or numbers, or looks something up."""
+        """Return whether a call computes tensors or numbers, or looks something up."""
         if not isinstance(node, cst.Call):
             return not isinstance(node, (cst.Await, cst.Yield, cst.Lambda))
         name = last_name(node.func) or ""
@@ -558,7 +581,7 @@ class _Body:
     def _set(
         self, node: cst.CSTNode, target: str, value: cst.BaseExpression, *, copies: bool
     ) -> Effect | None:
-        """``t.copy_(…)``, ``t.data = …``, ``shadow[name] = …``"""
+        """Return ``t.copy_(…)``, ``t.data = …``, ``shadow[name] = …``."""
         value = self._expanded(value)
         mentioned = self._mentioned(value)
         others = frozenset(mentioned - {target})
@@ -584,7 +607,9 @@ class _Body:
         return Effect(Change.COPY, node, target, others) if clones and in_place and others else None
 
     def _adds(self, value: cst.BaseExpression, target: str) -> bool:
-        """``t - rate * (a - b)``: the whole of the tensor, and something that it has no part in."""
+        """Return whether it is ``t - rate * (a - b)``: the whole of the tensor, and something that it has no
+        part in.
+        """
         while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
             if value.func.attr.value not in _VIEWS:
                 return False
@@ -599,7 +624,7 @@ class _Body:
         return any(self._tensor(one) == target and target not in self._mentioned(two) for one, two in pairs)
 
     def _clamped(self, node: cst.CSTNode, target: str, value: cst.BaseExpression) -> Effect | None:
-        """What is set to a function of itself: clamped, or scaled."""
+        """Return what is set to a function of itself: clamped, or scaled."""
         if isinstance(value, cst.Call) and last_name(value.func) in _CLAMPS:
             return Effect(Change.CLIP if _is_gradient(target) else Change.CLAMP, node, target)
         match value:
@@ -609,7 +634,7 @@ class _Body:
                 return None
 
     def _joined(self, effects: list[Effect]) -> list[Effect] | None:
-        """The changes, with those understood that are only told by several statements together."""
+        """Return the changes, with those understood that are only told by several statements together."""
         found: list[Effect] = []
         scaled = {e.target for e in effects if e.change is Change.SCALE}
         for effect in effects:
@@ -627,7 +652,7 @@ class _Body:
     # ------------------------------------------------------------------ expressions
 
     def _tensor(self, node: cst.BaseExpression) -> str | None:
-        """The text of the tensor of the iteration that an expression is, its views stripped."""
+        """Return the text of the tensor of the iteration that an expression is, its views stripped."""
         suffix = ""
         while True:
             match node:
@@ -653,7 +678,7 @@ class _Body:
                     return None
 
     def _mentioned(self, node: cst.BaseExpression) -> set[str]:
-        """The tensors of the iteration that an expression is computed from."""
+        """Return the tensors of the iteration that an expression is computed from."""
         found: set[str] = set()
         seen: set[str] = set()
         waiting: list[cst.CSTNode] = [node]
@@ -681,13 +706,13 @@ class _Body:
         return frozenset(text for value in given for text in self._mentioned(value)) - {target}
 
     def _expanded(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """What a name of the body stands for."""
+        """Return what a name of the body stands for."""
         while isinstance(node, cst.Name) and node.value in self.aliases:
             node = self.aliases[node.value]
         return node
 
     def _parts(self, node: cst.BaseExpression, seen: set[str] | None = None) -> Iterator[cst.BaseExpression]:
-        """An expression, and what the names in it stand for."""
+        """Yield an expression, and what the names in it stand for."""
         seen = set() if seen is None else seen
         yield node
         for inner in self.module.tree.descendants(node):

@@ -117,7 +117,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 
 def _is_repeatable(module: Module) -> bool:
-    """Whether the program seeds its random numbers, or speaks of determinism."""
+    """Return whether the program seeds its random numbers, or speaks of determinism."""
     if Program.of(module).speaks_of(Role.DETERMINISM):
         return True
     files = (module, *module.companions("seed"))

@@ -26,7 +26,7 @@ _RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "
 
 
 def one_size(module: Module) -> bool:
-    """Whether the batches of a program have one shape, as far as its files show.
+    """Return whether the batches of a program have one shape, as far as its files show.
 
     What shows it are data sets and crops of one size, an option for the size, or batches that the default
     collation stacks; what speaks against it are sequences, detection and training at several scales.
@@ -55,7 +55,7 @@ def _shows_size(module: Module) -> bool:
 
 
 def _collates(module: Module) -> bool:
-    """Whether anything is given a function that makes batches of samples."""
+    """Return whether anything is given a function that makes batches of samples."""
     return any(
         argument.keyword is not None
         and argument.keyword.value == "collate_fn"
@@ -71,7 +71,7 @@ def _names_both_sides(module: Module, call: cst.Call) -> bool:
 
 
 def _stacks(module: Module, call: cst.Call) -> bool:
-    """Whether a loader puts several items of a data set into a batch by the default collation."""
+    """Return whether a loader puts several items of a data set into a batch by the default collation."""
     if not module.argument(call, "collate_fn").absent or not module.argument(call, "batch_sampler").absent:
         return False
     size = module.argument(call, "batch_size").constant

@@ -30,7 +30,8 @@ _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDa
 
 
 def trained_in_half(module: Module, call: cst.Call) -> cst.Call | None:
-    """The optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is trained.
+    """Return the optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is
+    trained.
 
     ``call`` is ``model.half()``, ``model.to(torch.float16)``, or what loads weights in float16,
     ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
@@ -59,7 +60,9 @@ def trained_in_half(module: Module, call: cst.Call) -> cst.Call | None:
 
 @remembered
 def _is_helped(module: Module) -> bool:
-    """Whether something keeps small numbers, by weights in float32, a scaled loss, or trains a part."""
+    """Return whether something keeps small numbers, by weights in float32, a scaled loss, or trains a
+    part.
+    """
     if imports(module, _LIBRARIES) or speaks_of(module, Role.SCALER, Role.ADAPTATION):
         return True
     names = identifiers(module)
@@ -69,12 +72,12 @@ def _is_helped(module: Module) -> bool:
 
 
 def _keeps_small_numbers(name: str) -> bool:
-    """``loss_scale``, ``master_params``."""
+    """Return whether it is ``loss_scale``, ``master_params``."""
     return (has(name, Role.LOSS) and has(name, Role.RATIO)) or not _MASTER.isdisjoint(words(name))
 
 
 def _is_copy(call: cst.Call) -> bool:
-    """``weight.data.float()``, ``weight.grad.float()``: a copy in float32."""
+    """Return whether it is ``weight.data.float()``, ``weight.grad.float()``: a copy in float32."""
     match call.func:
         case cst.Attribute(value=cst.Attribute(attr=cst.Name("data" | "grad")), attr=cst.Name("float")):
             return True
@@ -83,7 +86,7 @@ def _is_copy(call: cst.Call) -> bool:
 
 
 def _trained_before(module: Module, call: cst.Call) -> bool:
-    """Whether the function has all its training behind it where it casts the model."""
+    """Return whether the function has all its training behind it where it casts the model."""
     function, order = module.function(call), module.tree.order
     steps = [
         order[node]
@@ -105,7 +108,9 @@ def _casts_to_half(module: Module, call: cst.Call) -> bool:
 
 
 def _loads_in_half(module: Module, call: cst.Call) -> bool:
-    """``Model.from_pretrained(name, torch_dtype=torch.float16)``; ``dtype`` is its name since 4.56."""
+    """Return whether it is ``Model.from_pretrained(name, torch_dtype=torch.float16)``; ``dtype`` is its name
+    since 4.56.
+    """
     if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "from_pretrained"):
         return False
     for arg in call.args:
@@ -120,7 +125,9 @@ def _is_of_torch(module: Module, made: cst.Call) -> bool:
 
 
 def _what_holds_it(module: Module, call: cst.Call) -> Subject:
-    """The variable or attribute that holds the model: that which the result is assigned to, or the owner."""
+    """Return the variable or attribute that holds the model: that which the result is assigned to, or the
+    owner.
+    """
     whole: cst.CSTNode = call
     parent = module.tree.parent(whole)
     while True:
@@ -145,7 +152,7 @@ def _what_holds_it(module: Module, call: cst.Call) -> Subject:
 
 
 def _takes_parameters(module: Module, given: cst.BaseExpression, model: Subject) -> bool:
-    """Whether the parameters that an optimizer gets are all those of a model."""
+    """Return whether the parameters that an optimizer gets are all those of a model."""
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters"), value=owner), args=[]):
             return Iterations.of(module).subject(owner, ()).is_certainly(model)
@@ -156,7 +163,7 @@ def _takes_parameters(module: Module, given: cst.BaseExpression, model: Subject)
 
 
 def _cast_back(module: Module, model: Subject) -> bool:
-    """Whether the model is cast to another dtype somewhere: then it is for evaluation only."""
+    """Return whether the model is cast to another dtype somewhere: then it is for evaluation only."""
     for call in module.tree.nodes(cst.Call):
         match call:
             case cst.Call(func=cst.Attribute(attr=cst.Name("float" | "bfloat16" | "double"), value=owner)):

@@ -29,7 +29,9 @@ class LegacyReduction:
 
 
 def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction]:
-    """What a call tells a loss by ``size_average=`` and ``reduce=``; nothing unless one is True or False."""
+    """Yield what a call tells a loss by ``size_average=`` and ``reduce=``; nothing unless one is True or
+    False.
+    """
     found = {arg.keyword.value: arg for arg in call.args if arg.keyword and arg.keyword.value in _SWITCHES}
     if not found:
         return
@@ -59,7 +61,7 @@ def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction
 
 
 def _meant(size_average: object, reduce: object) -> str | None:
-    """The reduction that the two switches come to; None if one of them is not known."""
+    """Return the reduction that the two switches come to; None if one of them is not known."""
     if not all(value in (None, True, False) for value in (size_average, reduce)):
         return None
     if reduce is False:

@@ -134,7 +134,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
 
 
 def _reduced(module: Module, call: cst.Call) -> Iterator[Finding]:
-    """What losses took before `reduction`, of which every release warns."""
+    """Yield what losses took before `reduction`, of which every release warns."""
     for legacy in legacy_reduction(module, call):
         assert legacy.arg.keyword is not None
         name, wanted = legacy.arg.keyword.value, legacy.reduction

@@ -16,7 +16,9 @@ _V2 = "torchvision.transforms.v2."
 
 
 def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
-    """The fix that makes an image of what comes in, and then numbers from 0 to 1, instead of `ToTensor`."""
+    """Return the fix that makes an image of what comes in, and then numbers from 0 to 1, instead of
+    `ToTensor`.
+    """
     image, dtype = (spell(module, f"{_V2}{name}", call) for name in ("ToImage", "ToDtype"))
     number = spell(module, "torch.float32", call)
     # What is not imported from a module that is loaded would have to be.
@@ -33,7 +35,7 @@ def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
 
 
 def _in_compose(module: Module, call: cst.Call) -> bool:
-    """Whether a transform stands in the list that `Compose` is given, where two may stand for one."""
+    """Return whether a transform stands in the list that `Compose` is given, where two may stand for one."""
     above = list(module.tree.ancestors(call))[:4]
     match above:
         case [cst.Element(), cst.List(), cst.Arg(), cst.Call(func=func)]:
@@ -42,7 +44,7 @@ def _in_compose(module: Module, call: cst.Call) -> bool:
 
 
 def scaled(module: Module, call: cst.Call) -> Fix | None:
-    """The fix that writes `ToDtype` for `ConvertImageDtype`."""
+    """Return the fix that writes `ToDtype` for `ConvertImageDtype`."""
     new = spell(module, f"{_V2}ToDtype", call)
     number = spell(module, "torch.float32", call)
     if new is None or new.edits or number is None or len(call.args) > 1 or any(arg.star for arg in call.args):

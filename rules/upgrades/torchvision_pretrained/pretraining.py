@@ -34,7 +34,9 @@ class Legacy:
 
 
 def legacy_weights(module: Module, call: cst.Call) -> Iterator[Legacy]:
-    """The arguments ``pretrained`` and ``pretrained_backbone`` of a call of one of torchvision's builders."""
+    """Yield the arguments ``pretrained`` and ``pretrained_backbone`` of a call of one of torchvision's
+    builders.
+    """
     named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _NEW]
     first = call.args[0] if call.args and call.args[0].keyword is None and not call.args[0].star else None
     if first is not None and not _is_flag(first.value):
@@ -63,7 +65,9 @@ def _is_flag(value: cst.BaseExpression) -> bool:
 
 
 def _builder(module: Module, func: cst.BaseExpression) -> str | None:
-    """The name of a builder in the table; a star for one that is chosen by name among the classifiers."""
+    """Return the name of a builder in the table; a star for one that is chosen by name among the
+    classifiers.
+    """
     match func:
         case cst.Subscript(value=cst.Attribute(value=models, attr=cst.Name("__dict__"))):
             return _ANY if module.qualified(models) == "torchvision.models" else None

@@ -65,13 +65,13 @@ _PLAIN_ATTRIBUTES = (
 
 @remembered
 def saves(module: Module) -> list[cst.Call]:
-    """The calls of `torch.save`, in source order."""
+    """Return the calls of `torch.save`, in source order."""
     return [call for call in module.tree.nodes(cst.Call) if module.qualified(call.func) == "torch.save"]
 
 
 @remembered
 def saved_as(module: Module) -> dict[str, list[cst.Call]]:
-    """The calls of `torch.save` by the code that says where to."""
+    """Return the calls of `torch.save` by the code that says where to."""
     found: dict[str, list[cst.Call]] = {}
     for call in saves(module):
         place = given_as(call, "f", 1)
@@ -82,7 +82,9 @@ def saved_as(module: Module) -> dict[str, list[cst.Call]]:
 
 @remembered
 def saves_objects(module: Module) -> bool:
-    """Whether the file saves anything, alone or in a container, that only a pickle of any class can hold."""
+    """Return whether the file saves anything, alone or in a container, that only a pickle of any class can
+    hold.
+    """
     given = (given_as(call, "obj", 0) for call in saves(module))
     waiting = [saved for saved in given if saved is not None]
     seen: set[cst.CSTNode | Binding] = set()
@@ -102,7 +104,7 @@ def saves_objects(module: Module) -> bool:
 
 
 def _is_instance(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is an object that no plain container can hold the contents of."""
+    """Return whether an expression is an object that no plain container can hold the contents of."""
     if isinstance(node, cst.Lambda):
         return True
     value = module.value(node)
@@ -135,7 +137,7 @@ def _makes_instance(module: Module, func: cst.BaseExpression) -> bool:
 
 
 def _is_used_as_object(module: Module, node: cst.Name | cst.Attribute) -> bool:
-    """Whether the file reads attributes of a variable that no tensor and no container has."""
+    """Return whether the file reads attributes of a variable that no tensor and no container has."""
     return any(
         isinstance(holder, cst.Attribute)
         and holder.value is read
@@ -146,7 +148,7 @@ def _is_used_as_object(module: Module, node: cst.Name | cst.Attribute) -> bool:
 
 
 def _reads_alike(module: Module, node: cst.Name | cst.Attribute) -> Iterator[cst.BaseExpression]:
-    """The other reads of a variable, or of an attribute of ``self``."""
+    """Yield the other reads of a variable, or of an attribute of ``self``."""
     if isinstance(node, cst.Name):
         for binding in module.bindings(node):
             yield from module.uses(binding)
@@ -167,7 +169,7 @@ def _attributes(module: Module) -> dict[str, list[cst.Attribute]]:
 
 
 def _held(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression stands for, or what a container has in it."""
+    """Yield what an expression stands for, or what a container has in it."""
     match node:
         case cst.Dict(elements=elements):
             yield from (element.value for element in elements)
@@ -206,7 +208,9 @@ def _returned(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
 
 
 def _bound(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
-    """What a variable is given, with what is put into it later; what a parameter is given by callers."""
+    """Yield what a variable is given, with what is put into it later; what a parameter is given by
+    callers.
+    """
     if binding.kind is BindingKind.PARAMETER:
         function = module.function(binding.node) or module.tree.enclosing(binding.node, cst.FunctionDef)
         if isinstance(function, cst.FunctionDef):
@@ -233,7 +237,7 @@ def _bound(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
 
 
 def loads_object(module: Module, load: cst.Call) -> bool:
-    """Whether the file uses what a call loads, or a part of it, as an object, such as a model."""
+    """Return whether the file uses what a call loads, or a part of it, as an object, such as a model."""
     seen: set[cst.CSTNode] = set()
     waiting: list[cst.BaseExpression] = [load]
     while waiting:
@@ -249,7 +253,9 @@ def loads_object(module: Module, load: cst.Call) -> bool:
 
 
 def _uses(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression | None]:
-    """The expressions that are, or are part of, what ``node`` is; None for what is done with objects only."""
+    """Yield the expressions that are, or are part of, what ``node`` is; None for what is done with objects
+    only.
+    """
     tree = module.tree
     parent = tree.parent(node)
     match parent:
@@ -311,5 +317,5 @@ def _reads_of(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseEx
 
 
 def _is_class(module: Module, annotation: cst.Annotation) -> bool:
-    """Whether an annotation names a kind of object: a module, an optimizer."""
+    """Return whether an annotation names a kind of object: a module, an optimizer."""
     return module.inference.annotations.promised(annotation.annotation).kind in _OBJECTS

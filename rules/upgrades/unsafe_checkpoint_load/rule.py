@@ -103,7 +103,7 @@ _OBJECTS = (
 
 @remembered
 def _resumes(module: Module) -> bool:
-    """Whether what is loaded is, as far as can be told, what the program has saved in another run.
+    """Return whether what is loaded is, as far as can be told, what the program has saved in another run.
 
     It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
@@ -117,7 +117,9 @@ _OF_OTHERS = ("download", "_hub", "url", "pretrain")
 
 
 def _is_shipped(module: Module, call: cst.Call) -> bool:
-    """Whether what is loaded comes with the package: it lies beside the file, or among its resources."""
+    """Return whether what is loaded comes with the package: it lies beside the file, or among its
+    resources.
+    """
     loaded = module.argument(call, "f").node
     return loaded is not None and some(_lies_in_package(module, loaded))
 
@@ -141,7 +143,7 @@ _RESOURCES = ("importlib.resources.", "importlib_resources.", "pkg_resources.", 
 
 
 def _is_own(module: Module, call: cst.Call) -> bool:
-    """Whether the function around, or the program, has saved what is loaded: the same name or buffer.
+    """Return whether the function around, or the program, has saved what is loaded: the same name or buffer.
 
     Where it saves only later, it resumes from what lies there.
     """

@@ -87,25 +87,27 @@ class Upgrade:
         return f"Use `{new}`{between}{self.note}"
 
     def is_removed(self, target: Target) -> bool:
-        """Whether every release that may run the program lacks it."""
+        """Return whether every release that may run the program lacks it."""
         return self.removed is not None and target.at_least(self.removed)
 
     def is_deprecated(self, target: Target) -> bool:
-        """Whether every release that may run the program warns of it, or lacks it."""
+        """Return whether every release that may run the program warns of it, or lacks it."""
         # An unknown target stands for any release from the oldest on.
         if self.deprecated is not None and self.deprecated == _OLDEST.get(self.package):
             return True
         return any(target.at_least(release) for release in (self.deprecated, self.removed) if release)
 
     def is_replaceable(self, target: Target) -> bool:
-        """Whether every release that may run the program has the replacement."""
+        """Return whether every release that may run the program has the replacement."""
         return self.replacement is not None and (self.since is None or target.at_least(self.since))
 
 
 def renamed(
     old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = "", off: str = ""
 ) -> Upgrade:
-    """A parameter that means the same under another name, or switches between two of the other's values."""
+    """Return a parameter that means the same under another name, or switches between two of the other's
+    values.
+    """
     return Upgrade(
         symbol="",
         argument=old,
@@ -120,10 +122,10 @@ def renamed(
 
 
 def dropped(name: str, note: str, *, at: str | None = None, removed: str | None = None) -> Upgrade:
-    """A parameter that has no equal; the note says what to do instead."""
+    """Return a parameter that has no equal; the note says what to do instead."""
     return Upgrade(symbol="", argument=name, deprecated=at, removed=removed, note=note)
 
 
 def of(symbol: str, source: str, *rows: Upgrade) -> tuple[Upgrade, ...]:
-    """The rows of what takes these parameters."""
+    """Return the rows of what takes these parameters."""
     return tuple(replace(row, symbol=symbol, source=source) for row in rows)

@@ -11,7 +11,7 @@ from typing import Final
 
 
 def listed(prefix: str, names: str) -> frozenset[str]:
-    """The names in a text, each with the prefix: ``torch.nn.Linear``."""
+    """Return the names in a text, each with the prefix: ``torch.nn.Linear``."""
     return frozenset(prefix + name for name in names.split())
 
 
@@ -293,7 +293,7 @@ def makes_model(dotted: str) -> bool:
 
 
 def _is_for(name: str) -> bool:
-    """``AutoModelForCausalLM``, ``BertForMaskedLM``."""
+    """Return whether it is ``AutoModelForCausalLM``, ``BertForMaskedLM``."""
     _, found, task = name.partition("For")
     return bool(found) and task[:1].isupper()
 

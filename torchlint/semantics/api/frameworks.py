@@ -1,6 +1,6 @@
 """Who calls what at every step: hooks of frameworks, and what runs the functions that it is given.
 
-Facts about libraries, as data; the places of a file are worked out from them.
+Facts about libraries, as data; the places of a file are computed from them.
 """
 
 from __future__ import annotations

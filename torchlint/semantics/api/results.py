@@ -94,7 +94,7 @@ class Depends:
     tensor: Result | None = None
 
     def choose(self, argument: object) -> Result:
-        """The result for an argument: a constant, or ABSENT, TENSOR or UNKNOWN.
+        """Return the result for an argument: a constant, or ABSENT, TENSOR or UNKNOWN.
 
         Where UNKNOWN leaves only sequences of tensors and tensors, the result is ``"tensors"``, as
         indexing and unpacking give a tensor whichever it is.
@@ -118,7 +118,9 @@ def _only_tensors(result: Result) -> bool:
 
 
 def _shifted(result: Result) -> Result:
-    """The result of a method, for the function of the same name that takes the tensor as first argument."""
+    """Return the result of a method, for the function of the same name that takes the tensor as first
+    argument.
+    """
     if not isinstance(result, Depends):
         return result
     position = None if result.position is None else result.position + 1
@@ -801,7 +803,7 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
 
 
 def canonical(qualified: str) -> str:
-    """The documented name of a function that is also importable from the module that implements it."""
+    """Return the documented name of a function that is also importable from the module that implements it."""
     for prefix, public in _SPELLINGS:
         if qualified.startswith(prefix):
             return public + qualified[len(prefix) :]
@@ -810,7 +812,9 @@ def canonical(qualified: str) -> str:
 
 @cache
 def function_result(qualified: str) -> Result | None:
-    """What calling the function or class of this qualified name returns; None if nothing is known of it."""
+    """Return what calling the function or class of this qualified name returns; None if nothing is known of
+    it.
+    """
     name = canonical(qualified)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
@@ -1061,7 +1065,9 @@ MODULE_RESULTS: Mapping[str, Result] = {
 
 
 def module_result(qualified: str) -> Result | None:
-    """What calling an instance of this module class returns; None for a class that is not of ``torch.nn``."""
+    """Return what calling an instance of this module class returns; None for a class that is not of
+    ``torch.nn``.
+    """
     name = re.sub(r"^torch\.nn\.modules\.\w+\.", "torch.nn.", qualified)
     if name in MODULE_RESULTS:
         return MODULE_RESULTS[name]

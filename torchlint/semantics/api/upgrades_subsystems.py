@@ -12,7 +12,7 @@ _DOCS = "https://docs.pytorch.org/docs/stable/"
 
 
 def _gone(symbol: str, removed: str, note: str, *, at: str | None = None) -> Upgrade:
-    """A name that has no equal."""
+    """Return a name that has no equal."""
     return Upgrade(
         symbol=f"torch.{symbol}",
         deprecated=at,
@@ -23,7 +23,7 @@ def _gone(symbol: str, removed: str, note: str, *, at: str | None = None) -> Upg
 
 
 def _same(symbol: str, removed: str, new: str, *, at: str | None = None, since: str | None = None) -> Upgrade:
-    """A name that means the same under another one."""
+    """Return a name that means the same under another one."""
     return Upgrade(
         symbol=f"torch.{symbol}",
         deprecated=at,
@@ -36,7 +36,7 @@ def _same(symbol: str, removed: str, new: str, *, at: str | None = None, since: 
 
 
 def _warned(symbol: str, at: str, note: str, source: str) -> Upgrade:
-    """A name that every release still has."""
+    """Return a name that every release still has."""
     return Upgrade(symbol=f"torch.{symbol}", deprecated=at, note=note, source=_DOCS + source)
 
 

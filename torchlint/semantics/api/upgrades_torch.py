@@ -79,7 +79,7 @@ def _linear_algebra() -> tuple[Upgrade, ...]:
 
 
 def _moved(old: str, new: str, since: str, source: str, **more: object) -> Upgrade:
-    """A name that means the same in another place."""
+    """Return a name that means the same in another place."""
     return Upgrade(
         symbol=f"torch.{old}",
         replacement=f"torch.{new}",
@@ -91,7 +91,7 @@ def _moved(old: str, new: str, since: str, source: str, **more: object) -> Upgra
 
 
 def _renamed_long_ago() -> tuple[Upgrade, ...]:
-    """Names that warn in every release that is looked at, and have a twin in all of them."""
+    """Return names that warn in every release that is looked at, and have a twin in all of them."""
     in_place = (
         "uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform kaiming_normal "
         "orthogonal sparse"
@@ -214,7 +214,7 @@ _QUANTIZATION = "https://docs.pytorch.org/docs/stable/quantization.html"
 
 
 def _given_up() -> tuple[Upgrade, ...]:
-    """Names that have no equal: the notes say what to do."""
+    """Return names that have no equal: the notes say what to do."""
     script = "use `torch.compile` for speed and `torch.export` for deployment"
     saved = "use `torch.export.save` and `torch.export.load` for exported programs"
     return (

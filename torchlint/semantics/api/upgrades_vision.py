@@ -164,7 +164,7 @@ _WARNS_OF_IMAGES = (
 
 
 def _files() -> tuple[Upgrade, ...]:
-    """What read and wrote images and videos."""
+    """Return what read and wrote images and videos."""
     return (
         *(
             Upgrade(
@@ -186,7 +186,7 @@ def _files() -> tuple[Upgrade, ...]:
 
 
 def _other_homes() -> tuple[Upgrade, ...]:
-    """What left the module that it was defined in; where it is public, it means the same."""
+    """Return what left the module that it was defined in; where it is public, it means the same."""
     segmentation = "fcn_resnet50 fcn_resnet101 deeplabv3_resnet50 deeplabv3_resnet101"
 
     def row(
@@ -295,7 +295,7 @@ _CAME_LATER = {
 
 
 def _beta() -> tuple[Upgrade, ...]:
-    """What the second generation of transforms called otherwise in its first release, 0.15."""
+    """Return what the second generation of transforms called otherwise in its first release, 0.15."""
 
     def row(old: str, new: str, note: str = "", *, since: str = "0.15") -> Upgrade:
         return Upgrade(

@@ -134,7 +134,9 @@ class FunctionFlow:
         return self._leading_to(graph.exit, *latches, *yields)
 
     def lasts(self, block: Block) -> bool:
-        """Whether a block is entered without an exception, and is none that certainly ends with one."""
+        """Return whether a block is entered without an exception, and is none that certainly ends with
+        one.
+        """
         return block not in self._handlers and (block in self.lasting or block == self.graph.exit)
 
     @cached_property
@@ -155,7 +157,9 @@ class FunctionFlow:
         return found
 
     def _leading_to(self, *ends: Block, without: Block = NONE) -> frozenset[Block]:
-        """The blocks from which a way leads to others that is neither through a block nor an exception."""
+        """Return the blocks from which a way leads to others that is neither through a block nor an
+        exception.
+        """
         found, stack = set(ends), list(ends)
         while stack:
             block = stack.pop()
@@ -204,7 +208,7 @@ class ControlFlow:
 
     @staticmethod
     def counterpart(module: Any) -> ControlFlow:
-        """The control flow of a module."""
+        """Return the control flow of a module."""
         flow: ControlFlow = module.flow
         return flow
 
@@ -214,7 +218,9 @@ class ControlFlow:
         return choices(self.tree)
 
     def root(self, node: cst.CSTNode) -> Root:
-        """The function, lambda or module whose code evaluates a node; defaults belong to the code around."""
+        """Return the function, lambda or module whose code evaluates a node; defaults belong to the code
+        around.
+        """
         for child, function in self.tree.edges(node, _FUNCTIONS):
             if child is function.body:  # type: ignore[attr-defined]
                 return function  # type: ignore[return-value]
@@ -222,11 +228,11 @@ class ControlFlow:
 
     @remembered
     def of(self, root: Root) -> FunctionFlow:
-        """The graph of a function, a lambda or the module."""
+        """Return the graph of a function, a lambda or the module."""
         return FunctionFlow(build(self.tree, root, self._choices))
 
     def points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
-        """The points at which a node runs; several for code that is in the graph more than once."""
+        """Return the points at which a node runs; several for code that is in the graph more than once."""
         numbers, parents = graph.numbers, self.tree.parents
         passed: list[cst.CSTNode] = []
         place: cst.CSTNode | None = node
@@ -241,7 +247,7 @@ class ControlFlow:
         return found
 
     def decisions(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> Iterator[Decision]:
-        """The decisions on every way to a node within its function, the nearest first.
+        """Yield the decisions on every way to a node within its function, the nearest first.
 
         With ``within``, those that a part of that statement makes.
         """
@@ -263,7 +269,7 @@ class ControlFlow:
         loops: bool = False,
         kinds: frozenset[type] = _CHOOSING,
     ) -> Iterator[Decision]:
-        """The decisions a branch of which holds a node, the nearest first.
+        """Yield the decisions a branch of which holds a node, the nearest first.
 
         Others were made as well on every way to it, such as those behind which a function was left. With
         ``outward``, the branches around the definitions that hold the node count, too; with ``loops``, the
@@ -284,11 +290,13 @@ class ControlFlow:
             place = self.root(place)
 
     def is_conditional(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
-        """Whether a branch holds a node, in its function; with ``within``, a branch in that statement."""
+        """Return whether a branch holds a node, in its function; with ``within``, a branch in that
+        statement.
+        """
         return next(self.branches(node, within), None) is not None
 
     def _stands_in(self, node: cst.CSTNode, kinds: frozenset[type]) -> bool:
-        """Whether a node of one of these types is around another, in its function."""
+        """Return whether a node of one of these types is around another, in its function."""
         for child, around in self.tree.edges(node, kinds | _FUNCTIONS):
             if around.__class__ in kinds:
                 return True
@@ -297,7 +305,9 @@ class ControlFlow:
         return False
 
     def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
-        """The handlers and cases of a ``match`` that are chosen on every way to a node, the nearest first."""
+        """Yield the handlers and cases of a ``match`` that are chosen on every way to a node, the nearest
+        first.
+        """
         place: cst.CSTNode = node
         while place.__class__ is not cst.Module:
             flow = self.of(self.root(place))
@@ -308,7 +318,7 @@ class ControlFlow:
             place = self.root(place)
 
     def contexts(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.WithItem]:
-        """The context managers in which a node runs, the innermost first, those of its function only.
+        """Yield the context managers in which a node runs, the innermost first, those of its function only.
 
         With ``outward``, those in which the definitions around it stand count, too.
         """
@@ -322,7 +332,8 @@ class ControlFlow:
                 return
 
     def tries(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.Try | cst.TryStar]:
-        """The ``try`` statements whose first block holds a node, the innermost first, in its function only.
+        """Yield the ``try`` statements whose first block holds a node, the innermost first, in its function
+        only.
 
         With ``outward``, those around the definitions that hold the node count, too.
         """
@@ -334,7 +345,7 @@ class ControlFlow:
                 return
 
     def loops(self, node: cst.CSTNode) -> list[Loop]:
-        """The loops and comprehensions around a node within its function, the innermost first.
+        """Return the loops and comprehensions around a node within its function, the innermost first.
 
         The iterable of a ``for`` and its ``else`` are outside of it; the test of a ``while`` is inside.
         """
@@ -365,11 +376,11 @@ class ControlFlow:
         return [parent, *outer] if repeated else outer  # type: ignore[list-item]
 
     def statement_loops(self, node: cst.CSTNode) -> list[StatementLoop]:
-        """The ``for`` and ``while`` statements among the loops around a node, the innermost first."""
+        """Return the ``for`` and ``while`` statements among the loops around a node, the innermost first."""
         return [loop for loop in self.loops(node) if isinstance(loop, (cst.For, cst.While))]
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The small statement that evaluates a node, or the compound one in whose header it stands.
+        """Return the small statement that evaluates a node, or the compound one in whose header it stands.
 
         A statement is its own, and so is what stands in none.
         """
@@ -377,7 +388,9 @@ class ControlFlow:
         return node if node.__class__ in STATEMENTS else tree.parent(tree.climb(node, STATEMENTS)) or node
 
     def common_block(self, one: cst.CSTNode, other: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
-        """The innermost block in which two nodes run, and its statement that holds the first of them."""
+        """Return the innermost block in which two nodes run, and its statement that holds the first of
+        them.
+        """
         tree, child = self.tree, one
         while True:
             child = tree.climb(child, _BLOCKS)
@@ -387,7 +400,7 @@ class ControlFlow:
             child = block
 
     def condition(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """What decides by a test that a node is part of; None if the node is in no test.
+        """Return what decides by a test that a node is part of; None if the node is in no test.
 
         That is an ``if``, ``while`` or ``assert``, a conditional expression, or a condition of a
         comprehension: the innermost of them within the statement.
@@ -400,7 +413,7 @@ class ControlFlow:
         return None
 
     def may_follow(self, one: cst.CSTNode, other: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
-        """Whether ``other`` may run when ``one`` has begun, in the same run of their function.
+        """Return whether ``other`` may run when ``one`` has begun, in the same run of their function.
 
         With ``within``, in the same iteration of that loop. Of different functions nothing is known.
         """
@@ -421,7 +434,7 @@ class ControlFlow:
         return False
 
     def _above(self, node: cst.CSTNode, flow: FunctionFlow, nearest: list[Block]) -> Iterator[Block]:
-        """The chosen blocks that dominate a node, the nearest first."""
+        """Yield the chosen blocks that dominate a node, the nearest first."""
         blocks = self._blocks(node, flow.graph)
         block = nearest[blocks[0]] if blocks else NONE
         while block != NONE:
@@ -434,7 +447,7 @@ class ControlFlow:
         return [graph.blocks[point] for point in self.points(node, graph)]
 
     def ends_loop(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-        """Whether a loop is certainly left behind a node in its body, in the same iteration."""
+        """Return whether a loop is certainly left behind a node in its body, in the same iteration."""
         flow = self.of(self.root(loop))
         graph = flow.graph
         if loop not in graph.heads:
@@ -443,7 +456,8 @@ class ControlFlow:
         return not _reachable(graph.successors, *starts, without=graph.heads[loop])[graph.latches[loop]]
 
     def runs_once(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-        """Whether a node in the body of a loop is the last of it, as written: no other iteration follows.
+        """Return whether a node in the body of a loop is the last of it, as written: no other iteration
+        follows.
 
         An exception that something raises, and a handler catches, is left out of account.
         """
@@ -455,19 +469,21 @@ class ControlFlow:
         return bool(blocks) and continuing.isdisjoint(blocks)
 
     def is_dead(self, node: cst.CSTNode) -> bool:
-        """Whether control never comes to a node in its function: behind ``return``, below ``if False``."""
+        """Return whether control never comes to a node in its function: behind ``return``, below
+        ``if False``.
+        """
         flow = self.of(self.root(node))
         blocks = self._blocks(node, flow.graph)
         return bool(blocks) and not any(flow.live[block] for block in blocks)
 
     def ends_badly(self, node: cst.CSTNode) -> bool:
-        """Whether behind a node its function certainly ends with an exception, as written."""
+        """Return whether behind a node its function certainly ends with an exception, as written."""
         flow = self.of(self.root(node))
         blocks = self._blocks(node, flow.graph)
         return bool(blocks) and flow.lasting.isdisjoint(blocks)
 
     def certainly_after(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether ``other`` runs behind ``one`` whenever their function comes to its normal end."""
+        """Return whether ``other`` runs behind ``one`` whenever their function comes to its normal end."""
         root = self.root(one)
         if root is not self.root(other):
             return False
@@ -483,7 +499,7 @@ class ControlFlow:
         return bool(earlier) and all(any(follows(before, after) for after in later) for before in earlier)
 
     def certainly_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether ``one`` has run whenever ``other`` begins, in the same run of their function.
+        """Return whether ``one`` has run whenever ``other`` begins, in the same run of their function.
 
         A compound statement runs as soon as its header does.
         """
@@ -503,7 +519,7 @@ class ControlFlow:
         return bool(later) and all(any(precedes(before, after) for before in earlier) for after in later)
 
     def available(self, root: Root, judge: Callable[[cst.CSTNode], bool | None]) -> Facts:
-        """Of each point of a function, and of its end, whether a fact holds before it on all ways there.
+        """Return for each point of a function, and its end, whether a fact holds before it on all ways there.
 
         ``judge`` says whether the fact holds behind a point; None if it holds there as before. These are the
         available expressions of Aho, Lam, Sethi and Ullman, "Compilers" (2006), section 9.2.6: the fact is
@@ -540,7 +556,8 @@ class ControlFlow:
     def anticipated(
         self, root: Root, judge: Callable[[cst.CSTNode], bool | None], *, at_end: bool = False
     ) -> Facts:
-        """Of each point of a function, and of its start, whether a fact holds behind it, on all ways from it.
+        """Return for each point of a function, and its start, whether a fact holds behind it on all ways from
+        it.
 
         ``judge`` says whether the fact holds at a point, whatever comes behind it; None if that decides.
         These are the anticipated expressions of the same book, section 9.5.1. A way ends where the function
@@ -570,18 +587,20 @@ class ControlFlow:
         return Facts(behind, holds[graph.entry])
 
     def point(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The small statement, or the part of a choice or of a compound statement, that evaluates a node."""
+        """Return the small statement, or the part of a choice or of a compound statement, that evaluates a
+        node.
+        """
         graph = self.of(self.root(node)).graph
         points = self.points(node, graph)
         return graph.points[points[0]] if points else node
 
     def at_point(self, node: cst.CSTNode, facts: Facts) -> bool:
-        """Whether a fact that is known of each point of a function holds at the point of a node."""
+        """Return whether a fact that is known of each point of a function holds at the point of a node."""
         points = self.points(node, self.of(self.root(node)).graph)
         return bool(points) and all(facts.at[point] for point in points)
 
     def evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether of two nodes at the same point one is evaluated first."""
+        """Return whether of two nodes at the same point one is evaluated first."""
         tree = self.tree
         if tree.contains(one, other):
             return False
@@ -599,7 +618,9 @@ class ControlFlow:
 
 
 def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
-    """Whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part, repeatedly."""
+    """Return whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part,
+    repeatedly.
+    """
     kind = loop.__class__
     if kind is cst.For:
         return child is loop.body or child is loop.target  # type: ignore[attr-defined]
@@ -611,7 +632,7 @@ def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode 
 
 
 def _reachable(successors: list[list[Block]], *roots: Block, without: Block = NONE) -> list[bool]:
-    """Which blocks a way leads to that does not pass another."""
+    """Return which blocks a way leads to that does not pass another."""
     found = [False] * len(successors)
     for root in roots:
         found[root] = True

@@ -51,16 +51,16 @@ class ReachingDefinitions(Generic[Variable, Definition]):
         self._at_start = self._solve(flow.of(root).successors)
 
     def reaching(self, variable: Variable, node: cst.CSTNode) -> list[Definition]:
-        """The definitions of which one is in force when a node is evaluated, in source order."""
+        """Return the definitions of which one is in force when a node is evaluated, in source order."""
         return list(self._told(variable, self._bits(variable, node)))
 
     def few_reaching(self, variable: Variable, node: cst.CSTNode, most: int) -> list[Definition] | None:
-        """As ``reaching``; None if there are more than ``most``."""
+        """Return what ``reaching`` does; None if there are more than ``most``."""
         bits = self._bits(variable, node)
         return None if bits.bit_count() > most else list(self._told(variable, bits))
 
     def at_end(self, variable: Variable) -> list[Definition]:
-        """The definitions that are in force when the function comes to its normal end."""
+        """Return the definitions that are in force when the function comes to its normal end."""
         return list(self._told(variable, self._at_start[self._graph.exit] & self._masks[variable]))
 
     def _told(self, variable: Variable, bits: Bits) -> Iterator[Definition]:
@@ -78,7 +78,7 @@ class ReachingDefinitions(Generic[Variable, Definition]):
         return bits
 
     def _before(self, variable: Variable, node: cst.CSTNode, point: int) -> Bits:
-        """The definitions of a variable that reach a node at a point."""
+        """Return the definitions of a variable that reach a node at a point."""
         graph = self._graph
         block = graph.entry if point == _ENTRY else graph.blocks[point]
         above = self._in_block.get((block, variable), ())
@@ -113,7 +113,7 @@ class ReachingDefinitions(Generic[Variable, Definition]):
                 above.append(place)
 
     def _solve(self, successors: Sequence[Sequence[Block]]) -> list[Bits]:
-        """What reaches the start of each block."""
+        """Return what reaches the start of each block."""
         count = len(successors)
         generated, killed = [0] * count, [0] * count
         for (block, variable), places in self._in_block.items():
@@ -138,7 +138,9 @@ class ReachingDefinitions(Generic[Variable, Definition]):
 
 
 def _reverse_postorder(successors: Sequence[Sequence[Block]], root: Block) -> list[Block]:
-    """The blocks that can be reached, each before those that follow it, but for the edges back in loops."""
+    """Return the blocks that can be reached, each before those that follow it, but for the edges back in
+    loops.
+    """
     order: list[Block] = []
     found = [False] * len(successors)
     found[root] = True

@@ -47,19 +47,19 @@ class DominatorTree:
             self._end[vertex] = begins[number] + sizes[number]
 
     def reached(self, node: int) -> bool:
-        """Whether there is a way from the root to a node."""
+        """Return whether there is a way from the root to a node."""
         return self._begin[node] != NONE
 
     def dominates(self, one: int, other: int) -> bool:
-        """Whether every way to ``other`` leads through ``one``, which may be the same."""
+        """Return whether every way to ``other`` leads through ``one``, which may be the same."""
         return self._begin[one] <= self._begin[other] < self._end[one] and self._begin[one] != NONE
 
     def parent(self, node: int) -> int:
-        """The immediate dominator of a node; ``NONE`` for the root."""
+        """Return the immediate dominator of a node; ``NONE`` for the root."""
         return self._parents[node]
 
     def nearest(self, chosen: Container[int]) -> list[int]:
-        """For each node the nearest chosen one that dominates it, itself included; ``NONE`` if none does."""
+        """Return for each node the nearest chosen one that dominates it, itself included, or ``NONE``."""
         found = [NONE] * len(self._parents)
         for node in self._order:
             above = self._parents[node]
@@ -68,7 +68,9 @@ class DominatorTree:
 
 
 def _depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int], list[int]]:
-    """The nodes in the order of a depth-first search, the number of each one's parent, and the numbers."""
+    """Return the nodes in the order of a depth-first search, the number of each one's parent, and the
+    numbers.
+    """
     numbers = [NONE] * len(successors)
     vertices: list[int] = []
     parents: list[int] = []
@@ -87,7 +89,7 @@ def _depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[i
 def _immediate_dominators(
     successors: Sequence[Sequence[int]], vertices: list[int], parents: list[int], numbers: list[int]
 ) -> list[int]:
-    """The immediate dominator of each node; all in the numbers of the search."""
+    """Return the immediate dominator of each node; all in the numbers of the search."""
     count = len(vertices)
     predecessors: list[list[int]] = [[] for _ in range(count)]
     for number, vertex in enumerate(vertices):
@@ -100,7 +102,7 @@ def _immediate_dominators(
     immediate = [0] * count
 
     def evaluate(node: int) -> int:
-        """The node with the smallest semidominator on the way up the forest, which is compressed."""
+        """Return the node with the smallest semidominator on the way up the forest, which is compressed."""
         if ancestor[node] == NONE:
             return node
         path: list[int] = []

@@ -69,7 +69,7 @@ class Decision:
 
     @classmethod
     def of(cls, test: cst.BaseExpression, holds: bool, construct: cst.CSTNode) -> Decision:
-        """A decision on a test, of which ``not`` is taken away."""
+        """Return a decision on a test, of which ``not`` is taken away."""
         while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, holds = test.expression, not holds
         return cls(test, holds, construct)
@@ -108,7 +108,9 @@ class Graph:
 
 
 def choices(tree: SyntaxTree) -> frozenset[cst.CSTNode]:
-    """The expressions of a file with a choice in them, and what stands around them up to the statement."""
+    """Return the expressions of a file with a choice in them, and what stands around them up to the
+    statement.
+    """
     found: set[cst.CSTNode] = set()
     chained = (node for node in tree.nodes(cst.Comparison) if len(node.comparisons) > 1)
     for choice in (*tree.nodes(*_CHOICES), *chained):
@@ -123,7 +125,7 @@ def choices(tree: SyntaxTree) -> frozenset[cst.CSTNode]:
 
 
 def build(tree: SyntaxTree, root: Root, branching: frozenset[cst.CSTNode]) -> Graph:
-    """The graph of a function, a lambda or a module, of whose expressions some are ``branching``."""
+    """Return the graph of a function, a lambda or a module, of whose expressions some are ``branching``."""
     builder = _Builder(tree, branching)
     graph = builder.graph
     if isinstance(root, cst.Module):
@@ -318,7 +320,7 @@ class _Builder:
                 stack.append((_Task.VALUE, node, _NO_BLOCK, _NO_BLOCK))
 
     def _steps(self, node: cst.CSTNode) -> Iterable[_Step]:
-        """The steps that evaluate an expression with a choice in it."""
+        """Yield the steps that evaluate an expression with a choice in it."""
         match node:
             case cst.BooleanOperation(left=left, operator=operator, right=right):
                 both = isinstance(operator, cst.And)
@@ -390,7 +392,7 @@ class _Builder:
         yield _Task.ENTER, None, done, _NO_BLOCK
 
     def _evaluated(self, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
-        """The parts of a node in the order in which they are evaluated."""
+        """Return the parts of a node in the order in which they are evaluated."""
         fields = _EVALUATED.get(node.__class__)
         if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
             fields = ("value", "target")
@@ -529,7 +531,7 @@ class _Builder:
         self._go(end)
 
     def _captured(self, pattern: cst.MatchPattern) -> Iterator[cst.Name]:
-        """The names that a pattern binds when it has matched."""
+        """Yield the names that a pattern binds when it has matched."""
         for node in self.tree.descendants(pattern):
             match node:
                 case (
@@ -632,7 +634,7 @@ def _catches(frame: _Frame) -> bool:
 
 
 def _constant(node: cst.CSTNode | None) -> bool | None:
-    """The outcome of a test that is written out; None for any other."""
+    """Return the outcome of a test that is written out; None for any other."""
     match node:
         case cst.Name(value="True" | "False") | cst.Integer():
             return node.value not in ("False", "0")
@@ -641,7 +643,7 @@ def _constant(node: cst.CSTNode | None) -> bool | None:
 
 
 def _ends(statement: cst.CSTNode) -> bool:
-    """Whether a statement is a call that ends the program, or the test that is running."""
+    """Return whether a statement is a call that ends the program, or the test that is running."""
     if not isinstance(statement, cst.Expr) or not isinstance(statement.value, cst.Call):
         return False
     match statement.value.func:
@@ -654,7 +656,7 @@ def _ends(statement: cst.CSTNode) -> bool:
 
 
 def _suppresses(manager: cst.BaseExpression) -> bool:
-    """Whether control may go on behind a ``with`` whose block has raised."""
+    """Return whether control may go on behind a ``with`` whose block has raised."""
     if not isinstance(manager, cst.Call):
         return False
     named = manager.func.attr if isinstance(manager.func, cst.Attribute) else manager.func

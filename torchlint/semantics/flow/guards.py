@@ -46,7 +46,7 @@ class Program(Protocol):
 
 
 def guards(module: Program, node: cst.CSTNode) -> Iterator[Guard]:
-    """What was tested, on every way to a node within its function, the nearest test first.
+    """Yield what was tested, on every way to a node within its function, the nearest test first.
 
     The test was true, or false, when it was made. What it asked about may have changed since:
     `unchanged` says whether it has.
@@ -62,7 +62,7 @@ def guards(module: Program, node: cst.CSTNode) -> Iterator[Guard]:
 
 
 def implied(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[Guard]:
-    """The single tests that a test is made of, as far as its outcome tells theirs.
+    """Yield the single tests that a test is made of, as far as its outcome tells theirs.
 
     Where it tells only that one of several came out so, that is told as the ``and`` or ``or`` of them.
     """
@@ -105,7 +105,7 @@ def concluded(
     judge: Callable[[Guard], Fact | None],
     meet: Callable[[Fact, Fact], Fact | None] = _agreed,
 ) -> Fact | None:
-    """What the outcome of a test tells, by what a judge makes of those of the single tests in it.
+    """Return what the outcome of a test tells, by what a judge makes of those of the single tests in it.
 
     If no more is known than that one of several came out so, all of them must tell something: ``meet`` says
     what two of them have in common.
@@ -123,7 +123,7 @@ def concluded(
 
 
 def met(told: Iterable[Fact | None], meet: Callable[[Fact, Fact], Fact | None] = _agreed) -> Fact | None:
-    """What all that is told has in common; None if nothing is told, or by one of them nothing."""
+    """Return what all that is told has in common; None if nothing is told, or by one of them nothing."""
     found: Fact | None = None
     for number, fact in enumerate(told):
         found = fact if not number or fact is None or found is None else meet(found, fact)
@@ -133,7 +133,7 @@ def met(told: Iterable[Fact | None], meet: Callable[[Fact, Fact], Fact | None] =
 
 
 def _sides(test: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
-    """The operands of a chain of ``and``, or of ``or``."""
+    """Yield the operands of a chain of ``and``, or of ``or``."""
     pending: list[cst.BaseExpression] = [test]
     while pending:
         side = pending.pop()
@@ -144,7 +144,9 @@ def _sides(test: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
 
 
 def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The test whose outcome a variable has, and nothing else: ``has_bias = conv.bias is not None``."""
+    """Return the test whose outcome a variable has, and nothing else:
+    ``has_bias = conv.bias is not None``.
+    """
     if not isinstance(node, cst.Name):
         return None
     bindings = module.names.bindings(node)
@@ -155,7 +157,7 @@ def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression
 
 
 def _is_spelt_out(node: cst.BaseExpression) -> bool:
-    """``True if cuda else False``"""
+    """Return whether it is ``True if cuda else False``."""
     match node:
         case cst.IfExp(body=cst.Name("True" | "False"), orelse=cst.Name("True" | "False")):
             return True
@@ -164,7 +166,7 @@ def _is_spelt_out(node: cst.BaseExpression) -> bool:
 
 
 def unchanged(module: Program, tested: cst.BaseExpression, later: cst.BaseExpression) -> bool:
-    """Whether an expression in a test means what one behind the test does, with the value that it had.
+    """Return whether an expression in a test means what one behind the test does, with the value that it had.
 
     Both are spelt alike, their names have the same definitions, and no attribute in them is set between
     the two.
