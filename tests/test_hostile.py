@@ -227,7 +227,7 @@ def test_no_kind_of_option_is_code() -> None:
     kinds = {setting.kind.name for setting in options.settings().values()}
     texts = {"BOOL", "INTEGER", "STRING", "PATH", "REPORTS", "CHOICE", "TARGET", "VERSION"}
     rules = {"RULES", "RULES_BY_PATTERN", "RULES_BY_MARKER", "SEVERITIES", "SEVERITIES_BY_PATTERN"}
-    assert kinds <= {*texts, *rules, "PATTERNS", "NAMES", "LANGUAGES"}
+    assert kinds <= {*texts, *rules, "PATTERNS", "NAMES", "FOLDERS", "LANGUAGES"}
     # Where a report or a cache is written is not for a project to say.
     assert not options.settings()["output_file"].config
 

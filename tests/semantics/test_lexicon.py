@@ -237,6 +237,7 @@ ROLES = {
     Role.ENGINE_START: ("load_model load_weights profile_run", "load model profile profiled_run"),
     Role.REHEARSAL: ("capture_graph dummy_run warmup", "captured warm_up warm"),
     Role.VARIABLE_SHAPE: ("vocab_size multi_scale boxes collate_boxes", "box anchor length"),
+    Role.CALIBRATION: ("calibrate_scales run_calibration is_calibrating", "caliber scale"),
     Role.RECORDING: ("take_snapshot record trace_memory", "recall retraced"),
 }
 
