@@ -94,7 +94,7 @@ result = [default_collate([a, s]), f(a)]
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_computes_the_same_afterwards(name: str) -> None:
     program = f"import torch\n{A}{PROGRAMS[name]}\n"
-    # A class in another's place is printed as another, so that the fix is unsafe; what it computes is the same.
+    # A class in another's place is printed as another, so the fix is unsafe; what it computes is the same.
     target = Target.parse("2.13")
     settings = LintSettings(rules=CODES, fixable=frozenset(CODES), target=target, unsafe_fixes=True)
     fixed = fix(Source(Path("program.py"), program), settings)

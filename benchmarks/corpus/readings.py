@@ -2,7 +2,8 @@
 
 The question is "would you change this line?". Each reading is one of `VERDICTS`: ``change``, ``true`` for a
 finding that is right and not worth a change, ``wrong`` for one that is not so, or whose help cannot be
-followed. Where the two differ, the less favourable verdict is in the column ``settled``; else that is empty.
+followed. Where the two differ, what stands is in the column ``settled``: the less favourable verdict, unless
+somebody has looked at both once more; else that is empty.
 Where only one person has read, ``second`` is empty.
 """
 
