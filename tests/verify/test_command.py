@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from torchlint.verify.results import (
     Variant,
     Verdict,
 )
+from torchlint.verify.timeline import Recording
 
 # Line ends of Windows, tabs, a comment at the end of a line that a fix changes, and no last newline.
 TRAIN = (
@@ -45,6 +48,9 @@ TRAIN = (
 ZEROED = TRAIN.replace("set_to_none=False", "set_to_none=True")
 BIASED = TRAIN.replace("nn.Conv2d(3, 8, 3)", "nn.Conv2d(3, 8, 3, bias=False)")
 
+STEP = Recording(
+    "before", 3, found={"events": [], "spans": [["train.py", 8, 1.0, 2.0]], "begin": 0.0, "end": 9.0}
+)
 FASTER = (Agreement.IDENTICAL, Verdict.FASTER, None)
 LEANER = (Agreement.CLOSE, Verdict.SAME, 1.4)
 Outcomes = dict[str, tuple[Agreement, Verdict, float | None]]
@@ -261,6 +267,8 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--select", "TL999"], "TL999"),
         (["train.py", "--device", "tpu"], "use cpu, cuda or mps"),
         (["train.py", "--steps", "1"], "--steps"),
+        (["train.py", "--syncs", "--trace", "a.json"], "cannot be combined with `--syncs`"),
+        (["train.py", "--trace", "missing/a.json"], "there is no such folder"),
         (["-m", "package.missing"], "no module package.missing in this folder"),
         ([], "SCRIPT"),
         (["train.ipynb"], "train.ipynb"),
@@ -331,6 +339,40 @@ def test_waits_that_were_not_predicted_are_written_with_the_lines_around_them(
     assert told.count("## ") == 1
     assert "## train.py:9, 2 per step (item)" in told
     assert "\n> \tloss.backward()\n  \toptimizer.step()\n```\n" in told
+
+
+@pytest.mark.parametrize(
+    ("recordings", "written", "said"),
+    [
+        ((STEP, replace(STEP, name="after")), ["before", "after"], ""),
+        ((STEP, Recording("after", missing="there are no fixes")), ["before"], "lacks the step after: there"),
+        ((Recording("before", missing="the time was up"),), None, "was not written: before: the time was up"),
+        ((), None, "was not written: the run ended before a step was recorded"),
+    ],
+    ids=["both", "one", "none", "interrupted"],
+)
+def test_what_a_trace_lacks_is_said_and_changes_no_status(
+    recordings: tuple[Recording, ...],
+    written: list[str] | None,
+    said: str,
+    train: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measured(run: Any, measure: Any) -> Results:
+        run.recordings, run.fixed = recordings, {PurePosixPath("train.py"): ZEROED}
+        return Results("verify", "0", "", 1.0, Machine("cpu"), (Measurement("train.py"),))
+
+    monkeypatch.setattr("torchlint.commands.verify.measured", measured)
+    run = torchlint("verify", "--isolated", "train.py", "--trace", "a.json")
+    assert run.exit_code == 0
+    assert f"a.json {said}" in run.stdout if said else "a.json" not in run.stdout
+    if written is None:
+        assert not Path("a.json").exists()
+        return
+    told = json.loads(Path("a.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert [item["args"]["name"] for item in told if item["name"] == "process_name"] == written
+    marked = [item["pid"] for item in told if item["name"].startswith("TL302")]
+    assert marked == [1], "only the original has what was found there"
 
 
 def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(train: Path) -> None:

@@ -98,10 +98,18 @@ def measured(
     # Nothing is left out, however busy the machine is.
     options += ["--budget", "3000"]
     page = out.with_suffix(".html")
-    run = torchlint("verify", "train.py", *options, "--json", str(out), "--html", str(page), cwd=project)
+    options += ["--json", str(out), "--html", str(page), "--trace", str(out.with_name("step.json"))]
+    run = torchlint("verify", "train.py", *options, cwd=project)
     assert run.returncode in (0, 1), run.stdout + run.stderr
     assert tree(project) == before
     assert "<html" in page.read_text(encoding="utf-8")
+    told = json.loads(out.with_name("step.json").read_text(encoding="utf-8"))["traceEvents"]
+    marked = [item["pid"] for item in told if item["name"].startswith("TL302 train.py:")]
+    assert marked == [1], "the step with all fixes has none of what was found"
+    named = [(item["pid"], item["args"]["name"]) for item in told if item["name"] == "process_name"]
+    assert named == [(1, "before"), (2, "after")]
+    steps = [(item["pid"], item["name"]) for item in told if item["name"].startswith("step ")]
+    assert [pid for pid, _ in steps] == [1, 2] and len({name for _, name in steps}) == 1
     return project, run, load(out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from torchlint.config import Resolver
 if TYPE_CHECKING:
     from torchlint.source import Source
     from torchlint.verify.results import Results
+    from torchlint.verify.runs import Run
 
 _BUDGET = 120.0
 
@@ -35,6 +37,7 @@ def _run(
     apply: bool,
     syncs: bool,
     report_unpredicted: Path | None,
+    trace: Path | None,
     color: str,
     verbose: bool,
     quiet: bool,
@@ -55,13 +58,15 @@ def _run(
         raise click.UsageError("`--apply` cannot be combined with `--syncs`, which measures no fixes")
     if report_unpredicted and not syncs:
         raise click.UsageError("`--report-unpredicted` requires `--syncs`")
+    if trace and syncs:
+        raise click.UsageError("`--trace` cannot be combined with `--syncs`, which runs no fixes")
     given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}
     if select:
         given["select"] = tuple(word for text in select for word in text.split(","))
     resolver = Resolver(registry.catalogue(), given, configs, isolated=isolated)
     # What is wrong with the configuration is said now, and not when the program has run.
     resolver.lint(script)
-    with requirements(options, report_unpredicted):
+    with requirements(options, report_unpredicted, trace):
         from torchlint.source import SourceError
         from torchlint.verify import predictions, variants
         from torchlint.verify.runs import Run
@@ -94,7 +99,9 @@ def _run(
                 results = measured(run, lambda: run.syncs(program, folder, report))
             else:
                 forms = lambda sources: variants.forms(sources, settings_for, each_place=each_place)  # noqa: E731
-                results = measured(run, lambda: run.verify(program, folder, forms))
+                results = measured(
+                    run, lambda: run.verify(program, folder, forms, recorded=trace is not None)
+                )
             sources = program.sources(run.modules)
         tell(terminal, results, options)
         if report_unpredicted:
@@ -105,11 +112,31 @@ def _run(
                 terminal.out(
                     f"\n{report_unpredicted} was not written: no wait was seen without a prediction.\n"
                 )
+        if trace:
+            _trace(terminal, trace, run, sources, settings_for)
         if apply and not results.interrupted:
             _apply(terminal, results, sources, settings_for)
     if results.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
     raise click.exceptions.Exit(_status(results))
+
+
+def _trace(
+    terminal: Terminal, path: Path, run: Run, sources: Mapping[PurePosixPath, Source], settings_for: Any
+) -> None:
+    """Write the timeline of a step, and say what of it is missing."""
+    from torchlint.verify import timeline
+
+    after = {**sources, **{file: replace(sources[file], text=text) for file, text in run.fixed.items()}}
+    lacking = [f"{item.name}: {item.missing}" for item in run.recordings if item.missing]
+    if len(lacking) < len(run.recordings):
+        by_name = {timeline.BEFORE: sources, timeline.AFTER: after}
+        terminal.save(path, timeline.trace(run.recordings, by_name, settings_for))
+        for text in lacking:
+            terminal.out(f"\n{path} lacks the step {text}.\n")
+    else:
+        reason = "; ".join(lacking) or "the run ended before a step was recorded"
+        terminal.out(f"\n{path} was not written: {reason}.\n")
 
 
 def _found(module: str) -> tuple[Path, Path]:
@@ -235,6 +262,13 @@ command = _Command(
             metavar="FILE",
             help="With --syncs, write the lines that waited without being predicted to this file, with the "
             "lines around them, to send them to torchlint's authors.",
+        ),
+        click.Option(
+            ["--trace"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Write a timeline of one step before and after the fixes to this file, for Perfetto or "
+            "chrome://tracing, with torchlint's findings marked where their lines run.",
         ),
         *parameters(_BUDGET),
         *shared_parameters(),

@@ -6,6 +6,7 @@ interrupted measurement still reports what it has.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -69,6 +70,7 @@ from torchlint.verify.results import (
     Verdict,
 )
 from torchlint.verify.stats import discard
+from torchlint.verify.timeline import Recording
 from torchlint.verify.worker.job import Job
 
 PRECISE = 0.03
@@ -526,6 +528,25 @@ class Session:
             more["steps_by"] = "forward" if original.found_by.startswith("forward") else "optimizer"
         return {"seed": self.settings.seed, **more}
 
+    def record(self, name: str, variant: str) -> Recording:
+        """Run a variant once, and record one of its steps as the recording ``name``."""
+        original = self.examinations[ORIGINAL]
+        lead = max(LEAST_LEAD, min(MOST_LEAD, int(LEADING / (original.step_seconds or BLIND_STEP))))
+        if original.ended:
+            lead = max(1, min(lead, original.steps - 1))
+        path = self.folder / f"{name}.timeline"
+        if self._left() <= 0:
+            return Recording(name, missing="the time was up")
+        with self._spending("recording"), self.pool.process(variant, "record") as process:
+            try:
+                process.run(**self._changes(timeline=str(path), lead_steps=lead))
+                said = process.recorded(self._patience)
+            except Failure as error:
+                process.kill()
+                return Recording(name, missing=error.reason)
+        found = {} if said["missing"] else json.loads(path.read_text(encoding="utf-8"))
+        return Recording(name, said["step"], said["missing"], found)
+
     # --- time -------------------------------------------------------------------------------------------
 
     def time(self, progress: Progress) -> None:
@@ -967,6 +988,10 @@ SEEDS = 3
 """From how many seeds a program is trained whose results are rounded otherwise."""
 TRAINING = 0.2
 """The share of the time left that this may take."""
+LEAST_LEAD, MOST_LEAD = 2, 10
+"""How many steps run before the one that is recorded,"""
+LEADING = 5.0
+"""and for how many seconds at most, unless there are fewer than the least."""
 MOST_LOSSES = 300
 """The most steps of such a run."""
 WINDOWS = 2

@@ -263,6 +263,17 @@ class Process:
         losses: list[float] = message["losses"]
         return losses
 
+    def recorded(self, timeout: float) -> dict[str, Any]:
+        """Wait for the outcome of a recording.
+
+        Raises:
+            Failure: the program failed, or hangs.
+        """
+        message = self._receive(timeout)
+        if message.pop("event") != "recorded":
+            raise self.failure({"event": "end", **message})
+        return message
+
     def described(self, timeout: float) -> Machine:
         """Wait for the description of the machine.
 

@@ -167,6 +167,16 @@ class Group:
             del message["event"]
         return together(found)
 
+    def recorded(self, timeout: float) -> dict[str, Any]:
+        """Wait for the outcome of a recording, which is that of the first rank.
+
+        Raises:
+            Failure: a rank failed, or hangs.
+        """
+        message = self._gather(timeout, "recorded")[0]
+        del message["event"]
+        return message
+
     def kill(self) -> None:
         """End all ranks and whatever they have started, at once; ``close`` is still wanted, to tidy up."""
         for member in self._members:

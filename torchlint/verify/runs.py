@@ -24,7 +24,8 @@ from torchlint.verify.processes import Failure, Nurseries, Spares, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
-from torchlint.verify.variants import Form
+from torchlint.verify.timeline import AFTER, BEFORE, Recording
+from torchlint.verify.variants import Form, Texts
 
 GPU = Path("/dev/nvidiactl")
 """What is there with the driver of a GPU."""
@@ -62,6 +63,10 @@ class Run:
         self._machine: Machine | None = None
         self._sessions: list[Session] = []
         self._share = 0.0
+        self.recordings: Sequence[Recording] = ()
+        """Those of one step, if they were asked for."""
+        self.fixed: Texts = {}
+        """The files that all fixes together change."""
 
     def bench(self, cases: Sequence[Case], sizes: Sequence[str] = ()) -> None:
         """Measure each case in each of its sizes, or in those of ``sizes`` that it has.
@@ -118,8 +123,8 @@ class Run:
             seen = evidence.syncs is not None
             session.syncs = replace(report, phases=phases if seen else (), ended=ended)
 
-    def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
-        """Measure a script with all fixes, and with each alone.
+    def verify(self, script: Script, folder: Path, forms_of: FormsOf, *, recorded: bool = False) -> None:
+        """Measure a script with all fixes, and with each alone; ``recorded``: record a step of it, too.
 
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
@@ -155,6 +160,8 @@ class Run:
                 if session.reaches(before, {str(path): text for path, text in form.texts.items()}):
                     made.append(form.variant)
                     script.contents[form.variant.name] = script.encoded(form.texts)
+                    if form.variant.name == TOGETHER:
+                        self.fixed = form.texts
                 else:
                     session.unreached.append(form.variant)
             loading.result()
@@ -171,8 +178,22 @@ class Run:
                     session.examine([variant for variant in made if variant not in chosen])
                     session.dropped.clear()
                 session.train()
+            if recorded:
+                self._tell("recording a step")
+                self.recordings = self._recorded(session)
+            if made:
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
+
+    def _recorded(self, session: Session) -> list[Recording]:
+        """A step of the original, and one with all fixes."""
+        before = session.record(BEFORE, ORIGINAL)
+        if TOGETHER not in session.examinations:
+            reason = "lines that fixes change did not run" if session.unreached else "there are no fixes"
+            return [before, Recording(AFTER, missing=reason)]
+        failure = session.examinations[TOGETHER].failure
+        after = Recording(AFTER, missing=failure) if failure else session.record(AFTER, TOGETHER)
+        return [before, after]
 
     @property
     def modules(self) -> Sequence[str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+ANCHOR = "torchlint begins"
+"""The event of a recording that tells which moment of the profile is which of Python's clock."""
+
 
 @dataclass(frozen=True)
 class Job:
     """One run of one variant.
 
     ``task`` is ``examine`` (results and evidence, nothing timed), ``train`` (the losses of its steps),
-    ``watch`` (where the whole program waits for the device), ``time`` (runs blocks when told to) or
+    ``watch`` (where the whole program waits for the device), ``record`` (the timeline
+    of one step), ``time`` (runs blocks when told to) or
     ``machine`` (describes the machine, and runs nothing).
     ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``; a ``module`` (the dotted name of
     a script with relative imports); an ``entry`` (the name of the module whose ``function`` is called again
@@ -48,6 +52,12 @@ class Job:
     # For ``watch`` only.
     watch_seconds: float = 0.0
     """How long the program runs at most."""
+
+    # For ``record`` only.
+    timeline: str = ""
+    """Where the timeline is written."""
+    lead_steps: int = 0
+    """The steps before the one that is recorded, at least 1."""
 
     # For ``examine`` only.
     trace: str = ""

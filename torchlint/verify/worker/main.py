@@ -120,6 +120,7 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     from torchlint.verify.worker.boundary import Stop, Stopper
     from torchlint.verify.worker.examine import Examination
     from torchlint.verify.worker.programs import Program
+    from torchlint.verify.worker.timeline import Recording
     from torchlint.verify.worker.training import Training
     from torchlint.verify.worker.watch import Watch
 
@@ -128,7 +129,7 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     where = device.kind if job.device == "auto" else job.device
     if job.ranks > 1 and device.kind == "cuda":
         where = f"cuda:{job.rank}"
-    examination = training = watch = None
+    examination = training = watch = recording = None
     if job.task == "time":
         blocks = Blocks(channel, device, stopper, began, fellows.meet)
         program = Program(job, where, blocks)
@@ -140,6 +141,9 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
         watch = Watch(job, device, stopper, began, fellows)
         program = Program(job, where, watch)
         watch.start()
+    elif job.task == "record":
+        recording = Recording(job, device, stopper)
+        program = Program(job, where, recording)
     else:
         examination = Examination(job, device, stopper, began, fellows)
         program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
@@ -148,6 +152,8 @@ def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     def tell(*, ended: bool) -> None:
         if training is not None:
             channel.send(event="trained", losses=training.outcome())
+        if recording is not None:
+            channel.send(event="recorded", **recording.outcome())
         if examination is not None and program.found_by:
             channel.send(event="examined", found_by=program.found_by, **examination.outcome(ended=ended))
         if watch is not None and program.found_by:
