@@ -447,7 +447,7 @@ def _overlaps(pairs: Mapping[str, tuple[Case, Case]]) -> tuple[str, str]:
     for name, (one, other) in pairs.items():
         for comparison in words.compared(one.measurement):
             first, second = (_intervals(case, comparison.variant) for case in (one, other))
-            for what in first.keys() & second.keys():
+            for what in sorted(first.keys() & second.keys()):
                 agree = first[what].low <= second[what].high and second[what].low <= first[what].high
                 compared[what] += 1
                 agreeing[what] += agree
