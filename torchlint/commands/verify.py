@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from torchlint.config import Resolver
 
 if TYPE_CHECKING:
     from torchlint.source import Source
+    from torchlint.verify.launch import Launch
     from torchlint.verify.results import Results
     from torchlint.verify.runs import Run
 
@@ -47,6 +48,14 @@ def _run(
     **options: Any,
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
+    if _is_launched(str(script), arguments) and not as_module:
+        launch = _launched(arguments[1:], options["device"], nproc)
+        options["device"] = "cpu" if launch.on_cpu and options["device"] == "auto" else options["device"]
+        script, as_module, arguments = Path(launch.program), launch.module, launch.arguments
+        nproc, started = launch.ranks, launch.told
+        click.get_current_context().with_resource(launch.environment())
+    else:
+        started = ""
     search: Path | None = None
     module = str(script) if as_module else ""
     if as_module:
@@ -88,6 +97,7 @@ def _run(
                     module=module,
                     search=search,
                     ranks=nproc,
+                    started=started,
                 )
             except SourceError as error:
                 raise Failure(f"{script}: {error.reason}") from None
@@ -139,6 +149,26 @@ def _trace(
         terminal.out(f"\n{path} was not written: {reason}.\n")
 
 
+def _is_launched(script: str, arguments: Sequence[str]) -> bool:
+    """Whether the program is given as it is started by accelerate."""
+    return (script, *arguments[:1]) == ("accelerate", "launch")
+
+
+def _launched(words: Sequence[str], device: str, nproc: int) -> Launch:
+    """What ``accelerate launch WORDS`` starts."""
+    from torchlint.verify.launch import accelerate
+
+    if nproc > 1:
+        raise click.UsageError(
+            "`--nproc` cannot be combined with `accelerate launch`, whose `--num_processes` says how many "
+            "processes there are"
+        )
+    try:
+        return accelerate(words, device)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
 def _found(module: str) -> tuple[Path, Path]:
     """The file of a module that ``python -m`` would run, and where it is imported from."""
     from torchlint.verify.subjects import module_file
@@ -187,6 +217,13 @@ class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, with a hint for an option that is not torchlint's."""
         given = list(args)
+        for place, word in enumerate(args):
+            if word == "--":
+                break
+            if _is_launched(word, args[place + 1 : place + 2]):
+                # What follows are accelerate's options and those of the program.
+                args.insert(place, "--")
+                break
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -204,7 +241,8 @@ command = _Command(
     "step of the first optimizer, or, in programs that only run inference, a call of the model. All "
     "fixes are measured together, and those of each rule separately.\n\nExits with 0, with 1 if the "
     "fixes change the results or make the program slower, or with 2 if the program fails or nothing "
-    "could be measured.",
+    "could be measured.\n\nAfter `accelerate launch`, everything is accelerate's or the program's: "
+    "`torchlint verify --budget 300 accelerate launch --mixed_precision bf16 train.py ARGS`.",
     params=[
         click.Argument(["script"], type=click.Path(path_type=Path)),
         click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),

@@ -28,7 +28,7 @@ from torchlint.verify.nursery import SUPPORTED as COPIES
 from torchlint.verify.nursery import Copy, Nursery
 from torchlint.verify.results import Block, Machine
 from torchlint.verify.worker.copies import FILE_SYSTEM, copied
-from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.job import Job, visible
 
 SUPPORTED = os.name == "posix"
 """Whether this system can pause process groups."""
@@ -606,9 +606,4 @@ def _environment(job: Job, more: Mapping[str, str]) -> dict[str, str]:
             copied(entry, Path(job.original), Path(job.project)) if job.original else entry
             for entry in entries
         )
-    kind, _, number = job.device.partition(":")
-    if kind == "cpu":
-        environment["CUDA_VISIBLE_DEVICES"] = ""
-    elif kind == "cuda" and number:
-        environment["CUDA_VISIBLE_DEVICES"] = number
-    return {**environment, **more}
+    return {**environment, **visible(job.device), **more}

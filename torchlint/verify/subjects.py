@@ -29,6 +29,7 @@ class Script:
     With ``entry`` (``module:function``, or the name of a function of the script) the program is not run as
     a whole: its module is imported, and each call of the function is a step.
     With ``ranks`` it is run as ``torchrun --nproc-per-node RANKS`` does.
+    ``started`` is a remark on how that is done.
     """
 
     reruns = False
@@ -44,8 +45,10 @@ class Script:
         search: Path | None = None,
         directory: Path | None = None,
         ranks: int = 1,
+        started: str = "",
     ) -> None:
         self.ranks = ranks
+        self._started = started
         self._workspace, self._arguments = workspace, tuple(arguments)
         self._module = (module, search.resolve()) if module and search else None
         self._device, self._entry = device, entry
@@ -106,16 +109,17 @@ class Script:
         )
 
     def remarks(self) -> list[str]:
-        """What the user should know of the runs so far: that they reached out of their copies."""
+        """What the user should know of the runs so far: how they started, and if they left their copies."""
+        remarks = [self._started] if self._started else []
         touched = self._workspace.touched()
         if not touched:
-            return []
+            return remarks
         named = ", ".join(touched[:3]) + (f" and {len(touched) - 3} more" if len(touched) > 3 else "")
         remark = (
             f"{named} in {self._workspace.project} changed while the program ran: unless somebody edited it, "
             "the program writes to it by an absolute path instead of to its copy"
         )
-        return [remark]
+        return [*remarks, remark]
 
     def _led(self, argument: str, project: Path) -> str:
         """The argument with a path into the user's project leading into the copy."""

@@ -86,3 +86,11 @@ class Job:
             name: tuple(value) if isinstance(value, list) else value for name, value in form.items()
         }
         return Job(**fields)
+
+
+def visible(device: str) -> dict[str, str]:
+    """The variables by which a program finds the device that was asked for, and no other."""
+    kind, _, number = device.partition(":")
+    if kind == "cpu":
+        return {"CUDA_VISIBLE_DEVICES": ""}
+    return {"CUDA_VISIBLE_DEVICES": number} if kind == "cuda" and number else {}
