@@ -233,6 +233,9 @@ def test_the_examinations_of_ranks_become_one() -> None:
     made = together([found(), other])
     assert made["step_seconds"] == 0.2 and made["busy"] == 2.0
     assert made["evidence"] == {"peak_allocated": 7, "peak_reserved": 9, "syncs": 1.0, "missing": []}
+    # What the memory is for is that of the rank that needs most.
+    made = together([found(), {**other, "evidence": {**other["evidence"], "roles": {"weights": 3}}}])
+    assert made["evidence"]["roles"] == {"weights": 3}
     different = {"steps": 8, "bitwise": False, "kinds_agree": True, "streams_differ": False}
     made = together([found(), found(results={**different, "differences": {"loss of step 2": 0.5}})])
     assert made["results"]["bitwise"] is False

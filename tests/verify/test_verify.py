@@ -213,6 +213,8 @@ def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path, nurs
             process.run(trace=str(tmp_path / "trace.pt"), role=role)
             found = process.examined(60)
         assert found["found_by"] == "optimizer steps"
+        roles = found["evidence"]["roles"]
+        assert (roles["weights"], roles["gradients"], roles["states"]) == (20, 20, 0)
         if variant == ORIGINAL:
             assert found["modules"] == [] and "train.ipynb" in found["lines"]
     assert found["results"]["bitwise"]

@@ -355,10 +355,24 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
         if noise.fit:
             text += f" Differences below {words.percent(noise.threshold)} count as the same."
         out += _paragraph("", text, width)
+    for told in _memories(measurement):
+        out += _paragraph("", told, width)
     for remark in words.remarks(measurement):
         names = ", ".join(words.label(measurement, variant) for variant in remark.variants)
         out += _paragraph(_about(remark, names), remark.text, width, color=color)
     return out if out.strip() else ""
+
+
+def _memories(measurement: Measurement) -> Iterator[str]:
+    """What the memory is for, in the original and with the fixes if that differs, and advice."""
+    head = words.headline(measurement)
+    before = words.memory_told(measurement, ORIGINAL)
+    after = words.memory_told(measurement, head.variant) if head is not None else ""
+    if before:
+        yield words.sentence(before)
+    if head is not None and after and after != before:
+        yield f"{words.label(measurement, head.variant).capitalize()}: {after}"
+    yield from map(words.sentence, words.memory_advice(measurement))
 
 
 def _bench_remarks(measurements: Sequence[Measurement], width: int, color: bool) -> str:

@@ -63,6 +63,7 @@ from torchlint.verify.results import (
     Machine,
     Measurement,
     Noise,
+    Roles,
     Sameness,
     SyncPhase,
     SyncReport,
@@ -1042,6 +1043,8 @@ def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Exa
         Line(**{**line, "phases": tuple(line.get("phases", ()))}) for line in evidence.get("sync_lines", ())
     )
     evidence["missing"] = tuple(evidence["missing"])
+    if evidence.get("roles") is not None:
+        evidence["roles"] = Roles(**evidence["roles"])
     rest = {
         key: found[key]
         for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds", "busy")

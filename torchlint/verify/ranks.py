@@ -305,6 +305,9 @@ def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in ("peak_allocated", "peak_reserved"):
         if name in evidence:
             evidence[name] = max(item["evidence"].get(name, 0) for item in found)
+    most = max(found, key=lambda item: item["evidence"].get("peak_allocated", 0))["evidence"]
+    if "roles" in most:
+        evidence["roles"] = most["roles"]
     lines = [item["lines"] for item in found if item.get("lines") is not None]
     if lines:
         # What a single rank does, such as to log or to save, runs.

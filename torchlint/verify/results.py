@@ -193,12 +193,37 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Roles:
+    """What the memory of a step is for, in bytes: at its peak, or at its end where no peak is known."""
+
+    weights: int = 0
+    gradients: int = 0
+    """Those that were there at the peak."""
+    states: int = 0
+    """Of the optimizers."""
+    buffers: int = 0
+    when: str = ""
+    """What the program did at the peak: ``forward pass``, ``backward pass`` or ``optimizer step``; empty
+    where no peak is known."""
+    differentiates: bool = False
+    """Whether the peak is in a step with a backward pass, and before its end."""
+    droppable: int = 0
+    """Gradients at the peak that were left from the step before, and were not used any more."""
+    spared_8bit: int = 0
+    """By how much the states of Adam would be smaller in 8 bits."""
+    spared_factored: int = 0
+    """By how much they would be smaller as Adafactor keeps them."""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What the device did in an average step; None for what could not be seen."""
 
     steps: int = 0
     peak_allocated: int | None = None
     peak_reserved: int | None = None
+    roles: Roles | None = None
+    """What the memory was for."""
     syncs: float | None = None
     kernels: float | None = None
     copies_to_device: float | None = None

@@ -20,6 +20,7 @@ from torchlint.verify.results import (
     Machine,
     Measurement,
     Results,
+    Roles,
     Sameness,
     SyncReport,
     SyncRow,
@@ -88,6 +89,12 @@ WORKED = (Verdict.LESS_WORK, Verdict.SAME_WORK, Verdict.MORE_WORK)
 
 PERIODIC = 0.2
 """The share by which what only some steps do has to change to be worth a word: there are few of them."""
+
+REST, CACHE = "activations and workspace", "cache and fragmentation"
+"""The parts of the memory that no tensor of the program's modules and optimizers accounts for."""
+
+CONSIDERABLE = 0.1
+"""The share of the peak from which on it is worth a word what would make it lower."""
 
 NOTHING = "–"
 """Stands where there is no figure."""
@@ -326,6 +333,68 @@ def memory(measurement: Measurement, variant: str) -> str:
     """How a variant changes the peak memory."""
     before, after = (evidence(measurement, name).peak_allocated for name in (ORIGINAL, variant))
     return NOTHING if before is None or after is None else change(size(before), size(after))
+
+
+def memory_parts(measurement: Measurement, variant: str) -> list[tuple[str, int]]:
+    """What the memory of a step is for, with the bytes; none if nobody looked.
+
+    Where the peak is known, all of it, and what the allocator reserves beyond it.
+    """
+    seen = evidence(measurement, variant)
+    roles = seen.roles
+    if roles is None:
+        return []
+    parts = [
+        ("weights", roles.weights),
+        ("gradients", roles.gradients),
+        ("optimizer state", roles.states),
+        ("buffers", roles.buffers),
+    ]
+    if seen.peak_allocated is not None:
+        parts.append((REST, max(0, seen.peak_allocated - sum(size for _, size in parts))))
+        if seen.peak_reserved is not None:
+            parts.append((CACHE, max(0, seen.peak_reserved - seen.peak_allocated)))
+    return parts
+
+
+def memory_told(measurement: Measurement, variant: str) -> str:
+    """The same in a sentence, for what follows a name; empty if there is nothing to tell."""
+    parts = memory_parts(measurement, variant)
+    roles = evidence(measurement, variant).roles
+    if roles is None or not any(value for _, value in parts):
+        return ""
+    known = bool(roles.when)
+    told = ", ".join(f"{name} {size(value)}" for name, value in parts if value)
+    head = f"memory at the peak of a step ({roles.when})" if known else "memory at the end of a step"
+    return f"{head}: {told}." if known else f"{head}: {told}; activations are not seen here."
+
+
+def memory_advice(measurement: Measurement) -> list[str]:
+    """What would make the original's peak lower, a sentence each, where that is much of it."""
+    seen = evidence(measurement, ORIGINAL)
+    roles = seen.roles
+    if roles is None or not seen.peak_allocated:
+        return []
+    rest = dict(memory_parts(measurement, ORIGINAL))[REST]
+    spared = _spared(roles, rest)
+    return [
+        f"{text.format(size(value))} ({percent(value / seen.peak_allocated)} of the peak)"
+        for text, value in spared
+        if value >= CONSIDERABLE * seen.peak_allocated
+    ]
+
+
+def _spared(roles: Roles, rest: int) -> list[tuple[str, int]]:
+    return [
+        (
+            "`zero_grad(set_to_none=True)` before the forward pass would drop gradients of up to {}",
+            roles.droppable,
+        ),
+        ("the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
+        ("the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
+        # In an optimizer's step, and without one, nothing is kept for a backward pass.
+        ("checkpointing of activations could spare {} at most", rest if roles.differentiates else 0),
+    ]
 
 
 def counted(measurement: Measurement, variant: str, what: str) -> str:

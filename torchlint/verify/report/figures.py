@@ -18,6 +18,7 @@ from torchlint.verify.results import AGAIN, ORIGINAL, Block, Measurement
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
 WIDTH = 340
 """In CSS pixels: what fits on a phone. A figure is scaled up a little where there is room."""
@@ -40,6 +41,8 @@ _ROLES = {
     "fixed": "#010208",
     "surface": "#010209",
 }
+_SHADES = {"weights": 1.0, "gradients": 0.8, "optimizer state": 0.6, "buffers": 0.45, words.REST: 0.25}
+"""How strongly the parts of the memory are drawn."""
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COLOR = re.compile("|".join(_ROLES.values()))
 _VARIABLES = {color: f"var(--{role})" for role, color in _ROLES.items()}
@@ -206,10 +209,19 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
         return None
     most = max(max(allocated, reserved or 0) for _, allocated, reserved in peaks) or 1
     row = 32
-    height = 8 + row * len(peaks)
+    parts = {variant: words.memory_parts(measurement, variant) for variant, *_ in peaks}
+    legend = {name for found in parts.values() for name, value in found if value}
+    # The long names are on the right, where there is room for them.
+    right = (words.REST, words.CACHE)
+    columns = [
+        [name for name in _SHADES if name in legend and name not in right],
+        [name for name in right if name in legend],
+    ]
+    below = 18 * max(map(len, columns))
+    height = 8 + row * len(peaks) + below
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, height, bottom=2)
+        axes = _axes(figure, height, bottom=2 + below)
         axes.spines["bottom"].set_visible(False)
         axes.xaxis.set_visible(False)
         axes.set_xlim(0, most * 1.002)
@@ -226,12 +238,46 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
                     edgecolor=_color(variant),
                     linewidth=1,
                 )
-            axes.barh(top + 20, allocated, height=8, color=_color(variant))
+            if not parts[variant]:
+                axes.barh(top + 20, allocated, height=8, color=_color(variant))
+            left = 0
+            for name, value in parts[variant]:
+                if name != words.CACHE:
+                    _part(axes, left, top + 20, value, _color(variant), name)
+                    left += value
+        for x, column in zip((4, 132), columns, strict=True):
+            for number, name in enumerate(column):
+                y = below - 18 * (number + 1) + 4
+                axes.add_patch(_key(x, y, name))
+                axes.text(x + 16, y, name, color=_ROLES["ink"], transform=None, fontsize=_FONT)
 
     caption = "Peak memory of a step as reported by torch: allocated memory is filled"
+    caption += " and told apart by what it is for" if legend else ""
     caption += ", reserved memory is outlined." if any(item[2] is not None for item in peaks) else "."
+    said = words.memory_told(measurement, ORIGINAL)
+    caption += f" {words.label(measurement, ORIGINAL).capitalize()}: {said}" if legend and said else ""
     summary = ", ".join(f"{words.label(measurement, item[0])} {words.size(item[1])}" for item in peaks)
     return Drawing(_svg(draw, height, name, f"Peak memory: {summary}"), caption)
+
+
+def _part(axes: Axes, left: float, y: float, value: float, color: str, name: str) -> None:
+    """A part of a bar, parted from the next by the colour of the page."""
+    edge = _ROLES["surface"]
+    axes.barh(y, value, left=left, height=8, color=color, alpha=_SHADES[name], edgecolor=edge, linewidth=0.8)
+
+
+def _key(x: float, y: float, name: str) -> Rectangle:
+    """The square of a part in the legend."""
+    from matplotlib.patches import Rectangle
+
+    if name == words.CACHE:
+        return Rectangle(
+            (x, y), 10, 10, transform=None, facecolor="none", edgecolor=_ROLES["ink"], clip_on=False
+        )
+    shade = _SHADES[name]
+    return Rectangle(
+        (x, y), 10, 10, transform=None, color=_ROLES["ink"], alpha=shade, linewidth=0, clip_on=False
+    )
 
 
 def losses(measurement: Measurement, variant: str, name: str) -> Drawing | None:

@@ -569,6 +569,9 @@ def _remarks(measurement: Measurement, *, bench: bool) -> Iterator[Remark]:
         # In a bench case there is one fixed program, and its name would tell nothing.
         names = [name for name in remark.variants if not (bench and name == TOGETHER)]
         yield replace(remark, variants=tuple(words.label(measurement, name) for name in names))
+    # A case is about one thing, and not about the memory of a program.
+    for text in () if bench else words.memory_advice(measurement):
+        yield Remark(words.About.NOTE, (), words.sentence(text))
 
 
 def _in_order(measurement: Measurement) -> list[Variant]:

@@ -36,6 +36,10 @@ class Device:
         """The most bytes allocated and reserved since ``reset_peak``; None where torch does not count."""
         return None
 
+    def holds(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is in the memory that ``peak`` is about."""
+        return bool(tensor.device.type == self.kind)
+
 
 class Cuda(Device):
     """NVIDIA's, and AMD's under the same name. Nothing here starts CUDA before the program does."""
@@ -80,6 +84,9 @@ class Cuda(Device):
         if not torch.cuda.is_initialized():
             return None
         return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+
+    def holds(self, tensor: torch.Tensor) -> bool:
+        return bool(tensor.is_cuda and tensor.device.index == torch.cuda.current_device())
 
 
 class Metal(Device):

@@ -15,6 +15,7 @@ from torchlint.verify.worker.job import Job
 from torchlint.verify.worker.libraries import Libraries
 from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
+from torchlint.verify.worker.roles import Roles
 from torchlint.verify.worker.trace import Trace
 
 ENOUGH_SECONDS = (2.0, 6.0)
@@ -132,13 +133,16 @@ class Examination:
 
     def _memory(self) -> Iterator[bool]:
         peak = Peak(self._device)
+        roles = Roles(self._device, self.trace.roots, self.trace.optimizers)
         if not peak.found():
+            self._evidence["roles"] = roles.now()
             self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
             return
         peak.start()
+        roles.start()
         yield True
         yield True
-        self._evidence |= peak.found()
+        self._evidence |= peak.found() | {"roles": roles.stop(2)}
 
     def _waits(self) -> Iterator[bool]:
         steps = self._job.evidence_steps

@@ -11,6 +11,7 @@ away from there: what becomes of that in its results is what no fix can be blame
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,10 @@ class Trace:
         self._path, self._wanted = path, steps
         self._reference = None if role == "reference" else torch.load(path, mmap=True, weights_only=False)
         self._perturbed = role == "perturbed"
-        self._roots: list[torch.nn.Module] = []
+        self.roots: list[torch.nn.Module] = []
+        """The modules that the program calls from outside of any other."""
+        self.optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        """Those that stepped and are still there."""
         self._names: dict[int, str] = {}
         self._starts: list[dict[str, Any]] = []
         self._found: dict[str, torch.Tensor] = {}
@@ -98,7 +102,7 @@ class Trace:
         self._losses.stop()
         torch.compile = self._compile
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._tf32
-        for number, root in enumerate(self._roots):
+        for number, root in enumerate(self.roots):
             # Not the buffers: the running mean of a batch norm holds what a bias in front of it added, and
             # the outputs are the same without either.
             for name, tensor in sharding.parameters(root):
@@ -120,10 +124,10 @@ class Trace:
         if in_backward():
             return
         self._depth += 1
-        if self._depth > 1 or any(module is root for root in self._roots):
+        if self._depth > 1 or any(module is root for root in self.roots):
             return
-        number = len(self._roots)
-        self._roots.append(module)
+        number = len(self.roots)
+        self.roots.append(module)
         state = sharding.state(module)
         self._names |= {id(tensor): f"{number}.{name}" for name, tensor in state}
         self._synchronize_start(state)
@@ -137,9 +141,10 @@ class Trace:
                 self._keep(self._fresh(f"output {name} of step {self._step}".replace("  ", " ")), tensor)
 
     def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        self.optimizers.add(optimizer)
         if self._step > min(GRADIENT_STEPS, self._wanted):
             return
-        if any(map(sharding.flattened, self._roots)):
+        if any(map(sharding.flattened, self.roots)):
             return
         for group in optimizer.param_groups:
             for number, parameter in enumerate(group["params"]):

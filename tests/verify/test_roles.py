@@ -1,0 +1,266 @@
+"""What the memory of a step is for, told apart by role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import optimizer as optimizers
+
+from torchlint.render.measurements import render
+from torchlint.verify import words
+from torchlint.verify.report import figures
+from torchlint.verify.results import (
+    ORIGINAL,
+    TOGETHER,
+    Comparison,
+    Evidence,
+    Examination,
+    Machine,
+    Measurement,
+    Results,
+    Roles,
+    Variant,
+    Verdict,
+)
+from torchlint.verify.worker import roles
+from torchlint.verify.worker.device import Device
+
+MIB = 1 << 20
+
+
+class Counting(Device):
+    """A device whose peak rises when the test says so."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def peak(self) -> tuple[int, int]:
+        return self.most, self.most
+
+
+@pytest.fixture
+def device() -> Counting:
+    return Counting()
+
+
+def program() -> tuple[nn.Module, torch.optim.Optimizer]:
+    """A model of 64 × 64 and 64 numbers, with a running mean and a tied weight."""
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.BatchNorm1d(64, affine=False))
+    model[1].weight, model[1].bias = model[0].weight, model[0].bias
+    return model, torch.optim.Adam(model.parameters())
+
+
+def step(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    late: bool = False,
+    in_place: bool = False,
+    before: Callable[[], None] = lambda: None,
+    during: Callable[[], None] = lambda: None,
+) -> None:
+    if not late:
+        optimizer.zero_grad(set_to_none=not in_place)
+    loss = model(torch.ones(8, 64)).square().sum()
+    before()
+    if late:
+        optimizer.zero_grad(set_to_none=not in_place)
+    loss.register_hook(lambda gradient: during())
+    loss.backward()
+    optimizer.step()
+
+
+WEIGHTS = 4 * (64 * 64 + 64)
+
+
+def test_tensors_are_told_apart_and_counted_once() -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    found = roles.Roles(Device(), [model, model[0]], [optimizer]).now()
+    assert found["weights"] == found["gradients"] == WEIGHTS
+    # Two moments for each number, and the count of the steps.
+    assert found["states"] == 2 * WEIGHTS + 2 * 4
+    assert found["buffers"] == 2 * 64 * 4 + 8
+    # Only the weight is large enough; a scale for each block of 256.
+    assert found["spared_8bit"] == 2 * (3 * 64 * 64 - 4 * 16)
+    # The first moments of all, and the second ones of the weight but for its rows and columns.
+    assert found["spared_factored"] == 2 * WEIGHTS - 4 * (64 + 64) - 4 * 64
+
+
+def test_gradients_on_another_device_are_not_counted() -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    elsewhere = Device()
+    elsewhere.kind = "cuda"
+    assert not any(roles.Roles(elsewhere, [model], [optimizer]).now().values())
+
+
+@pytest.mark.parametrize(
+    ("late", "in_place", "where", "gradients", "droppable"),
+    [
+        (False, False, "before", 0, 0),
+        (False, False, "during", 0, 0),
+        (True, False, "before", WEIGHTS, WEIGHTS),
+        (False, True, "before", WEIGHTS, WEIGHTS),
+        (False, True, "during", WEIGHTS, WEIGHTS),
+    ],
+)
+def test_gradients_count_if_they_were_there_at_the_peak(
+    late: bool, in_place: bool, where: str, gradients: int, droppable: int, device: Counting
+) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    watched = roles.Roles(device, [model], [optimizer])
+    backward = torch.autograd.backward
+    watched.start()
+    for most in (10, 20):
+
+        def rises(most: int = most) -> None:
+            device.most = most
+
+        if where == "before":
+            step(model, optimizer, late=late, in_place=in_place, before=rises)
+        else:
+            step(model, optimizer, late=late, in_place=in_place, during=rises)
+    found = watched.stop(2)
+    assert found["when"] == {"before": "forward pass", "during": "backward pass"}[where]
+    assert found["differentiates"]
+    assert (found["gradients"], found["droppable"]) == (gradients, droppable)
+    assert torch.autograd.backward is backward and Roles(**found).weights == WEIGHTS
+
+
+def test_in_the_step_of_the_optimizer_gradients_are_needed(device: Counting) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    watched = roles.Roles(device, [model], [optimizer])
+    watched.start()
+
+    def rises(*_: object) -> None:
+        device.most = 10
+
+    optimizer.register_step_pre_hook(rises)
+    step(model, optimizer)
+    found = watched.stop(1)
+    assert (found["when"], found["gradients"], found["droppable"]) == ("optimizer step", WEIGHTS, 0)
+    assert not found["differentiates"]
+
+
+def test_it_starts_and_stops_where_a_step_ends(device: Counting) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    watched = roles.Roles(device, [model], [optimizer])
+    found: list[dict[str, Any]] = []
+
+    def boundary(*_: object) -> None:
+        # As the steps of a program are found: by torch's own list of hooks, which must not change meanwhile.
+        if not found:
+            found.append({})
+            watched.start()
+        else:
+            found.append(watched.stop(1))
+
+    handle = optimizers.register_optimizer_step_post_hook(boundary)
+    step(model, optimizer)
+    step(model, optimizer, late=True, before=lambda: setattr(device, "most", 10))
+    handle.remove()
+    assert (found[1]["when"], found[1]["gradients"]) == ("forward pass", WEIGHTS)
+    assert not optimizer._optimizer_step_pre_hooks and not optimizer._optimizer_step_post_hooks
+
+
+def test_accumulated_gradients_cannot_be_dropped(device: Counting) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    watched = roles.Roles(device, [model], [optimizer])
+    watched.start()
+    optimizer.zero_grad()
+    for most in (10, 20):
+        loss = model(torch.ones(8, 64)).sum()
+        device.most = most
+        loss.backward()
+    optimizer.step()
+    found = watched.stop(1)
+    assert found["gradients"] == WEIGHTS and "droppable" not in found
+
+
+# --- what is said of it ----------------------------------------------------------------------------------
+
+
+def measured(before: Evidence, after: Evidence | None = None) -> Measurement:
+    examinations = [Examination(ORIGINAL, evidence=before)]
+    if after is not None:
+        examinations.append(Examination(TOGETHER, evidence=after))
+    variants = (Variant(ORIGINAL), Variant(TOGETHER, ("TL302", "TL402")))
+    return Measurement("train.py", variants=variants, examinations=tuple(examinations))
+
+
+SEEN = Evidence(
+    peak_allocated=1000 * MIB,
+    peak_reserved=1200 * MIB,
+    roles=Roles(
+        weights=100 * MIB,
+        gradients=100 * MIB,
+        states=200 * MIB,
+        when="backward pass",
+        differentiates=True,
+        droppable=100 * MIB,
+        spared_8bit=149 * MIB,
+        spared_factored=99 * MIB,
+    ),
+)
+UNSEEN = Evidence(roles=Roles(weights=MIB, gradients=MIB, states=2 * MIB, spared_8bit=MIB))
+
+
+def test_the_rest_of_the_peak_is_activations_and_beyond_it_the_cache() -> None:
+    told = words.memory_told(measured(SEEN), ORIGINAL)
+    assert told == (
+        "memory at the peak of a step (backward pass): weights 100 MiB, gradients 100 MiB, optimizer state "
+        "200 MiB, activations and workspace 600 MiB, cache and fragmentation 200 MiB."
+    )
+
+
+def test_without_a_peak_the_rest_is_said_not_to_be_seen() -> None:
+    told = words.memory_told(measured(UNSEEN), ORIGINAL)
+    assert told.startswith("memory at the end of a step: weights 1.00 MiB, gradients 1.00 MiB,")
+    assert told.endswith("activations are not seen here.")
+    assert words.memory_advice(measured(UNSEEN)) == []
+    assert words.memory_told(measured(Evidence()), ORIGINAL) == ""
+
+
+def test_advice_has_the_bytes_and_only_considerable_ones() -> None:
+    dropped, states, activations = words.memory_advice(measured(SEEN))
+    assert dropped.startswith("`zero_grad(set_to_none=True)`") and dropped.endswith(
+        "100 MiB (10 % of the peak)"
+    )
+    assert states == "the optimizer's state in 8 bits would take about 149 MiB less (15 % of the peak)"
+    assert activations == "checkpointing of activations could spare 600 MiB at most (60 % of the peak)"
+    assert SEEN.roles is not None
+    inferring = replace(SEEN, roles=Roles(weights=100 * MIB, when="forward pass"))
+    assert words.memory_advice(measured(inferring)) == []
+
+
+def test_the_terminal_tells_of_both_programs_where_they_differ() -> None:
+    assert SEEN.roles is not None
+    after = replace(SEEN, peak_allocated=900 * MIB, roles=replace(SEEN.roles, gradients=0))
+    found = replace(
+        measured(SEEN, after), comparisons=(Comparison(TOGETHER, Verdict.UNMEASURED, "no time was left"),)
+    )
+    results = Results("verify", "0", "2026-01-01T00:00:00+00:00", 1.0, Machine("cuda"), (found,))
+    text = " ".join(render(results, 120).split())
+    assert "Memory at the peak of a step (backward pass): weights 100 MiB, gradients 100 MiB" in text
+    assert "All fixes: memory at the peak of a step (backward pass): weights 100 MiB, optimizer" in text
+    assert "Checkpointing of activations could spare 600 MiB at most" in text
+    assert "Checkpointing" not in render(replace(results, command="bench"), 120)
+
+
+def test_the_figure_stacks_the_parts() -> None:
+    drawing = figures.memory(measured(SEEN, Evidence(peak_allocated=MIB)), [ORIGINAL, TOGETHER], "m1")
+    assert drawing is not None
+    for name in ("weights", "gradients", "optimizer state", words.REST, words.CACHE):
+        assert f">{name}<" in drawing.svg
+    assert "buffers" not in drawing.svg
+    assert "told apart by what it is for" in drawing.caption and "weights 100 MiB" in drawing.caption
