@@ -23,7 +23,7 @@ EPOCH = int(os.environ.setdefault("SOURCE_DATE_EPOCH", "1577836800"))
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """An entry of an archive without what differs from machine to machine."""
+    """Take out of an entry of an archive what differs from machine to machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode = 0o755 if member.isdir() else 0o644

@@ -470,6 +470,8 @@ def _prepared(target: Path, data: bytes, old: bytes | None, what: str) -> Iterat
 
     That returns whether it had to.
 
+    That returns whether it had to.
+
     Raises:
         StaleSourceError: the file no longer holds ``old``.
         SourceError: it cannot be written.

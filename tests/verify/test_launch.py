@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 import pytest
 
 from torchlint.commands.verify import command
-from torchlint.verify.launch import Launch, accelerate
+from torchlint.verify.launch import Launch
 from torchlint.verify.worker.launch import UnsupportedError, launched, main
 
 
@@ -121,20 +120,6 @@ def test_accelerate_that_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(sys, "argv", ["-c", str(tmp_path / "answer.json"), "train.py"])
     main()
     assert "accelerate" in (said := (tmp_path / "answer.json").read_text()) and "is not installed" in said
-
-
-@pytest.mark.skipif(importlib.util.find_spec("accelerate") is None, reason="accelerate is not installed")
-def test_the_configuration_file_of_accelerate_counts(tmp_path: Path) -> None:
-    config = tmp_path / "two.yaml"
-    config.write_text(
-        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 2\nnum_machines: 1\n"
-        "machine_rank: 0\nmixed_precision: bf16\ngpu_ids: all\nuse_cpu: false\n",
-        encoding="utf-8",
-    )
-    found = accelerate(["--config_file", str(config), "train.py", "--epochs", "3"], "cpu")
-    assert (found.program, found.arguments, found.ranks) == ("train.py", ("--epochs", "3"), 2)
-    assert found.variables["ACCELERATE_MIXED_PRECISION"] == "bf16"
-    assert found.told.endswith("does: 2 processes, mixed precision bf16")
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from torchlint.verify.results import (
     Variant,
     Verdict,
 )
-from torchlint.verify.worker import roles
+from torchlint.verify.worker import examine, roles
 from torchlint.verify.worker.device import Device
 
 MIB = 1 << 20
@@ -264,3 +264,15 @@ def test_the_figure_stacks_the_parts() -> None:
         assert f">{name}<" in drawing.svg
     assert "buffers" not in drawing.svg
     assert "told apart by what it is for" in drawing.caption and "weights 100 MiB" in drawing.caption
+
+
+def test_tensors_that_do_not_answer_cost_the_program_nothing() -> None:
+    examination = object.__new__(examine.Examination)
+    examination._evidence = {"missing": []}
+
+    def ask() -> None:
+        raise TypeError("no storage")
+
+    assert examination._of_roles(ask) is None
+    assert examination._evidence["missing"] == ["memory by role: TypeError: no storage"]
+    assert examination._of_roles(lambda: {"weights": 8}) == {"weights": 8}

@@ -150,12 +150,12 @@ def _trace(
 
 
 def _is_launched(script: str, arguments: Sequence[str]) -> bool:
-    """Whether the program is given as it is started by accelerate."""
+    """Return whether the program is given as it is started by accelerate."""
     return (script, *arguments[:1]) == ("accelerate", "launch")
 
 
 def _launched(words: Sequence[str], device: str, nproc: int) -> Launch:
-    """What ``accelerate launch WORDS`` starts."""
+    """Return what ``accelerate launch WORDS`` starts."""
     from torchlint.verify.launch import accelerate
 
     if nproc > 1:
@@ -170,7 +170,7 @@ def _launched(words: Sequence[str], device: str, nproc: int) -> Launch:
 
 
 def _found(module: str) -> tuple[Path, Path]:
-    """The file of a module that ``python -m`` would run, and where it is imported from."""
+    """Return the file of a module that ``python -m`` would run, and where it is imported from."""
     from torchlint.verify.subjects import module_file
 
     folders = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
@@ -181,7 +181,7 @@ def _found(module: str) -> tuple[Path, Path]:
 
 
 def _status(results: Results) -> int:
-    """1 if the fixes together change the results or make it slower; 2 if nothing could be measured."""
+    """Return 1 if the fixes together change the results or make it slower, 2 if nothing could be measured."""
     from torchlint.verify.results import TOGETHER, Verdict
 
     found = [item for measurement in results.measurements for item in measurement.comparisons]

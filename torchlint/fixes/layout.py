@@ -130,7 +130,7 @@ def code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
 
 
 def reindented(code: str, indent: str, newline: str) -> str:
-    """``code``, written at the left margin with ``\\n``, as lines of a block; strings stay as they are."""
+    """Return ``code``, written at the left margin with ``\\n``, as lines of a block; strings stay as is."""
     if not NEWLINE.search(code):
         return indent + code
     tree = SyntaxTree(code)

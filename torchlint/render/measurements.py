@@ -364,7 +364,7 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
 
 
 def _memories(measurement: Measurement) -> Iterator[str]:
-    """What the memory is for, in the original and with the fixes if that differs, and advice."""
+    """Yield what the memory is for, in the original and with the fixes if that differs, and advice."""
     head = words.headline(measurement)
     before = words.memory_told(measurement, ORIGINAL)
     after = words.memory_told(measurement, head.variant) if head is not None else ""

@@ -49,6 +49,8 @@ class Table:
         """Return a context in which the table is read and added to.
 
         The asker depends on all that went into it.
+
+        The asker depends on all that went into it.
         """
         return _Asked(self)
 

@@ -71,7 +71,7 @@ def _spin(processor: int) -> subprocess.Popen[bytes]:
 
 
 def _sleepy(root: Path) -> list[int]:
-    """The processors of this process that would have to be kept awake."""
+    """Return the processors of this process that would have to be kept awake."""
     if not hasattr(os, "SCHED_IDLE") or not _virtual(root) or _rationed(root):
         return []
     mine = sorted(os.sched_getaffinity(0))
@@ -79,7 +79,7 @@ def _sleepy(root: Path) -> list[int]:
 
 
 def _virtual(root: Path) -> bool:
-    """Whether the processors say that a hypervisor runs them."""
+    """Return whether the processors say that a hypervisor runs them."""
     try:
         text = (root / "proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -89,7 +89,7 @@ def _virtual(root: Path) -> bool:
 
 
 def _alone(root: Path, processor: int) -> bool:
-    """Whether a processor has its core for itself, as far as this machine can see."""
+    """Return whether a processor has its core for itself, as far as this machine can see."""
     siblings = root / f"sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list"
     try:
         return siblings.read_text(encoding="ascii").strip() == str(processor)
@@ -98,7 +98,7 @@ def _alone(root: Path, processor: int) -> bool:
 
 
 def _rationed(root: Path) -> bool:
-    """Whether the control groups limit the processor time: busy processors would use it up.
+    """Return whether the control groups limit the processor time: busy processors would use it up.
 
     Source: the kernel's documentation of control groups, ``cpu.max`` (v2) and ``cpu.cfs_quota_us`` (v1).
     """
@@ -115,7 +115,7 @@ def _rationed(root: Path) -> bool:
 
 
 def _own_group(root: Path) -> str:
-    """The control group (v2) of this process, relative to the top; empty if there is none."""
+    """Return the control group (v2) of this process, relative to the top; empty if there is none."""
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             if line.startswith("0::"):

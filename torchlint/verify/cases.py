@@ -55,7 +55,7 @@ class Case:
 
 
 def cases(codes: Sequence[str] | None = None) -> list[Case]:
-    """The cases of the rules ``codes``, or of all rules, in the order of the codes.
+    """Return the cases of the rules ``codes``, or of all rules, in the order of the codes.
 
     A rule that claims neither speed nor memory has none, and is passed over.
 
@@ -72,7 +72,7 @@ def cases(codes: Sequence[str] | None = None) -> list[Case]:
 
 
 def case_path(rule: Rule) -> Path | None:
-    """The file with the case of a rule; None if the rule claims neither speed nor memory."""
+    """Return the file with the case of a rule; None if the rule claims neither speed nor memory."""
     spec = importlib.util.find_spec(rule.check.__module__)
     if spec is None or spec.origin is None or not spec.has_location:
         return None
@@ -83,7 +83,7 @@ def case_path(rule: Rule) -> Path | None:
 
 
 def read(rule: Rule, path: Path) -> Case:
-    """The case of ``rule`` that stands in ``path``.
+    """Return the case of ``rule`` that stands in ``path``.
 
     Raises:
         ValueError: it lacks ``setup``, ``step`` or ``SIZES``, or is not valid Python.
@@ -112,7 +112,8 @@ def read(rule: Rule, path: Path) -> Case:
 
 
 def fixed_text(case: Case) -> str:
-    """The case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's own rule.
+    """Return the case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's
+    own rule.
 
     A case with ``step_fixed`` has its good form in its own text, which is returned as it is; another may have
     it in a file beside.
@@ -139,7 +140,7 @@ def fixed_text(case: Case) -> str:
 
 
 def _parsed(text: str, path: Path) -> tuple[ast.Module, set[str]]:
-    """The program of a case, and the names of its functions."""
+    """Return the program of a case, and the names of its functions."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -152,7 +153,7 @@ def _parsed(text: str, path: Path) -> tuple[ast.Module, set[str]]:
 
 
 def _constant(tree: ast.Module, name: str, default: Any) -> Any:
-    """What is assigned to a name such as ``TOLERANCE``, a literal; ``default`` without one."""
+    """Return what is assigned to a name such as ``TOLERANCE``, a literal; ``default`` without one."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
             return ast.literal_eval(node.value)
@@ -160,7 +161,7 @@ def _constant(tree: ast.Module, name: str, default: Any) -> Any:
 
 
 def _sizes(tree: ast.Module, path: Path) -> tuple[str, ...]:
-    """The keys of the dictionary ``SIZES``."""
+    """Return the keys of the dictionary ``SIZES``."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
             if [ast.unparse(target) for target in node.targets] == ["SIZES"]:

@@ -64,7 +64,7 @@ LESS_MEMORY = 1.02
 
 
 def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: float) -> Sameness:
-    """The judgement over the results of a variant.
+    """Return the judgement over the results of a variant.
 
     ``found`` is what ``worker.trace`` compared; ``noise`` says, by result, what the original differs from
     itself by when it starts a rounding error away, or is run once more: a fix is not asked to be more
@@ -115,7 +115,7 @@ def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: f
 
 
 def rounds_otherwise(differences: Mapping[str, float]) -> bool:
-    """Whether results may differ by nothing but how numbers are rounded, such as in another precision.
+    """Return whether results may differ by nothing but how numbers are rounded, such as in another precision.
 
     Those of the first two steps (the second is the first that an optimizer has had a part in) are no further
     off than that explains; what becomes of it later, nobody knows.
@@ -127,7 +127,7 @@ def rounds_otherwise(differences: Mapping[str, float]) -> bool:
 def training(
     original: Sequence[Sequence[float]], fixed: Sequence[Sequence[float]]
 ) -> tuple[bool | None, str]:
-    """Whether a variant trains as the original does, with the reason; None where that cannot be told.
+    """Return whether a variant trains as the original does, with the reason; None where that cannot be told.
 
     Each is given by its losses, seed by seed. What counts is the mean loss of the last half of the steps,
     averaged over the seeds. The two may differ by twice the deviation from seed to seed of the original, or
@@ -155,7 +155,7 @@ def training(
 
 
 def _about(key: str) -> tuple[str, int]:
-    """The kind of a result, and the step that it is of, as ``worker.trace`` names it."""
+    """Return the kind of a result, and the step that it is of, as ``worker.trace`` names it."""
     kind = re.search(r"\b(loss|output|gradient|result) ", key)
     step = re.search(r"\bstep (\d+)|\bafter (\d+) steps", key)
     return kind[1] if kind else "parameter", int(step[1] or step[2]) if step else 0
@@ -166,7 +166,7 @@ def _allowed(key: str, tolerance: float) -> float:
 
 
 def noise(blocks: Sequence[Block]) -> Noise | None:
-    """What the original against itself says of the machine; None if that was not timed."""
+    """Return what the original against itself says of the machine; None if that was not timed."""
     wall = stats.interval(blocks, ORIGINAL, AGAIN)
     if wall is None:
         return None
@@ -183,7 +183,7 @@ def noise(blocks: Sequence[Block]) -> Noise | None:
 
 
 def _threshold(again: Interval) -> float:
-    """The relative difference from which on a change counts, given the original against itself.
+    """Return the relative difference from which on a change counts, given the original against itself.
 
     The interval of a change covers its own noise: that of the copy is not added to it. What the copy came out
     at by chance is a floor all the same, and all that its interval covers on a machine that is unfit.
@@ -194,17 +194,17 @@ def _threshold(again: Interval) -> float:
 
 
 def _reach(interval: Interval) -> float:
-    """How far from 1 an interval reaches."""
+    """Return how far from 1 an interval reaches."""
     return max(1 / interval.low, interval.high) - 1
 
 
 def _biased(wall: Interval) -> bool:
-    """Whether the original against itself comes out as faster or slower."""
+    """Return whether the original against itself comes out as faster or slower."""
     return wall.low > 1 + UNBIASED or wall.high < 1 / (1 + UNBIASED)
 
 
 def verdict(interval: Interval, threshold: float) -> Verdict:
-    """What an interval says, given the relative difference from which on a change counts."""
+    """Return what an interval says, given the relative difference from which on a change counts."""
     if interval.low > 1 + threshold:
         return Verdict.FASTER
     if interval.high < 1 / (1 + threshold):
@@ -219,7 +219,7 @@ def comparison(
     noise: Noise | None,
     windows: Sequence[Block] = (),
 ) -> Comparison:
-    """One variant against the original: results first, then time, then memory.
+    """Return one variant against the original: results first, then time, then memory.
 
     ``windows`` are the blocks that say how long the device worked. They count where the times say nothing.
     """
@@ -256,7 +256,7 @@ def comparison(
 
 
 def worth_applying(comparison: Comparison, sameness: Sameness) -> bool:
-    """Whether a fix kept the results and was FASTER, or used less memory without being slower."""
+    """Return whether a fix kept the results and was FASTER, or used less memory without being slower."""
     if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE, Agreement.TRAINS):
         return False
     if comparison.verdict is Verdict.FASTER:
@@ -266,7 +266,7 @@ def worth_applying(comparison: Comparison, sameness: Sameness) -> bool:
 
 
 def proven(measurement: Measurement) -> set[str]:
-    """The names of the variants whose fixes are worth applying, those of single rules or places.
+    """Return the names of the variants whose fixes are worth applying, those of single rules or places.
 
     Where there was only one rule to measure, that is the variant with all fixes.
     """
@@ -283,7 +283,7 @@ def proven(measurement: Measurement) -> set[str]:
 
 
 def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
-    """The verdict on a time, with its reason in a sentence for people."""
+    """Return the verdict on a time, with its reason in a sentence for people."""
     if noise is None:
         return Verdict.UNFIT, "the original was not timed against a copy of itself"
     found = verdict(wall, noise.threshold)
@@ -302,7 +302,7 @@ def timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
 
 
 def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | None:
-    """The verdict on the work of the device, with its reason; None where that tells nothing either."""
+    """Return the verdict on the work of the device, with its reason; None where that tells nothing either."""
     if again is None or _biased(again) or _reach(again) > UNSTEADY:
         return None
     less, more = _percent(1 - 1 / work.ratio), _percent(1 / work.ratio - 1)
@@ -317,12 +317,12 @@ def _worked(work: Interval, again: Interval | None) -> tuple[Verdict, str] | Non
 
 
 def _bound(interval: Interval) -> str:
-    """The least difference that an interval excludes, if anybody acts on it."""
+    """Return the least difference that an interval excludes, if anybody acts on it."""
     return _percent(max(THRESHOLD, _reach(interval)))
 
 
 def _launches(before: Evidence, after: Evidence) -> str:
-    """How the numbers of kernels and waits in a step differ, behind a verdict on the device's work."""
+    """Return how the numbers of kernels and waits in a step differ, behind a verdict on the device's work."""
     told = []
     for what in ("kernels", "syncs"):
         one, other = getattr(before, what), getattr(after, what)

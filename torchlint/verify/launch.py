@@ -69,7 +69,7 @@ class Launch:
 
 
 def accelerate(words: Sequence[str], device: str) -> Launch:
-    """What ``accelerate launch WORDS`` starts, on a ``device`` as in ``Job.device``.
+    """Return what ``accelerate launch WORDS`` starts, on a ``device`` as in ``Job.device``.
 
     Raises:
         ValueError: accelerate is not installed, refuses the words, or starts what cannot be measured.

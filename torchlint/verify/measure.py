@@ -114,7 +114,7 @@ class Subject(Protocol):
         """How many processes one run of the program has."""
 
     def job(self, variant: str, task: str) -> Job:
-        """What a process is told to run ``variant``, in a folder that nothing else uses."""
+        """Return what a process is told to run ``variant``, in a folder that nothing else uses."""
 
 
 class Pool:
@@ -151,7 +151,7 @@ class Pool:
 
     @contextmanager
     def process(self, variant: str, task: str, replicate: int = 0) -> Iterator[Running]:
-        """A process that can run the program; afterwards it is ended, or stopped at a step and kept."""
+        """Yield a process that can run the program; afterwards it is ended, or stopped at a step and kept."""
         process = self._kept.pop((variant, task, replicate), None)
         process = process or self._new(variant, task, replicate)
         try:
@@ -358,7 +358,7 @@ class Session:
         return examined.evidence, tuple(SyncPhase(**item) for item in found["phases"]), examined.ended
 
     def _found(self, task: str) -> dict[str, Any]:
-        """What the original's first run tells; it is started as torchrun does where it wants that."""
+        """Return what the original's first run tells; it is started as torchrun does where it wants that."""
         try:
             found = self._run_original(task)
         except Failure as error:
@@ -373,7 +373,7 @@ class Session:
         return found
 
     def reaches(self, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-        """Whether the original ran any of what is changed, as far as that is known.
+        """Return whether the original ran any of what is changed, as far as that is known.
 
         Args:
             before: the texts of its files.
@@ -385,7 +385,7 @@ class Session:
         )
 
     def affordable(self, variants: Sequence[Variant]) -> list[Variant]:
-        """The variants that the budget has time to examine and to time, the first in any case.
+        """Return the variants that the budget has time to examine and to time, the first in any case.
 
         Of the others ``dropped`` says that they are left out.
         """
@@ -396,7 +396,7 @@ class Session:
         return [item for item in variants if item.name not in planned.dropped]
 
     def rejected(self, variants: Sequence[Variant]) -> bool:
-        """Whether none of these may be timed, so that the budget is there for others."""
+        """Return whether none of these may be timed, so that the budget is there for others."""
         return not any(self._sound(item.name) or item.name in self._rounded for item in variants)
 
     def examine(self, variants: Sequence[Variant]) -> None:
@@ -480,7 +480,7 @@ class Session:
             self.examinations[name] = replace(examined, sameness=told)
 
     def _training_steps(self, runs: int) -> int:
-        """How many steps of each run there is time for."""
+        """Return how many steps of each run there is time for."""
         original = self.examinations[ORIGINAL]
         waves = math.ceil(runs / self._parallel(runs))
         costs = self._costs()
@@ -490,7 +490,7 @@ class Session:
         return min(steps, original.steps - 1) if original.ended else steps
 
     def _attempt(self, name: str, process: Running, role: str = "") -> dict[str, Any] | Failure:
-        """What the run of a variant found, or how it failed."""
+        """Return what the run of a variant found, or how it failed."""
         try:
             found = self._run(name, process, role)
         except Failure as error:
@@ -521,7 +521,7 @@ class Session:
         return process.examined(self._patience)
 
     def _changes(self, **more: Any) -> dict[str, Any]:
-        """What is said of the job beside what the subject says."""
+        """Return what is said of the job beside what the subject says."""
         original = self.examinations.get(ORIGINAL)
         if self.size is not None:
             more["size"] = self.size
@@ -584,7 +584,7 @@ class Session:
                 self._planned = self._replicate_all(self._planned, more, progress)
 
     def _more(self, planned: Plan) -> int:
-        """How many more replicates there shall be."""
+        """Return how many more replicates there shall be."""
         done, wanted = self._replicates, self.settings.wishes.replicates
         # A case is planned to get the fewest; the time of a program is its user's.
         least = LEAST_REPLICATES if self.pool.subject.reruns else 1
@@ -601,7 +601,9 @@ class Session:
         return max(found, least - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
-        """The deviation of blocks over that of processes, of the variants that are still to be decided."""
+        """Return the deviation of blocks over that of processes, of the variants that are still to be
+        decided.
+        """
         return median([stats.spread(self.blocks, ORIGINAL, name) for name in variants] or [math.inf])
 
     def _replicate_all(self, planned: Plan, more: int, progress: Progress) -> Plan:
@@ -632,7 +634,7 @@ class Session:
         return planned
 
     def _beside(self, variants: Sequence[str]) -> bool:
-        """Whether the first replicates of a program can all be there at once.
+        """Return whether the first replicates of a program can all be there at once.
 
         They are started in the time that one takes, and blocks of each process are spread over all the time.
         """
@@ -733,7 +735,8 @@ class Session:
         return None
 
     def _enough(self, planned: Plan, turn: int, end: float, taken: float) -> bool:
-        """Whether a replicate has had its share of the time, or fewer rounds where others are to follow.
+        """Return whether a replicate has had its share of the time, or fewer rounds where others are to
+        follow.
 
         Two further rounds take about ``taken`` seconds. What is left and too short for another replicate is
         best spent on the processes that are there.
@@ -748,7 +751,9 @@ class Session:
         return over and (self.pool.subject.reruns or another <= left)
 
     def _others_wanted(self, planned: Plan) -> bool:
-        """Whether the rest of the budget is for several other processes: a single one costs too much."""
+        """Return whether the rest of the budget is for several other processes: a single one costs too
+        much.
+        """
         if self._current != LEAST_REPLICATES - 1:
             return False
         left = self._left() - self._watching(planned, self._current)
@@ -768,7 +773,7 @@ class Session:
         ]
 
     def _watching(self, planned: Plan, number: int) -> float:
-        """How long it takes to watch the device at the end of a replicate; 0 where nobody does."""
+        """Return how long it takes to watch the device at the end of a replicate; 0 where nobody does."""
         if not self._watches or self._short or number not in WATCHED:
             return 0.0
         sets = LEAST_REPLICATES if self._beside(planned.variants) else 1
@@ -808,7 +813,7 @@ class Session:
             taken = time.monotonic() - began
 
     def _undecided(self, variants: Sequence[str]) -> bool:
-        """Whether neither the times nor what the device does settle a variant."""
+        """Return whether neither the times nor what the device does settle a variant."""
         blocks, windows = discard(self.blocks), discard(self.windows)
         noise, original = judge.noise(blocks), self.examinations[ORIGINAL]
         found = [
@@ -840,7 +845,9 @@ class Session:
             self._watched = (time.monotonic() - began) / len(names)
 
     def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
-        """The variants that take part in the next rounds, the original and its copy among them; or none."""
+        """Return the variants that take part in the next rounds, the original and its copy among them; or
+        none.
+        """
         if turn < LEAST_ROUNDS or self._current < LEAST_REPLICATES - 1:
             return variants
         open_ = self._open(variants)
@@ -879,7 +886,9 @@ class Session:
         self._warmup = max(self._warmup, planned.warmup)
 
     def _groups(self, others: Sequence[str]) -> list[tuple[str, ...]]:
-        """The variants that may hold the device's memory at once; each group has the original twice."""
+        """Return the variants that may hold the device's memory at once; each group has the original
+        twice.
+        """
         others = [name for name in others if name not in (ORIGINAL, AGAIN)]
         size = int(min(max(3, self._room) - 2, max(1, len(others))))
         return [(ORIGINAL, AGAIN, *others[at : at + size]) for at in range(0, len(others), size)]
@@ -893,7 +902,9 @@ class Session:
         return MEMORY_SHARE * self.machine.gpu_memory // (peak + CONTEXT)
 
     def _open(self, variants: Sequence[str]) -> list[str]:
-        """The fixed variants that are not settled; all of them, where the user said how many processes."""
+        """Return the fixed variants that are not settled; all of them, where the user said how many
+        processes.
+        """
         fixed = [name for name in variants if name not in (ORIGINAL, AGAIN)]
         if self.settings.wishes.replicates is not None:
             return fixed
@@ -914,7 +925,7 @@ class Session:
         return agreement not in (Agreement.DIFFERENT, Agreement.FAILED)
 
     def _parallel(self, count: int) -> int:
-        """How many examinations may run at once: they are not timed, but must fit into the memory."""
+        """Return how many examinations may run at once: they are not timed, but must fit into the memory."""
         if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
             # A GPU is dealt out to processes in slices, and a rank that waits for another uses up its own.
             return 1
@@ -922,7 +933,7 @@ class Session:
         return int(max(1, min(count, room, self._room)))
 
     def _help(self, comparisons: Sequence[Comparison], noise: Noise | None) -> list[str]:
-        """What would help where a budget was not enough for a verdict, a sentence each."""
+        """Return what would help where a budget was not enough for a verdict, a sentence each."""
         undecided = (Verdict.UNFIT, Verdict.UNCLEAR)
         shown = [item.wall or (noise and noise.wall) for item in comparisons if item.verdict in undecided]
         half = [interval.half_width for interval in shown if interval]
@@ -944,7 +955,7 @@ class Session:
     # --- outcome ----------------------------------------------------------------------------------------
 
     def measurement(self) -> Measurement:
-        """What is known by now."""
+        """Return what is known by now."""
         blocks, windows = discard(self.blocks), discard(self.windows)
         noise = judge.noise(blocks)
         original = self.examinations.get(ORIGINAL)
@@ -1020,24 +1031,24 @@ class _Ended(Exception):  # noqa: N818
 
 
 def _window_steps(planned: Plan) -> int:
-    """The steps of a block that the profiler sees."""
+    """Return the steps of a block that the profiler sees."""
     return max(planned.steps // WINDOW, min(planned.steps, BLOCK_STEPS))
 
 
 def _settled(comparison: Comparison) -> bool:
-    """Whether more blocks could not change much."""
+    """Return whether more blocks could not change much."""
     decided = comparison.verdict in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER)
     return decided and comparison.wall is not None and comparison.wall.half_width <= PRECISE
 
 
 def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:
-    """A random order for the first round of a replicate; the same for the same seed."""
+    """Return a random order for the first round of a replicate; the same for the same seed."""
     random = np.random.default_rng((seed, replicate))
     return [variants[index] for index in random.permutation(len(variants))]
 
 
 def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Examination:
-    """What a process reported, as data."""
+    """Return what a process reported, as data."""
     evidence = dict(found["evidence"])
     evidence["sync_lines"] = tuple(
         Line(**{**line, "phases": tuple(line.get("phases", ()))}) for line in evidence.get("sync_lines", ())
@@ -1054,7 +1065,7 @@ def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Exa
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:

@@ -54,7 +54,7 @@ class Nursery:
             )
 
     def copy(self, files: Sequence[int], folder: str, environment: Mapping[str, str]) -> Copy:
-        """A copy that does one job, in a session of its own.
+        """Return a copy that does one job, in a session of its own.
 
         Args:
             files: the descriptors that orders come from, that answers go to, and that it prints to.
@@ -89,7 +89,7 @@ class Nursery:
         return usable
 
     def status(self, pid: int) -> int | None:
-        """How a copy has ended, as ``subprocess.Popen.returncode`` has it; None while it runs."""
+        """Return how a copy has ended, as ``subprocess.Popen.returncode`` has it; None while it runs."""
         try:
             status: int | None = self._ask({"do": "status", "pid": pid})["status"]
         except OSError:
@@ -129,7 +129,7 @@ class Copy:
         self._status: int | None = None
 
     def poll(self) -> int | None:
-        """How it has ended, or None."""
+        """Return how it has ended, or None."""
         if self._status is None:
             self._status = self._nursery.status(self.pid)
         return self._status

@@ -25,7 +25,7 @@ Place = tuple[str, int]
 
 
 def periodic(blocks: Iterable[Block], news: Mapping[int, Place]) -> Periodic | None:
-    """The slow steps of a program, if they come at regular distances.
+    """Return the slow steps of a program, if they come at regular distances.
 
     ``news`` has, for steps in which lines ran for the first time, the first of these lines.
     """
@@ -58,7 +58,7 @@ def periodic(blocks: Iterable[Block], news: Mapping[int, Place]) -> Periodic | N
 
 
 def _agreed(number: int, slow: Mapping[str, list[float]], own: Iterable[Block]) -> bool:
-    """Whether a step is slow in nearly all processes of the original that ran it."""
+    """Return whether a step is slow in nearly all processes of the original that ran it."""
     ran = sum(_covers(block, number) for block in own)
     return ran >= FEWEST and sum(len(slow.get(name, ())) for name in (ORIGINAL, AGAIN)) >= AGREED * ran
 

@@ -96,12 +96,12 @@ class Costs:
     """Whether the threads of a program use several processors at once."""
 
     def examine(self, plan: Plan) -> float:
-        """The time of the examination of all variants but the original."""
+        """Return the time of the examination of all variants but the original."""
         count = len(plan.variants) - 1
         return self.copy * count + (self.startup + self.examination) * math.ceil(count / self.parallel)
 
     def start(self, plan: Plan) -> float:
-        """The time from the start of a replicate to its first block."""
+        """Return the time from the start of a replicate to its first block."""
         count = len(plan.variants)
         if self.started is not None:
             return count * self.started
@@ -109,11 +109,11 @@ class Costs:
         return self.copy * count + turns * (self.startup + plan.warmup * self.step)
 
     def round(self, plan: Plan) -> float:
-        """The time of one round."""
+        """Return the time of one round."""
         return len(plan.variants) * (plan.lead + plan.steps) * self.step
 
     def replicate(self, plan: Plan) -> float:
-        """The least time of a replicate."""
+        """Return the least time of a replicate."""
         return self.start(plan) + plan.least_rounds * self.round(plan)
 
 
@@ -127,7 +127,7 @@ def plan(
     *,
     examined: bool = True,
 ) -> Plan:
-    """The plan with as many variants as ``budget`` seconds allow.
+    """Return the plan with as many variants as ``budget`` seconds allow.
 
     Variants of ``alone`` are left out from the end of the list if there is no time for the fewest rounds and
     replicates of all. ``needed`` stays, whatever it costs. ``total`` is the number of steps that the program
@@ -145,7 +145,8 @@ def plan(
 
 
 def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) -> int:
-    """How many more replicates the ``left`` seconds are best divided among; 0 if there is no time for any.
+    """Return how many more replicates the ``left`` seconds are best divided among; 0 if there is no time for
+    any.
 
     Args:
         costs: what they cost.
@@ -170,7 +171,7 @@ def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) 
 
 
 def _shape(costs: Costs, wishes: Wishes, total: int | None) -> Plan:
-    """A plan for no variants yet: steps in a block, rounds, lead and warm-up."""
+    """Return a plan for no variants yet: steps in a block, rounds, lead and warm-up."""
     step = max(costs.step, 1e-9)
     block, wakes = BLOCK_SECONDS, LEAD_SECONDS
     if costs.spreads:

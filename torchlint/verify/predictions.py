@@ -16,7 +16,7 @@ AROUND = 5
 
 
 def predicts_wait(code: str) -> bool:
-    """Whether a finding of this rule says that the host waits for the device at its place."""
+    """Return whether a finding of this rule says that the host waits for the device at its place."""
     return code.startswith("TL2") or code == "TL103"
 
 
@@ -26,7 +26,7 @@ def join(
     sources: Mapping[PurePosixPath, Source],
     settings_for: SettingsFor,
 ) -> SyncReport:
-    """Every line that waited or was said to, with both sides of the story.
+    """Return every line that waited or was said to, with both sides of the story.
 
     A finding covers all lines of its expression. Where no wait could have been seen, no line is reported,
     and ``missing`` says why. ``ran`` has the lines that ran by file, None if that is not known.
@@ -48,7 +48,8 @@ def join(
 
 
 def unpredicted(results: Results, sources: Mapping[PurePosixPath, Source]) -> str:
-    """A report in Markdown, for the authors of the rules, of the lines that waited without being predicted.
+    """Return a report in Markdown, for the authors of the rules, of the lines that waited without being
+    predicted.
 
     Each is shown with the lines around it, and nothing else of the program is. Empty if there are none.
     """
@@ -112,7 +113,7 @@ def _unseen(
 
 
 def _status(item: Diagnostic, file: str, ran: Mapping[str, Set[int]] | None) -> SyncStatus:
-    """What became of a finding whose lines were not seen to wait."""
+    """Return what became of a finding whose lines were not seen to wait."""
     if ran is None:
         return SyncStatus.NOT_SEEN
     rows = range(item.start.row, item.end.row + 1)

@@ -68,14 +68,14 @@ class Times:
 
     @staticmethod
     def told(message: Mapping[str, Any]) -> Times:
-        """What a process says of a block."""
+        """Return what a process says of a block."""
         slow = tuple((number, seconds) for number, seconds in message.get("slow", ()))
         since, until = message.get("since", 0), message.get("until", 0)
         times = tuple(message.get("times", ()))
         return Times(message["wall"], message["device"], message["clock"], since, until, times, slow)
 
     def block(self, variant: str, replicate: int, turn: int, position: int, steps: int) -> Block:
-        """The block that took this time."""
+        """Return the block that took this time."""
         return Block(
             variant,
             replicate,
@@ -219,7 +219,7 @@ class Process:
         return self._timed(timeout)
 
     def work(self, lead: int, steps: int, timeout: float) -> Times | None:
-        """The same, with the time that the device works as ``device``; the profiler makes it slower.
+        """Return the same, with the time that the device works as ``device``; the profiler makes it slower.
 
         Raises:
             Failure: the program failed, or hangs.
@@ -313,7 +313,7 @@ class Process:
             os.write(self._to, json.dumps(message).encode() + b"\n")
 
     def _receive(self, timeout: float) -> dict[str, Any]:
-        """The next message; one about the end if the process ends without any.
+        """Return the next message; one about the end if the process ends without any.
 
         Raises:
             Failure: none came in time.
@@ -335,7 +335,9 @@ class Process:
         return b"\n" in self._unread
 
     def arrived(self, wait: float) -> dict[str, Any] | None:
-        """The next message if it comes within ``wait`` seconds; one about the end if the process ends so."""
+        """Return the next message if it comes within ``wait`` seconds; one about the end if the process ends
+        so.
+        """
         with selectors.DefaultSelector() as selector:
             selector.register(self._from, selectors.EVENT_READ)
             while not self.unread:
@@ -364,7 +366,7 @@ class Process:
     # --- failures -----------------------------------------------------------------------------------------
 
     def failure(self, message: Mapping[str, Any]) -> Failure:
-        """What an end means."""
+        """Return what an end means."""
         if message["reason"] in ("torch", "device"):
             return Failure(message["message"])
         if message["reason"] == "finished":
@@ -382,13 +384,15 @@ class Process:
         )
 
     def _hanging(self, waited: float) -> Failure:
-        """What the program does instead of reaching the end of a step."""
+        """Return what the program does instead of reaching the end of a step."""
         place = self.place()
         where = f"; it is{place}" if place else ""
         return Failure(f"the program did not finish a step within {waited:.0f} s{where}")
 
     def place(self) -> str:
-        """Where in its project the program is: `` at train.py:7, in main()``; empty if it is not there."""
+        """Return where in its project the program is: `` at train.py:7, in main()``; empty if it is not
+        there.
+        """
         self._signal(signal.SIGCONT)
         before = self._log.stat().st_size
         with contextlib.suppress(OSError):
@@ -402,7 +406,7 @@ class Process:
         return f" at {place[1]}:{place[2]}, in {place[3]}()" if place else ""
 
     def _said(self) -> str:
-        """The last lines that the program printed, each as far as it fits."""
+        """Return the last lines that the program printed, each as far as it fits."""
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - _LAST_BYTES))
             lines = log.read().decode(errors="replace").replace("\r", "\n").splitlines()
@@ -410,11 +414,13 @@ class Process:
         return "\n".join(f"  {line[:_LONGEST_LINE]}" for line in last)
 
     def _theirs(self, text: str) -> str:
-        """The text with the paths that the user knows, instead of those of copies."""
+        """Return the text with the paths that the user knows, instead of those of copies."""
         return text.replace(f"{self._job.scratch}/{FILE_SYSTEM}/", "/") if self._job.original else text
 
     def _unseen(self, reason: str) -> str:
-        """What to do about a file that the program misses, and that the user has outside of the project."""
+        """Return what to do about a file that the program misses, and that the user has outside of the
+        project.
+        """
         missed = re.search(re.escape(f"{self._job.scratch}/{FILE_SYSTEM}") + r"(/[^'\"]+)", reason)
         if not self._job.original or missed is None:
             return ""
@@ -433,7 +439,9 @@ class Process:
 def _fresh(
     files: tuple[int, int, int], folder: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """A new interpreter; orders come from the first file, answers go to the second, output to the third."""
+    """Return a new interpreter; orders come from the first file, answers go to the second, output to the
+    third.
+    """
     theirs_in, theirs_out, output = files
     return subprocess.Popen(
         [sys.executable, "-c", _WORKER, str(theirs_in), str(theirs_out)],
@@ -473,7 +481,9 @@ class Nurseries:
             nursery.close()
 
     def get(self, number: int) -> Nursery | None:
-        """The nursery with this number, made when it is first asked for; None where there can be none."""
+        """Return the nursery with this number, made when it is first asked for; None where there can be
+        none.
+        """
         if not COPIES:
             return None
         number %= self._most
@@ -530,7 +540,7 @@ class Spares:
             spare.close()
 
     def take(self) -> Nursery | None:
-        """One that nobody has; None if there is none left."""
+        """Return one that nobody has; None if there is none left."""
         while self._left:
             spare = self._left.pop()
             if spare.alive:
@@ -539,14 +549,14 @@ class Spares:
 
 
 def _importing(folder: Path, device: str) -> Nursery:
-    """A process that imports torch, in a folder of its own."""
+    """Return a process that imports torch, in a folder of its own."""
     folder.mkdir(exist_ok=True)
     job = Job("time", "case", "", str(folder), scratch=str(folder), device=device)
     return Nursery(_environment(job, {}), folder / "output.log")
 
 
 def machine(device: str, folder: Path, nursery: Nursery | None = None) -> Machine:
-    """What is known about the machine and the device; torch is asked in a process of its own.
+    """Return what is known about the machine and the device; torch is asked in a process of its own.
 
     Args:
         device: as in ``Job.device``.
@@ -568,7 +578,7 @@ PATIENCE = 60.0
 
 
 def torchrun_variables() -> dict[str, str]:
-    """What torchrun sets for the only process of a run."""
+    """Return what torchrun sets for the only process of a run."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -577,7 +587,7 @@ def torchrun_variables() -> dict[str, str]:
 
 
 def _temporary(job: Job) -> str:
-    """The temporary folder of a program, by which what it starts is known."""
+    """Return the temporary folder of a program, by which what it starts is known."""
     return f"{job.scratch}/tmp"
 
 
@@ -588,7 +598,7 @@ def _misses_torchrun(text: str) -> bool:
 
 
 def _environment(job: Job, more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program: the user's, without what would reach out of the scratch place."""
+    """Return the environment of a program: the user's, without what would reach out of the scratch place."""
     environment = dict(os.environ)
     temporary = _temporary(job)
     Path(temporary).mkdir(exist_ok=True)

@@ -192,7 +192,7 @@ class Group:
     # --- messages -----------------------------------------------------------------------------------------
 
     def _gather(self, timeout: float, event: str) -> list[dict[str, Any]]:
-        """One message of every rank, all about ``event``, or about the end of the program.
+        """Return one message of every rank, all about ``event``, or about the end of the program.
 
         Raises:
             Failure: a rank failed, ended alone, or said nothing in time. All are ended then.
@@ -231,7 +231,7 @@ class Group:
                 found[rank] = message
 
     def _fail(self, found: Mapping[int, dict[str, Any]]) -> NoReturn:
-        """The failure of the rank that was the first to fail, with what it printed."""
+        """Raise the failure of the rank that was the first to fail, with what it printed."""
         ended = {rank: message for rank, message in found.items() if message["event"] == "end"}
         failed = {rank: message for rank, message in ended.items() if _failed(message)} or ended
         # A rank that was ended from outside cannot say when: the others miss it, and not the other way round.
@@ -239,7 +239,7 @@ class Group:
         self._end(lambda: self._members[first].failure(failed[first]), f"rank {first} of {self._job.ranks}: ")
 
     def _hang(self, found: Mapping[int, dict[str, Any]], waited: float) -> NoReturn:
-        """The failure of ranks that say nothing, with where they are."""
+        """Raise the failure of ranks that say nothing, with where they are."""
         silent = [rank for rank in range(len(self._members)) if rank not in found]
         places = [f"rank {rank}{self._members[rank].place()}" for rank in silent]
         others = ", and no other" if found else ""
@@ -259,7 +259,7 @@ class Group:
 
 
 def variables(rank: int, ranks: int, port: int) -> dict[str, str]:
-    """What ``torchrun --nproc-per-node RANKS`` sets for one of its workers."""
+    """Return what ``torchrun --nproc-per-node RANKS`` sets for one of its workers."""
     local = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
     found = {name: str(value) for name, value in local.items()}
     found |= {
@@ -278,7 +278,9 @@ def variables(rank: int, ranks: int, port: int) -> dict[str, str]:
 
 
 def slowest(times: Sequence[Times]) -> Times:
-    """The time of a block that several ranks ran side by side, with the lowest clock of their devices."""
+    """Return the time of a block that several ranks ran side by side, with the lowest clock of their
+    devices.
+    """
     devices = [item.device for item in times if item.device is not None]
     clocks = [item.clock for item in times if item.clock is not None]
     return Times(
@@ -290,7 +292,7 @@ def slowest(times: Sequence[Times]) -> Times:
 
 
 def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The examinations of all ranks as one.
+    """Return the examinations of all ranks as one.
 
     The most memory that any has; the slowest step; the processors that all keep busy; the lines that any has
     run; and results that are the same only if they are on every rank. The rest is what the first has to tell.
@@ -319,7 +321,7 @@ def together(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _results(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``worker.trace`` compared on all ranks, each result with its rank."""
+    """Return what ``worker.trace`` compared on all ranks, each result with its rank."""
     first = dict(found[0])
     first["steps"] = min(item["steps"] for item in found)
     for name, every in (("bitwise", all), ("kinds_agree", all), ("streams_differ", any)):

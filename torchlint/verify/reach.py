@@ -11,7 +11,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def reached(before: str, after: str, rows: Set[int]) -> bool:
-    """Whether any statement ran that is changed from ``before`` to ``after``.
+    """Return whether any statement ran that is changed from ``before`` to ``after``.
 
     Imports that a fix adds run wherever it is made, so that they count for nothing, unless there is nothing
     else. A function has been reached once its body has.
@@ -51,7 +51,9 @@ class _Statements:
         return self._by_row.get(row)
 
     def beside(self, row: int, lines: list[str]) -> Iterator[ast.stmt]:
-        """The statements that lines behind line ``row`` belong to: of their block, or what they decorate."""
+        """Yield the statements that lines behind line ``row`` belong to: of their block, or what they
+        decorate.
+        """
         first = next((line for line in lines if line.strip()), "")
         if not first or first.lstrip().startswith(("import ", "from ", "#")):
             return
@@ -62,7 +64,7 @@ class _Statements:
 
 
 def _head(node: ast.stmt) -> range:
-    """The lines of a statement without those of the block in it."""
+    """Return the lines of a statement without those of the block in it."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(item.lineno for item in decorators)])
     body: list[ast.stmt] = getattr(node, "body", [])

@@ -32,7 +32,7 @@ def end(folder: str) -> None:
 
 
 def running(folder: str) -> list[int]:
-    """The user's processes that have their temporary folder there; none where that cannot be known."""
+    """Return the user's processes that have their temporary folder there; none where that cannot be known."""
     marks = tuple(b"\0TMPDIR=" + os.fsencode(folder) + end for end in (b"\0", b"/"))
     found = []
     for place in Path("/proc").glob("[0-9]*"):

@@ -420,11 +420,11 @@ class Measurement:
     more ranks than there are GPUs."""
 
     def comparison(self, variant: str) -> Comparison | None:
-        """What was found about a variant; None if nothing was."""
+        """Return what was found about a variant; None if nothing was."""
         return next((item for item in self.comparisons if item.variant == variant), None)
 
     def examination(self, variant: str) -> Examination | None:
-        """The untimed run of a variant; None if there was none."""
+        """Return the untimed run of a variant; None if there was none."""
         return next((item for item in self.examinations if item.variant == variant), None)
 
 
@@ -447,7 +447,7 @@ class Results:
 
 
 def dump(results: Results) -> str:
-    """The JSON form, indented."""
+    """Return the JSON form, indented."""
     return json.dumps(_converter().unstructure(results), indent=1) + "\n"
 
 

@@ -101,7 +101,7 @@ class Run:
             self._time_more()
 
     def _settings_of(self, case: Case) -> Settings:
-        """The settings of the run, with the tolerance that a case asks for if it is wider."""
+        """Return the settings of the run, with the tolerance that a case asks for if it is wider."""
         return replace(self._settings, tolerance=max(self._settings.tolerance, case.tolerance))
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
@@ -186,7 +186,7 @@ class Run:
             session.notes += script.remarks()
 
     def _recorded(self, session: Session) -> list[Recording]:
-        """A step of the original, and one with all fixes."""
+        """Return a step of the original, and one with all fixes."""
         before = session.record(BEFORE, ORIGINAL)
         if TOGETHER not in session.examinations:
             reason = "lines that fixes change did not run" if session.unreached else "there are no fixes"
@@ -201,7 +201,7 @@ class Run:
         return self._sessions[0].modules if self._sessions else ()
 
     def results(self, *, interrupted: bool = False) -> Results:
-        """Everything that is known by now.
+        """Return everything that is known by now.
 
         Raises:
             Failure: not even the machine is.
@@ -225,7 +225,8 @@ class Run:
         return self._settings.wishes.replicates or LEAST_REPLICATES
 
     def _spares(self, script: Script) -> int:
-        """How many processes shall import torch from the start, since a program is timed in them on a GPU.
+        """Return how many processes shall import torch from the start, since a program is timed in them on a
+        GPU.
 
         That is as early as nobody knows the device or how many variants there are.
         """
@@ -238,7 +239,7 @@ class Run:
         self._progress(text, min(1 - self._left() / self._settings.budget, 1.0))
 
     def _left(self) -> float:
-        """Seconds of the budget."""
+        """Return seconds of the budget."""
         return self._settings.budget - (time.monotonic() - self._clock)
 
     def _examine(
@@ -316,7 +317,7 @@ class Run:
 
 @contextmanager
 def _failures_noted(session: Session) -> Iterator[None]:
-    """One case that fails must not cost the others."""
+    """Note the failure of one case, so that it does not cost the others."""
     try:
         yield
     except Failure as error:
@@ -324,7 +325,7 @@ def _failures_noted(session: Session) -> Iterator[None]:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that this torchlint is imported from."""
+    """Return the commit of the checkout that this torchlint is imported from."""
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
         found = subprocess.run(asked, capture_output=True, text=True, check=False)

@@ -46,7 +46,7 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def discard(blocks: Iterable[Block]) -> tuple[Block, ...]:
-    """The blocks, with those marked that ran on a throttled clock.
+    """Return the blocks, with those marked that ran on a throttled clock.
 
     Each variant is compared with its own median: a program that keeps the device busier may well run at a
     lower clock all the time, and that is a part of what it costs.
@@ -93,7 +93,7 @@ def samples(blocks: Iterable[Block], before: str, after: str, clock: Clock = "wa
 
 
 def interval(blocks: Iterable[Block], before: str, after: str, clock: Clock = "wall") -> Interval | None:
-    """The ratio of the times of two variants with its 95 % interval; None without any samples."""
+    """Return the ratio of the times of two variants with its 95 % interval; None without any samples."""
     fitted = _fit(tuple(blocks), before, after, clock)
     if fitted is None:
         return None
@@ -102,7 +102,9 @@ def interval(blocks: Iterable[Block], before: str, after: str, clock: Clock = "w
 
 
 def spread(blocks: Iterable[Block], before: str, after: str) -> float:
-    """The deviation of samples over that of processes; infinite while processes are not seen to differ."""
+    """Return the deviation of samples over that of processes; infinite while processes are not seen to
+    differ.
+    """
     fitted = _fit(tuple(blocks), before, after, "wall")
     if fitted is None:
         return inf
@@ -172,7 +174,7 @@ def _fit(blocks: Sequence[Block], before: str, after: str, clock: Clock) -> _Fit
 
 
 def _least_squares(design: Any, times: Any, weights: Any) -> tuple[float, Any, Any]:
-    """The variance of an error of weight 1, the coefficients, and their covariance relative to it."""
+    """Return the variance of an error of weight 1, the coefficients, and their covariance relative to it."""
     import numpy as np
 
     inverse = np.linalg.pinv(design.T @ (weights[:, None] * design))
@@ -187,7 +189,7 @@ def _student(freedom: int) -> float:
 
 
 def _walsh(found: Sequence[float]) -> list[float]:
-    """The means of all pairs of samples, those of a sample with itself among them, in order."""
+    """Return the means of all pairs of samples, those of a sample with itself among them, in order."""
     import numpy as np
 
     one, other = np.triu_indices(len(found))
@@ -197,19 +199,19 @@ def _walsh(found: Sequence[float]) -> list[float]:
 
 
 def _middle(found: Sequence[float]) -> float:
-    """The Hodges-Lehmann estimate."""
+    """Return the Hodges-Lehmann estimate."""
     return median(_walsh(found))
 
 
 def _scatter(samples: Samples, middles: Mapping[int, float]) -> float:
-    """What a single sample would add to the variance of an estimate, from those of all processes."""
+    """Return what a single sample would add to the variance of an estimate, from those of all processes."""
     apart = [value - middles[number] for number, found in samples.items() for value in found]
     free = len(apart) - len(samples)
     return _standard_error(apart) ** 2 * len(apart) ** 2 / free if free else 0.0
 
 
 def _standard_error(found: Sequence[float]) -> float:
-    """The standard error of the Hodges-Lehmann estimate; of few samples, from all of them."""
+    """Return the standard error of the Hodges-Lehmann estimate; of few samples, from all of them."""
     count = len(found)
     if count < 2:
         return 0.0

@@ -64,12 +64,12 @@ class Script:
             self._program = {workspace.relative: self.source.encode()}
 
     def sources(self, modules: Sequence[str]) -> dict[PurePosixPath, Source]:
-        """The script and those of its project's modules that it imports, as the user has them."""
+        """Return the script and those of its project's modules that it imports, as the user has them."""
         paths = [self._workspace.relative, *(PurePosixPath(module) for module in modules)]
         return {path: reading.read(self._workspace.project / path) for path in dict.fromkeys(paths)}
 
     def encoded(self, texts: Texts) -> dict[PurePosixPath, bytes]:
-        """The bytes of new texts, in the encodings that their files have."""
+        """Return the bytes of new texts, in the encodings that their files have."""
         return {
             path: text.encode()
             if path in self._program
@@ -78,7 +78,7 @@ class Script:
         }
 
     def job(self, variant: str, task: str) -> Job:
-        """The run of a variant in a new copy of the project."""
+        """Return the run of a variant in a new copy of the project."""
         copy = self._workspace.copy({**self._program, **self.contents.get(variant, {})})
         project = copy.project
         script = project / self._workspace.relative
@@ -109,7 +109,9 @@ class Script:
         )
 
     def remarks(self) -> list[str]:
-        """What the user should know of the runs so far: how they started, and if they left their copies."""
+        """Return what the user should know of the runs so far: how they started, and if they left their
+        copies.
+        """
         remarks = [self._started] if self._started else []
         touched = self._workspace.touched()
         if not touched:
@@ -122,13 +124,15 @@ class Script:
         return [*remarks, remark]
 
     def _led(self, argument: str, project: Path) -> str:
-        """The argument with a path into the user's project leading into the copy."""
+        """Return the argument with a path into the user's project leading into the copy."""
         head, equals, path = argument.partition("=") if argument.startswith("-") else ("", "", argument)
         return head + equals + copied(path, self._workspace.project, project)
 
 
 def module_file(name: str, searched: Sequence[Path]) -> tuple[Path, Path] | None:
-    """The file that ``python -m NAME`` runs, and the folder of ``searched`` that has it; None if none has."""
+    """Return the file that ``python -m NAME`` runs, and the folder of ``searched`` that has it; None if none
+    has.
+    """
     for folder in searched:
         place = folder.joinpath(*name.split("."))
         for file in (place.with_name(f"{place.name}.py"), place / "__main__.py"):
@@ -154,7 +158,7 @@ class Bench:
         self._numbers = itertools.count(1)
 
     def chosen(self, sizes: Sequence[str]) -> list[str]:
-        """The sizes of the case, or those of ``sizes`` that it has."""
+        """Return the sizes of the case, or those of ``sizes`` that it has."""
         return [size for size in self._case.sizes if not sizes or size in sizes]
 
     def place(self, found: Machine) -> tuple[Machine, list[str]]:
@@ -170,13 +174,13 @@ class Bench:
         return replace(found, device="cpu", gpu=None, gpu_memory=None, gpus=0), [note]
 
     def _variant(self) -> Variant:
-        """The good form, with what the fixer did to get there."""
+        """Return the good form, with what the fixer did to get there."""
         path = PurePosixPath(self._case.path.name)
         source = Source(Path(path), self._case.text)
         return Variant(TOGETHER, (self.name,), diff=unified_diff(source, self._fixed))
 
     def job(self, variant: str, task: str) -> Job:
-        """The run of a variant in a folder of its own."""
+        """Return the run of a variant in a folder of its own."""
         bad = variant in (ORIGINAL, AGAIN)
         project = self.folder / f"run{next(self._numbers)}" / "case"
         project.mkdir(parents=True)
@@ -198,7 +202,9 @@ class Bench:
 
 
 def _inside(directory: Path, workspace: Workspace) -> PurePosixPath:
-    """Where the program runs, within the project: where the user stands, or else where the script lies."""
+    """Return where the program runs, within the project: where the user stands, or else where the script
+    lies.
+    """
     try:
         return PurePosixPath(directory.resolve().relative_to(workspace.project).as_posix())
     except ValueError:
@@ -206,7 +212,9 @@ def _inside(directory: Path, workspace: Workspace) -> PurePosixPath:
 
 
 def _package(script: Path, project: Path, text: str) -> tuple[str, Path] | None:
-    """The dotted name of a script with relative imports, and where to import it from; None for others."""
+    """Return the dotted name of a script with relative imports, and where to import it from; None for
+    others.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

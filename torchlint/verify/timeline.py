@@ -45,7 +45,7 @@ def trace(
     sources: Mapping[str, Mapping[PurePosixPath, Source]],
     settings_for: SettingsFor,
 ) -> str:
-    """The text of the file, with torchlint's findings on a track of their own where their lines ran.
+    """Return the text of the file, with torchlint's findings on a track of their own where their lines ran.
 
     ``sources`` has the files of the program by the names of the recordings. Both steps begin at 0. Findings
     whose lines did not run in the step are listed with the step.
@@ -74,7 +74,7 @@ class _Group:
         self._tracks: dict[tuple[int, str, str], int] = {}
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """All events: the marks first, then what was recorded, then the names of the tracks."""
+        """Yield all events: the marks first, then what was recorded, then the names of the tracks."""
         marks, silent = self._marks()
         yield from marks
         found = [event for event in self._recording.found["events"] if event.get("ph") in _KINDS]
@@ -93,7 +93,9 @@ class _Group:
             yield self._names("thread_sort_index", tid, {"sort_index": place})
 
     def _marks(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """A slice for each time that the lines of a finding ran, and the findings whose lines did not."""
+        """Return a slice for each time that the lines of a finding ran, and the findings whose lines did
+        not.
+        """
         marks: list[dict[str, Any]] = []
         silent = []
         for file, items in self._findings.items():
@@ -120,7 +122,7 @@ class _Group:
         return marks, silent
 
     def _moved(self, event: Mapping[str, Any], main: Any) -> dict[str, Any] | None:
-        """An event of the profiler on a track of this group; None if it is not of the step."""
+        """Return an event of the profiler on a track of this group; None if it is not of the step."""
         begin = event["ts"]
         if isinstance(event["pid"], str) or begin < self._begin or event["name"] == ANCHOR:
             return None
@@ -141,7 +143,7 @@ class _Group:
         return moved
 
     def _track(self, kind: int, name: str, detail: str) -> int:
-        """The number of a track, which no other has in either group."""
+        """Return the number of a track, which no other has in either group."""
         return self._tracks.setdefault((kind, name, detail), self._number * 1000 + len(self._tracks))
 
     def _slice(self, name: str, begin: float, end: float, track: int) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Form:
 def forms(
     sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor, *, each_place: bool = False
 ) -> list[Form]:
-    """The form with all fixes first, then one for each rule that has a fix of its own to offer.
+    """Return the form with all fixes first, then one for each rule that has a fix of its own to offer.
 
     ``sources`` are the files of the program. With ``each_place`` there is a form for each single finding
     instead of one for each rule. Where a single rule or place is all there is, only the form with all fixes
@@ -55,7 +55,9 @@ def forms(
 def accepted(
     sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor, names: Collection[str]
 ) -> Texts:
-    """The texts of the files that change if exactly the fixes of the variants ``names`` are applied."""
+    """Return the texts of the files that change if exactly the fixes of the variants ``names`` are
+    applied.
+    """
     texts = {}
     for path, source in sources.items():
         settings = settings_for(source)
@@ -98,12 +100,12 @@ def _places(sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor) 
 
 
 def _offered(source: Source, settings: LintSettings) -> list[Diagnostic]:
-    """The findings of a file whose fixes may be applied."""
+    """Return the findings of a file whose fixes may be applied."""
     return [item for item in check(source, settings) if fixer.applicable(item, settings)]
 
 
 def _place_name(path: PurePosixPath, item: Diagnostic, sources: Collection[PurePosixPath]) -> str:
-    """``TL202:41``; with the file between them where the program has several."""
+    """Return ``TL202:41``; with the file between them where the program has several."""
     return f"{item.code}:{item.start.row}" if len(sources) == 1 else f"{item.code}:{path}:{item.start.row}"
 
 
@@ -129,7 +131,7 @@ def _fixed(source: Source, settings: LintSettings) -> _Fixed:
 def _form(
     name: str, sources: Mapping[PurePosixPath, Source], fixed: Mapping[PurePosixPath, _Fixed]
 ) -> Form | None:
-    """The form that has these texts; None if none of them is changed."""
+    """Return the form that has these texts; None if none of them is changed."""
     changed = {path: outcome for path, outcome in fixed.items() if outcome.fixes}
     if not changed:
         return None
@@ -151,7 +153,7 @@ def _applied(path: PurePosixPath, item: Diagnostic) -> AppliedFix:
 
 
 def _later(path: PurePosixPath, code: str) -> AppliedFix:
-    """A fix of a finding that another fix brought up."""
+    """Return a fix of a finding that another fix brought up."""
     from torchlint.registry import rules
 
     return AppliedFix(code, rules()[code].name, "", "", str(path), 0)

@@ -123,7 +123,9 @@ class Remark:
 
 
 def remarks(measurement: Measurement) -> list[Remark]:
-    """What there is to say beside the figures, each sentence once with all variants of which it is true."""
+    """Return what there is to say beside the figures, each sentence once with all variants of which it is
+    true.
+    """
     found: dict[str, Remark] = {}
 
     def say(about: About, variant: str, text: str) -> None:
@@ -161,7 +163,9 @@ def remarks(measurement: Measurement) -> list[Remark]:
 
 
 def sentence(text: str) -> str:
-    """A clause with a capital and a full stop; a text of several lines ends with what a program printed."""
+    """Return a clause with a capital and a full stop; a text of several lines ends with what a program
+    printed.
+    """
     text = text.strip()
     if "\n" not in text and text and text[-1] not in ".!?:…":
         text += "."
@@ -171,19 +175,20 @@ def sentence(text: str) -> str:
 
 
 def compared(measurement: Measurement) -> list[Comparison]:
-    """The comparisons of the fixed variants, all fixes together first, the others in their order."""
+    """Return the comparisons of the fixed variants, all fixes together first, the others in their order."""
     order = {variant.name: number for number, variant in enumerate(measurement.variants)}
     found = [item for item in measurement.comparisons if item.variant not in (ORIGINAL, AGAIN)]
     return sorted(found, key=lambda item: (item.variant != TOGETHER, order.get(item.variant, len(order))))
 
 
 def headline(measurement: Measurement) -> Comparison | None:
-    """The comparison that stands for the measurement: all fixes together, else the first."""
+    """Return the comparison that stands for the measurement: all fixes together, else the first."""
     return next(iter(compared(measurement)), None)
 
 
 def what_to_do(measurement: Measurement) -> str:
-    """What the result says to do, in a line: which fixes to apply, what that gains, and what of the others.
+    """Return what the result says to do, in a line: which fixes to apply, what that gains, and what of the
+    others.
 
     Empty if there was no fix to measure.
     """
@@ -219,7 +224,7 @@ def what_to_do(measurement: Measurement) -> str:
 
 
 def _gain(measurement: Measurement, variant: str, form: str) -> str:
-    """What a variant is better by, put into ``form``; empty if there is no figure."""
+    """Return what a variant is better by, put into ``form``; empty if there is no figure."""
     comparison = measurement.comparison(variant)
     gains = []
     if comparison is not None and comparison.verdict is Verdict.FASTER and comparison.wall is not None:
@@ -231,7 +236,7 @@ def _gain(measurement: Measurement, variant: str, form: str) -> str:
 
 
 def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
-    """What there is to say of the fixes that are not to be applied."""
+    """Return what there is to say of the fixes that are not to be applied."""
     unreached = {item.variant for item in measurement.comparisons if item.verdict is Verdict.UNREACHED}
     codes = {
         item.name: _listed([code for code in item.codes if code not in unreached] or item.codes)
@@ -259,7 +264,7 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """``TL101, TL202 and TL302``."""
+    """Return ``TL101, TL202 and TL302``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "the fixes"
 
 
@@ -268,18 +273,18 @@ def _verb(names: Sequence[str], one: str, several: str) -> str:
 
 
 def speedup(comparison: Comparison) -> Interval | None:
-    """The speed-up, if the verdict lets it be shown."""
+    """Return the speed-up, if the verdict lets it be shown."""
     return comparison.wall if comparison.verdict in TIMED else None
 
 
 def evidence(measurement: Measurement, variant: str) -> Evidence:
-    """What the device did in a step of a variant; an empty one if nobody looked."""
+    """Return what the device did in a step of a variant; an empty one if nobody looked."""
     examination = measurement.examination(variant)
     return Evidence() if examination is None else examination.evidence
 
 
 def step_seconds(measurement: Measurement, variant: str) -> float | None:
-    """The median time of a step over the blocks of a variant."""
+    """Return the median time of a step over the blocks of a variant."""
     times = [
         block.wall / block.steps
         for block in measurement.blocks
@@ -289,7 +294,9 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
 
 
 def step_is(measurement: Measurement) -> str:
-    """What was recognised as a step, in how many steps, and how long one takes; empty if nobody looked."""
+    """Return what was recognised as a step, in how many steps, and how long one takes; empty if nobody
+    looked.
+    """
     original = measurement.examination(ORIGINAL)
     if original is None or not original.found_by:
         return ""
@@ -306,7 +313,7 @@ def step_is(measurement: Measurement) -> str:
 
 
 def periodic(measurement: Measurement) -> str:
-    """How the variants change what only some steps do; empty where they do not."""
+    """Return how the variants change what only some steps do; empty where they do not."""
     found = measurement.periodic
     if found is None or not (own := found.seconds.get(ORIGINAL)):
         return ""
@@ -319,24 +326,24 @@ def periodic(measurement: Measurement) -> str:
 
 
 def step(measurement: Measurement, variant: str) -> str | None:
-    """How long a step takes; None if it was not timed."""
+    """Return how long a step takes; None if it was not timed."""
     taken = step_seconds(measurement, variant)
     return None if taken is None else seconds(taken)
 
 
 def times(measurement: Measurement, variant: str) -> str:
-    """How a variant changes the time of a step."""
+    """Return how a variant changes the time of a step."""
     return change(step(measurement, ORIGINAL), step(measurement, variant))
 
 
 def memory(measurement: Measurement, variant: str) -> str:
-    """How a variant changes the peak memory."""
+    """Return how a variant changes the peak memory."""
     before, after = (evidence(measurement, name).peak_allocated for name in (ORIGINAL, variant))
     return NOTHING if before is None or after is None else change(size(before), size(after))
 
 
 def memory_parts(measurement: Measurement, variant: str) -> list[tuple[str, int]]:
-    """What the memory of a step is for, with the bytes; none if nobody looked.
+    """Return what the memory of a step is for, with the bytes; none if nobody looked.
 
     Where the peak is known, all of it, and what the allocator reserves beyond it.
     """
@@ -358,7 +365,7 @@ def memory_parts(measurement: Measurement, variant: str) -> list[tuple[str, int]
 
 
 def memory_told(measurement: Measurement, variant: str) -> str:
-    """The same in a sentence, for what follows a name; empty if there is nothing to tell."""
+    """Return the same in a sentence, for what follows a name; empty if there is nothing to tell."""
     parts = memory_parts(measurement, variant)
     roles = evidence(measurement, variant).roles
     if roles is None or not any(value for _, value in parts):
@@ -370,7 +377,7 @@ def memory_told(measurement: Measurement, variant: str) -> str:
 
 
 def memory_advice(measurement: Measurement) -> list[str]:
-    """What would make the original's peak lower, a sentence each, where that is much of it."""
+    """Return what would make the original's peak lower, a sentence each, where that is much of it."""
     seen = evidence(measurement, ORIGINAL)
     roles = seen.roles
     if roles is None or not seen.peak_allocated:
@@ -398,13 +405,13 @@ def _spared(roles: Roles, rest: int) -> list[tuple[str, int]]:
 
 
 def counted(measurement: Measurement, variant: str, what: str) -> str:
-    """How a variant changes a number a step that the evidence has, such as ``kernels``."""
+    """Return how a variant changes a number a step that the evidence has, such as ``kernels``."""
     before, after = (getattr(evidence(measurement, name), what) for name in (ORIGINAL, variant))
     return NOTHING if before is None or after is None else change(count(before), count(after))
 
 
 def label(measurement: Measurement, variant: str) -> str:
-    """A variant's name as people read it."""
+    """Return a variant's name as people read it."""
     if variant == TOGETHER:
         codes = {code for item in measurement.variants if item.name == TOGETHER for code in item.codes}
         return "all fixes" if len(codes) > 1 else "fixed"
@@ -412,14 +419,14 @@ def label(measurement: Measurement, variant: str) -> str:
 
 
 def hardware(machine: Machine) -> str:
-    """``NVIDIA H200``, or what stands for it without a GPU."""
+    """Return ``NVIDIA H200``, or what stands for it without a GPU."""
     if machine.gpu:
         return machine.gpu
     return (machine.processor or "CPU") if machine.device == "cpu" else machine.device
 
 
 def where(machine: Machine, measurement: Measurement) -> str:
-    """What a measurement ran on: ``NVIDIA H200``, ``2 × NVIDIA H200`` or ``2 ranks on Xeon``."""
+    """Return what a measurement ran on: ``NVIDIA H200``, ``2 × NVIDIA H200`` or ``2 ranks on Xeon``."""
     if _on_processor(machine, measurement):
         name = machine.processor or "CPU"
         return name if measurement.ranks == 1 else f"{measurement.ranks} ranks on {name}"
@@ -428,20 +435,20 @@ def where(machine: Machine, measurement: Measurement) -> str:
 
 
 def briefly(machine: Machine, measurement: Measurement) -> str:
-    """The same for a column: ``2 × H200``, ``2 × CPU``."""
+    """Return the same for a column: ``2 × H200``, ``2 × CPU``."""
     on_processor = _on_processor(machine, measurement)
     name = "CPU" if on_processor else hardware(machine).removeprefix("NVIDIA ")
     return name if measurement.ranks == 1 else f"{measurement.ranks} × {name}"
 
 
 def everywhere(results: Results) -> str:
-    """What all measurements ran on, if that is one thing; else what the machine has."""
+    """Return what all measurements ran on, if that is one thing; else what the machine has."""
     found = {where(results.machine, item) for item in results.measurements}
     return found.pop() if len(found) == 1 else hardware(results.machine)
 
 
 def ranked(results: Results) -> bool:
-    """Whether any measurement is of a program with several ranks."""
+    """Return whether any measurement is of a program with several ranks."""
     return any(item.ranks > 1 for item in results.measurements)
 
 
@@ -450,7 +457,7 @@ def _on_processor(machine: Machine, measurement: Measurement) -> bool:
 
 
 def awake(results: Results) -> str:
-    """What was done against sleeping processors, in a few words; empty if nothing was."""
+    """Return what was done against sleeping processors, in a few words; empty if nothing was."""
     counts = {item.awake for item in results.measurements if item.blocks}
     if not any(counts):
         return ""
@@ -462,32 +469,32 @@ def awake(results: Results) -> str:
 
 
 def decimals(interval: Interval) -> int:
-    """How many decimals of an interval mean something."""
+    """Return how many decimals of an interval mean something."""
     if interval.ratio >= 9.995:
         return 1 if interval.ratio < 99.95 else 0
     return 3 if interval.high - interval.low < 0.02 else 2
 
 
 def ratio(interval: Interval) -> str:
-    """``1.32``."""
+    """Return ``1.32``."""
     return f"{interval.ratio:.{decimals(interval)}f}"
 
 
 def span(interval: Interval) -> str:
-    """``1.28–1.36``."""
+    """Return ``1.28–1.36``."""
     places = decimals(interval)
     return f"{interval.low:.{places}f}–{interval.high:.{places}f}"
 
 
 def percent(fraction: float) -> str:
-    """``3 %``, ``0.4 %``."""
+    """Return ``3 %``, ``0.4 %``."""
     value = abs(fraction) * 100
     digits = 0 if value >= 10 or math.isclose(value, round(value), abs_tol=0.005) else 1
     return f"{value:.{digits}f} %"
 
 
 def seconds(value: float) -> str:
-    """``12.4 ms``: three figures and the unit that fits."""
+    """Return ``12.4 ms``: three figures and the unit that fits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size * 0.9995:
             return f"{_three(value / size)} {unit}"
@@ -495,7 +502,7 @@ def seconds(value: float) -> str:
 
 
 def duration(value: float) -> str:
-    """``4 min 12 s``: how long a command took."""
+    """Return ``4 min 12 s``: how long a command took."""
     whole = round(value)
     if whole < 60:
         return f"{whole} s" if value >= 9.5 else f"{value:.1f} s"
@@ -511,7 +518,7 @@ def _three(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """``2.81 GiB``: three figures and the unit that fits."""
+    """Return ``2.81 GiB``: three figures and the unit that fits."""
     unit, scale = _unit(value)
     return f"{_three(value / scale)} {unit}" if scale > 1 else f"{value:.0f} {unit}"
 
@@ -524,14 +531,14 @@ def _unit(value: float) -> tuple[str, int]:
 
 
 def count(value: float) -> str:
-    """``2``, ``0.25``, ``1204``: how often something happens in a step."""
+    """Return ``2``, ``0.25``, ``1204``: how often something happens in a step."""
     if value >= 100 or math.isclose(value, round(value), abs_tol=0.005):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}".rstrip("0")
 
 
 def sync_figures(row: SyncRow) -> list[str]:
-    """How often a line waited, how long, and in what, a few words each."""
+    """Return how often a line waited, how long, and in what, a few words each."""
     figures = []
     if row.per_step and (not row.phases or any(name.startswith("training") for name in row.phases)):
         figures.append(f"{count(row.per_step)} per step")
@@ -547,7 +554,7 @@ def sync_figures(row: SyncRow) -> list[str]:
 
 
 def sync_counts(report: SyncReport) -> str:
-    """How many lines there are of each status."""
+    """Return how many lines there are of each status."""
     counts = {status: sum(row.status is status for row in report.rows) for status in SyncStatus}
     told = [f"{counts[SyncStatus.CONFIRMED]} confirmed"]
     told += [
@@ -563,7 +570,7 @@ def sync_counts(report: SyncReport) -> str:
 
 
 def watched(report: SyncReport) -> str:
-    """What the program did while it was watched, and for how long."""
+    """Return what the program did while it was watched, and for how long."""
     told = []
     for phase in report.phases:
         calls = f" ({phase.calls} calls of a model)" if phase.calls > 1 else ""
@@ -573,13 +580,13 @@ def watched(report: SyncReport) -> str:
 
 
 def ordinal(number: int) -> str:
-    """``2nd``, ``50th``."""
+    """Return ``2nd``, ``50th``."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
     return f"{number}{ending}"
 
 
 def change(before: str | None, after: str | None, arrow: str = " → ") -> str:
-    """``3.10 → 2.81 GiB``: the unit once if it is the same, one figure if both are."""
+    """Return ``3.10 → 2.81 GiB``: the unit once if it is the same, one figure if both are."""
     if before is None and after is None:
         return NOTHING
     if before == after and before is not None:

@@ -66,7 +66,7 @@ class Workspace:
         self._numbers = itertools.count(1)
 
     def copy(self, texts: Mapping[PurePosixPath, bytes]) -> Copy:
-        """A new copy of the project with the contents of some files replaced."""
+        """Return a new copy of the project with the contents of some files replaced."""
         scratch = self._folder / f"run{next(self._numbers)}"
         copy = Copy(_mirrored(self.project, scratch), scratch)
         shutil.copytree(self.project, copy.project, ignore=self._ignore, copy_function=_copied)
@@ -100,7 +100,7 @@ class Workspace:
                 shutil.copy(git / name, copy / name)
 
     def touched(self) -> list[str]:
-        """The files of the user's own folder that have changed or appeared, relative to it."""
+        """Return the files of the user's own folder that have changed or appeared, relative to it."""
         before, after = self._stamps, {}
         for file in self._files():
             with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ class Workspace:
             )
 
     def _files(self) -> Iterator[str]:
-        """The files that a copy gets, relative to the project."""
+        """Yield the files that a copy gets, relative to the project."""
         real: dict[Path, Path] = {}
         # What lies behind links is copied too, so that no program writes through one.
         for folder, folders, names in os.walk(self.project, followlinks=True):
@@ -163,7 +163,7 @@ def _copied(source: str, target: str) -> str:
 
 
 def root_of(script: Path) -> Path:
-    """The project's folder: the closest one above that looks like a project, else the script's own.
+    """Return the project's folder: the closest one above that looks like a project, else the script's own.
 
     The user's home folder and those above it are never taken for a project.
     """
@@ -177,12 +177,14 @@ def root_of(script: Path) -> Path:
 
 
 def _ordinary(path: Path) -> bool:
-    """Whether it is a file, a folder or a link to one: no socket, no pipe, no dangling link."""
+    """Return whether it is a file, a folder or a link to one: no socket, no pipe, no dangling link."""
     return path.is_file() or path.is_dir()
 
 
 def _largest(sizes: Mapping[PurePosixPath, int]) -> list[PurePosixPath]:
-    """The three largest parts of a project; instead of a folder, the part that has nearly all its bytes."""
+    """Return the three largest parts of a project; instead of a folder, the part that has nearly all its
+    bytes.
+    """
     inside: dict[PurePosixPath, list[PurePosixPath]] = {}
     for place in sizes:
         inside.setdefault(place.parent, []).append(place)
@@ -198,12 +200,12 @@ def _largest(sizes: Mapping[PurePosixPath, int]) -> list[PurePosixPath]:
 
 
 def _mirrored(place: Path, scratch: Path) -> Path:
-    """The place in a run's folder that stands for one of the file system."""
+    """Return the place in a run's folder that stands for one of the file system."""
     return scratch / FILE_SYSTEM / place.relative_to(place.anchor)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """The size of a file in bytes, and what tells whether it was written to."""
+    """Return the size of a file in bytes, and what tells whether it was written to."""
     known = path.stat()
     return known.st_size, known.st_mtime_ns
 

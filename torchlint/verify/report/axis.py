@@ -33,7 +33,7 @@ class Axis:
 
     @staticmethod
     def around(intervals: Iterable[Interval], threshold: float) -> Axis:
-        """A scale that shows the intervals, 1 and the band of ``threshold`` around it."""
+        """Return a scale that shows the intervals, 1 and the band of ``threshold`` around it."""
         ends = [1 / (1 + threshold) ** 1.6, (1 + threshold) ** 1.6]
         for interval in intervals:
             ends += [interval.low, interval.high]
@@ -42,16 +42,16 @@ class Axis:
         return Axis(min(ends) / room, max(ends) * room)
 
     def beyond(self, ratio: float) -> int:
-        """0 for a ratio on the scale, 1 beyond its right end, -1 beyond its left."""
+        """Return 0 for a ratio on the scale, 1 beyond its right end, -1 beyond its left."""
         return (ratio > self.high) - (ratio < self.low)
 
     def at(self, ratio: float) -> float:
-        """Per cent of the width from the left; what lies outside is moved to the edge."""
+        """Return the place of a ratio in per cent of the width; what lies outside is moved to the edge."""
         ratio = min(max(ratio, self.low), self.high)
         return round(100 * math.log(ratio / self.low) / math.log(self.high / self.low), 2)
 
     def ticks(self) -> list[Tick]:
-        """A few round ratios, 1 among them."""
+        """Return a few round ratios, 1 among them."""
         ranked = [self._inside(candidates) for candidates in self._candidates()]
         best = max(ranked, key=lambda values: (len(values) <= _TICKS, min(len(values), _TICKS)))
         chosen = [1.0]

@@ -57,7 +57,8 @@ class Drawing:
 
 
 def step_times(measurement: Measurement, variants: Sequence[str], name: str) -> Drawing | None:
-    """The time of a step in every block, a lane a process, with median and quartiles; None without blocks.
+    """Return the time of a step in every block, a lane a process, with median and quartiles; None without
+    blocks.
 
     ``name`` begins every identifier of the figure, so that no two figures of a page share one.
     """
@@ -199,7 +200,7 @@ def course(measurement: Measurement, variant: str, name: str) -> Drawing | None:
 
 
 def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Drawing | None:
-    """Peak memory of a step, allocated and reserved; None where nothing was counted."""
+    """Draw the peak memory of a step, allocated and reserved; None where nothing was counted."""
     peaks = []
     for variant in variants:
         seen = words.evidence(measurement, variant)
@@ -261,13 +262,13 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
 
 
 def _part(axes: Axes, left: float, y: float, value: float, color: str, name: str) -> None:
-    """A part of a bar, parted from the next by the colour of the page."""
+    """Draw a part of a bar, set apart from the next by the colour of the page."""
     edge = _ROLES["surface"]
     axes.barh(y, value, left=left, height=8, color=color, alpha=_SHADES[name], edgecolor=edge, linewidth=0.8)
 
 
 def _key(x: float, y: float, name: str) -> Rectangle:
-    """The square of a part in the legend."""
+    """Return the square of a part in the legend."""
     from matplotlib.patches import Rectangle
 
     if name == words.CACHE:
@@ -281,7 +282,7 @@ def _key(x: float, y: float, name: str) -> Rectangle:
 
 
 def losses(measurement: Measurement, variant: str, name: str) -> Drawing | None:
-    """How the original and a variant train, a line for each seed; None where nobody looked."""
+    """Return how the original and a variant train, a line for each seed; None where nobody looked."""
     curves = [
         (item.variant, _smoothed([loss for loss in item.losses if isfinite(loss)]))
         for item in measurement.curves
@@ -311,7 +312,7 @@ def losses(measurement: Measurement, variant: str, name: str) -> Drawing | None:
 
 
 def _smoothed(curve: Sequence[float]) -> list[float]:
-    """The means of so many parts of a curve as can be told apart in a figure."""
+    """Return the means of so many parts of a curve as can be told apart in a figure."""
     count = min(len(curve), _POINTS)
     edges = [len(curve) * number // count for number in range(count + 1)] if count else []
     return [fmean(curve[first:last]) for first, last in pairwise(edges)]
@@ -321,7 +322,7 @@ def _smoothed(curve: Sequence[float]) -> list[float]:
 
 
 def _axes(figure: Figure, height: int, *, bottom: int, left: int = 4, top: int = 4) -> Axes:
-    """Axes with nothing but a line below, ``bottom`` units above the lower edge of the figure."""
+    """Return axes with nothing but a line below, ``bottom`` units above the lower edge of the figure."""
     axes = figure.add_axes(
         (left / WIDTH, bottom / height, (WIDTH - left - 4) / WIDTH, (height - bottom - top) / height)
     )
@@ -339,7 +340,7 @@ def _axes(figure: Figure, height: int, *, bottom: int, left: int = 4, top: int =
 
 
 def _caption(axes: Axes, y: float, left: str, right: str) -> None:
-    """The name of a row on the left and its figure on the right, on a line above it."""
+    """Write the name of a row on the left and its figure on the right, on a line above it."""
     transform = axes.get_yaxis_transform()
     axes.text(0, y, left, color=_ROLES["ink"], fontsize=_FONT, transform=transform)
     axes.text(
@@ -358,7 +359,7 @@ def _short(measurement: Measurement, variant: str, longest: int = _LONGEST) -> s
 
 
 def _lanes(blocks: Sequence[Block], variant: str) -> list[list[float]]:
-    """The step times of the blocks that count, by replicate."""
+    """Return the step times of the blocks that count, by replicate."""
     lanes: dict[int, list[float]] = {}
     for block in blocks:
         if block.variant == variant and block.steps > 0 and block.discarded is None:
@@ -367,7 +368,7 @@ def _lanes(blocks: Sequence[Block], variant: str) -> list[list[float]]:
 
 
 def _range(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """The ends of an axis that shows each group but for its most distant values."""
+    """Return the ends of an axis that shows each group but for its most distant values."""
     ends = []
     for group in filter(None, groups):
         middle = median(group)
@@ -387,7 +388,7 @@ def _time_unit(seconds: float) -> tuple[str, float]:
 
 
 def _rounds(replicates: int) -> str:
-    """What the axis of the rounds is called."""
+    """Return what the axis of the rounds is called."""
     if replicates == 1:
         return "rounds of 1 replicate"
     return f"rounds of {replicates} replicates (one after the other)"
@@ -398,7 +399,7 @@ def _blocks(count: int) -> str:
 
 
 def _svg(draw: Callable[[Figure], None], height: int, name: str, title: str) -> str:
-    """What ``draw`` draws, as an SVG element for the inside of a page."""
+    """Return what ``draw`` draws, as an SVG element for the inside of a page."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -421,7 +422,9 @@ def _svg(draw: Callable[[Figure], None], height: int, name: str, title: str) -> 
 
 
 def _embed(document: str, name: str, title: str) -> str:
-    """An SVG document as an element of a page: themed, short, and with no name that another figure has."""
+    """Return an SVG document as an element of a page: themed, short, and with no name that another figure
+    has.
+    """
     root = ET.fromstring(document)
     referred = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", document))
     for parent in list(root.iter()):
@@ -456,7 +459,7 @@ def _embed(document: str, name: str, title: str) -> str:
 
 
 def _text_style(style: str) -> str:
-    """The style of a text without its font family: the page has one."""
+    """Return the style of a text without its font family: the page has one."""
     return "; ".join(_without_family(style))
 
 

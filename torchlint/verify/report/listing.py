@@ -26,7 +26,7 @@ class DiffLine:
 
 
 def parse_diff(diff: str) -> list[DiffLine]:
-    """The lines of a unified diff with their numbers in both texts."""
+    """Return the lines of a unified diff with their numbers in both texts."""
     found = []
     old = new = old_left = new_left = 0
     for text in _lines(diff):
@@ -54,13 +54,13 @@ def parse_diff(diff: str) -> list[DiffLine]:
 
 
 def changed_files(diff: str) -> list[str]:
-    """The files that a unified diff changes, as it names them without the customary prefix."""
+    """Return the files that a unified diff changes, as it names them without the customary prefix."""
     headers = [line.text[4:] for line in parse_diff(diff) if line.kind == "file" and line.text[:4] == "+++ "]
     return [header.partition("\t")[0].strip().removeprefix("b/") for header in headers]
 
 
 def original_rows(diff: Iterable[DiffLine], file: str) -> Mapping[int, int | None]:
-    """For rows of the fixed file inside the diff's hunks the row of the original, None for new ones.
+    """Return for rows of the fixed file inside the diff's hunks the row of the original, None for new ones.
 
     A line that replaces another counts as that line.
     """
@@ -90,7 +90,9 @@ def _names(header: str, file: str) -> bool:
 
 
 def to_original(diff: Iterable[DiffLine], file: str, row: int) -> int | None:
-    """The row of the original for a row of the fixed file; None for a line that only the latter has."""
+    """Return the row of the original for a row of the fixed file; None for a line that only the latter
+    has.
+    """
     rows = original_rows(diff, file)
     if row in rows:
         return rows[row]
@@ -129,7 +131,7 @@ def annotate(
     before: Iterable[Line],
     after: Iterable[tuple[int, Line]] | None,
 ) -> list[SourceLine]:
-    """The lines of ``source`` around those with fixes and waits; all of them if they are few.
+    """Return the lines of ``source`` around those with fixes and waits; all of them if they are few.
 
     ``after`` has the waits that the fixed program still has, with the rows of the original; None if nobody
     looked.
@@ -178,6 +180,6 @@ def annotate(
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text, split where Python's tokenizer splits, without their ends."""
+    """Return the lines of a text, split where Python's tokenizer splits, without their ends."""
     lines = re.split(r"\r\n|\r|\n", text)
     return lines[:-1] if lines and not lines[-1] else lines

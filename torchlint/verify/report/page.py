@@ -223,7 +223,7 @@ class Chapter:
 
 
 def render(results: Results) -> str:
-    """The page.
+    """Return the page.
 
     Raises:
         ImportError: Jinja or Matplotlib is missing; both come with the extra ``verify``.
@@ -252,7 +252,7 @@ def render(results: Results) -> str:
 
 
 def _tied(text: str) -> str:
-    """Numbers and their units on one line."""
+    """Return numbers and their units on one line."""
     return _UNIT.sub("\u00a0", text)
 
 
@@ -270,7 +270,7 @@ def _title(results: Results) -> str:
 
 
 def _headline(results: Results) -> tuple[str, str] | None:
-    """The speed-up of a program, and with which fixes; None if there is no such number."""
+    """Return the speed-up of a program, and with which fixes; None if there is no such number."""
     if results.command == "bench" or len(results.measurements) != 1:
         return None
     (measurement,) = results.measurements
@@ -283,7 +283,7 @@ def _headline(results: Results) -> tuple[str, str] | None:
 
 
 def _lead(results: Results) -> str:
-    """The outcome in a sentence or two."""
+    """Return the outcome in a sentence or two."""
     if not results.measurements:
         return "Nothing was measured."
     if results.command == "bench" or len(results.measurements) > 1:
@@ -333,7 +333,7 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
 
 
 def _alone(measurement: Measurement) -> str:
-    """How the fixes fared one by one, a sentence with a space before it."""
+    """Return how the fixes fared one by one, a sentence with a space before it."""
     counts = Counter(item.verdict for item in words.compared(measurement) if item.variant != TOGETHER)
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     timed = any(item.verdict in words.TIMED for item in words.compared(measurement))
@@ -446,7 +446,7 @@ def _mark(interval: Interval, threshold: float, axis: Axis) -> Mark:
 
 
 def _row_notes(variant: Variant) -> tuple[str, ...]:
-    """What the fix of a variant does; of several only the rules."""
+    """Return what the fix of a variant does; of several only the rules."""
     messages = dict.fromkeys(fix.message for fix in variant.fixes if fix.message)
     if len(messages) == 1:
         # The name of the variant has the rule, and the line where there is one.
@@ -456,7 +456,7 @@ def _row_notes(variant: Variant) -> tuple[str, ...]:
 
 
 def _fix_notes(variant: Variant) -> tuple[str, ...]:
-    """What a variant's fixes do, each once, with the lines that they touch."""
+    """Return what a variant's fixes do, each once, with the lines that they touch."""
     places: dict[tuple[str, str], list[str]] = {}
     brought_up: list[str] = []
     several = len({fix.file for fix in variant.fixes if fix.row}) > 1
@@ -556,7 +556,7 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
 
 
 def _patch_anchor(number: int, variant: Variant) -> str:
-    """Where the diff of a variant is found; empty if it has none."""
+    """Return where the diff of a variant is found; empty if it has none."""
     return f"m{number}-{_UNFIT.sub('-', variant.name)}" if variant.diff.strip() else ""
 
 
@@ -564,7 +564,7 @@ _UNFIT = re.compile(r"\W+")
 
 
 def _remarks(measurement: Measurement, *, bench: bool) -> Iterator[Remark]:
-    """What there is to say, with the variants as people call them."""
+    """Yield what there is to say, with the variants as people call them."""
     for remark in words.remarks(measurement):
         # In a bench case there is one fixed program, and its name would tell nothing.
         names = [name for name in remark.variants if not (bench and name == TOGETHER)]
@@ -579,7 +579,7 @@ def _in_order(measurement: Measurement) -> list[Variant]:
 
 
 def _file(measurement: Measurement, *, bench: bool) -> str:
-    """The file that ``source`` is the text of, as the lines call it."""
+    """Return the file that ``source`` is the text of, as the lines call it."""
     if not bench:
         return measurement.subject
     named = [fix.file for variant in measurement.variants for fix in variant.fixes]
@@ -593,7 +593,7 @@ def _file(measurement: Measurement, *, bench: bool) -> str:
 def _waits(
     measurement: Measurement, head: Comparison | None, file: str
 ) -> tuple[list[SourceLine], list[Line], list[Line]]:
-    """The annotated source, the waits in other files, and those that only the fixed program has."""
+    """Return the annotated source, the waits in other files, and those that only the fixed program has."""
     lines = words.evidence(measurement, ORIGINAL).sync_lines
     here = [line for line in lines if line.file == file]
     elsewhere = [line for line in lines if line.file != file]
@@ -696,7 +696,7 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _method(measurement: Measurement) -> Iterator[str]:
-    """How this measurement was done, in numbers."""
+    """Yield how this measurement was done, in numbers."""
     blocks = measurement.blocks
     examination = measurement.examination(ORIGINAL)
     if examination is not None and examination.found_by:

@@ -21,7 +21,7 @@ LEAST_SECONDS = 2e-3
 
 
 def outstanding(marks: Sequence[float], first: int) -> list[tuple[int, float]]:
-    """The steps that took much longer than the others, by their numbers, with how much longer.
+    """Return the steps that took much longer than the others, by their numbers, with how much longer.
 
     Args:
         marks: when the first began and when each ended, in seconds.
@@ -121,7 +121,7 @@ class Blocks:
         self._wait()
 
     def _times(self, ends: Sequence[Any]) -> list[float]:
-        """The seconds of each step, on the clock of the device if it has one."""
+        """Return the seconds of each step, on the clock of the device if it has one."""
         marks = [self._start, *self._marks[-self._steps :]]
         return [
             round(after - before if taken is None else taken, 7)

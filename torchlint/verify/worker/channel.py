@@ -15,7 +15,7 @@ class Channel:
         self._out = os.fdopen(outgoing, "w", encoding="utf-8")
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message; None once the other side is gone."""
+        """Return the next message; None once the other side is gone."""
         line = self._in.readline()
         if not line:
             return None

@@ -20,7 +20,7 @@ where the project lies in the real one, so that relative paths out of the projec
 
 
 def copied(path: str, project: Path, copy: Path) -> str:
-    """The place in ``copy`` of a path within ``project``, both absolute; any other path as it is.
+    """Return the place in ``copy`` of a path within ``project``, both absolute; any other path as it is.
 
     What the copy leaves out, such as a virtual environment, stays where it is.
     """
@@ -47,7 +47,7 @@ class Imports:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the other finders find, from the copy if it has that."""
+        """Return what the other finders find, from the copy if it has that."""
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
@@ -68,7 +68,7 @@ class Imports:
         return spec
 
     def _let_children_find(self, spec: ModuleSpec) -> None:
-        """A process that multiprocessing spawns has no such finder, but gets this one's ``sys.path``."""
+        """Let processes that multiprocessing spawns, which have no such finder, find it by ``sys.path``."""
         place = Path(spec.origin or "")
         if spec.submodule_search_locations is not None:
             place = place.parent

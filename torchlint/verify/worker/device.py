@@ -18,26 +18,28 @@ class Device:
         """Wait until the device has done everything that it was given."""
 
     def mark(self) -> Any:
-        """A point in the device's own time; None without one."""
+        """Return a point in the device's own time; None without one."""
         return None
 
     def between(self, start: Any, end: Any) -> float | None:
-        """Seconds between two marks that lie in the past."""
+        """Return seconds between two marks that lie in the past."""
         return None
 
     def clock(self) -> int | None:
-        """The clock of the compute units in MHz."""
+        """Return the clock of the compute units in MHz."""
         return None
 
     def reset_peak(self) -> None:
         """Start to look for a new peak of memory."""
 
     def peak(self) -> tuple[int, int] | None:
-        """The most bytes allocated and reserved since ``reset_peak``; None where torch does not count."""
+        """Return the most bytes allocated and reserved since ``reset_peak``; None where torch does not
+        count.
+        """
         return None
 
     def holds(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor is in the memory that ``peak`` is about."""
+        """Return whether a tensor is in the memory that ``peak`` is about."""
         return bool(tensor.device.type == self.kind)
 
 
@@ -99,7 +101,7 @@ class Metal(Device):
 
 
 def find(wanted: str) -> Device:
-    """The device of this name (``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``).
+    """Return the device of this name (``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``).
 
     Raises:
         ValueError: this machine or this torch has no such device.
@@ -126,7 +128,7 @@ def seed(number: int) -> None:
 
 
 def streams() -> dict[str, Any]:
-    """The state of every stream of random numbers, to be given to ``restore_streams``."""
+    """Return the state of every stream of random numbers, to be given to ``restore_streams``."""
     found: dict[str, Any] = {"torch": torch.get_rng_state(), "python": random.getstate()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         found["cuda"] = torch.cuda.get_rng_state_all()
@@ -148,7 +150,7 @@ def restore_streams(states: dict[str, Any]) -> None:
 
 
 def tensor_streams_differ(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether two runs that began alike have drawn differently from torch's generators."""
+    """Return whether two runs that began alike have drawn differently from torch's generators."""
 
     def states(found: dict[str, Any]) -> list[Any]:
         return [found["torch"], *found.get("cuda", ())]

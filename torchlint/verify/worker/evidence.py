@@ -59,7 +59,7 @@ class Waits:
             setattr(torch.Tensor, name, self._followed(function))
 
     def stop(self) -> None:
-        """Leave the program as it was."""
+        """Stop following."""
         for (owner, name), function in zip(_ASKED_FOR, self._own, strict=True):
             setattr(owner, name, function)
         for name, function in zip(_COPIES, self._copies, strict=True):
@@ -104,7 +104,7 @@ class Waits:
             self._kinds[place] = what
 
     def lines(self, steps: int) -> list[dict[str, Any]]:
-        """The lines as ``results.Line`` has them, most calls first."""
+        """Return the lines as ``results.Line`` has them, most calls first."""
         return [
             {"file": file, "row": row, "per_step": count / steps, "what": self._kinds.get((file, row), "")}
             for (file, row), count in self._lines.most_common()
@@ -112,7 +112,7 @@ class Waits:
 
 
 def _pageable(source: Any, result: Any) -> bool:
-    """Whether the result was copied to a GPU out of memory that is not pinned."""
+    """Return whether the result was copied to a GPU out of memory that is not pinned."""
     if not isinstance(source, torch.Tensor) or not isinstance(result, torch.Tensor):
         return False
     return source.device.type == "cpu" and result.device.type == "cuda" and not source.is_pinned()
@@ -141,11 +141,11 @@ class Durations:
         sys.settrace(self._call)
 
     def stop(self) -> None:
-        """No longer follow."""
+        """Stop following."""
         sys.settrace(None)
 
     def seconds(self, file: str, row: int, steps: int) -> float | None:
-        """The average time of a line in one step; None if it was not run."""
+        """Return the average time of a line in one step; None if it was not run."""
         total = self._seconds.get((file, row))
         return None if total is None else total / steps
 
@@ -164,7 +164,7 @@ class Durations:
 
 
 def place_of(frame: FrameType | None, project: Path) -> tuple[tuple[str, int], FrameType | None]:
-    """The innermost line of the project on the stack, with its frame.
+    """Return the innermost line of the project on the stack, with its frame.
 
     Without any, that of anything but torch and torchlint, without a frame.
     """
@@ -190,7 +190,7 @@ class Peak:
         self._device.reset_peak()
 
     def found(self) -> dict[str, Any]:
-        """``peak_allocated`` and ``peak_reserved``, if torch counts them here."""
+        """Return ``peak_allocated`` and ``peak_reserved``, if torch counts them here."""
         peak = self._device.peak()
         return {} if peak is None else {"peak_allocated": peak[0], "peak_reserved": peak[1]}
 

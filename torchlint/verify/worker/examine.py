@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
@@ -17,6 +17,8 @@ from torchlint.verify.worker.lines import Lines
 from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.roles import Roles
 from torchlint.verify.worker.trace import Trace
+
+T = TypeVar("T")
 
 ENOUGH_SECONDS = (2.0, 6.0)
 """A program that goes on for longer than this, after all else, has as many steps as anybody asks for. The
@@ -61,7 +63,7 @@ class Examination:
             self._stopper.stop()
 
     def outcome(self, *, ended: bool) -> dict[str, Any]:
-        """What was found, as ``results.Examination`` has it, with the comparison as ``results``."""
+        """Return what was found, as ``results.Examination`` has it, with the comparison as ``results``."""
         self.trace.finish()
         if ended and self._job.role != "perturbed":
             told = "".join(self._evidence["missing"])
@@ -83,7 +85,7 @@ class Examination:
         }
 
     def _run(self) -> Iterator[bool]:
-        """The course of the examination; each ``yield`` lets the program do one step."""
+        """Yield the course of the examination; each ``yield`` lets the program do one step."""
         while self.trace.boundary():
             yield True
         self._lines.pause()
@@ -119,7 +121,9 @@ class Examination:
             yield True
 
     def _pace(self) -> Iterator[bool]:
-        """A rough time of a step, for the plan; what follows is seen in the same steps of all variants."""
+        """Yield a rough time of a step, for the plan; what follows is seen in the same steps of all
+        variants.
+        """
         for _ in range(2):
             yield True
         self._device.synchronize()
@@ -135,14 +139,25 @@ class Examination:
         peak = Peak(self._device)
         roles = Roles(self._device, self.trace.roots, self.trace.optimizers)
         if not peak.found():
-            self._evidence["roles"] = roles.now()
+            self._evidence["roles"] = self._of_roles(roles.now)
             self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")
             return
         peak.start()
-        roles.start()
+        self._of_roles(roles.start)
         yield True
         yield True
-        self._evidence |= peak.found() | {"roles": roles.stop(2)}
+        self._evidence |= peak.found() | {"roles": self._of_roles(lambda: roles.stop(2))}
+
+    def _of_roles(self, ask: Callable[[], T]) -> T | None:
+        """Ask for the roles of memory; None, with the reason, where tensors of a program's own do not answer.
+
+        That is no reason to give up the program.
+        """
+        try:
+            return ask()
+        except Exception as error:
+            self._evidence["missing"].append(f"memory by role: {type(error).__name__}: {error}")
+            return None
 
     def _waits(self) -> Iterator[bool]:
         steps = self._job.evidence_steps
@@ -179,7 +194,7 @@ class Examination:
         self._evidence |= kernels.found(self._job.evidence_steps)
 
     def _modules(self) -> list[str]:
-        """The files of the project that the program has loaded, relative to it."""
+        """Return the files of the project that the program has loaded, relative to it."""
         prefix = f"{self._project}/"
         files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
         return sorted({file[len(prefix) :] for file in files if file and file.startswith(prefix)})

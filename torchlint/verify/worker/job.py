@@ -76,12 +76,12 @@ class Job:
     """The user's own folder, of which ``project`` is a copy; empty if there is none."""
 
     def as_json(self) -> dict[str, Any]:
-        """A form that ``Job(**form)`` reads back."""
+        """Return a form that ``Job(**form)`` reads back."""
         return asdict(self)
 
     @staticmethod
     def from_json(form: dict[str, Any]) -> Job:
-        """The inverse of ``as_json``, whose tuples JSON has made lists."""
+        """Return the inverse of ``as_json``, whose tuples JSON has made lists."""
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in form.items()
         }
@@ -89,7 +89,7 @@ class Job:
 
 
 def visible(device: str) -> dict[str, str]:
-    """The variables by which a program finds the device that was asked for, and no other."""
+    """Return the variables by which a program finds the device that was asked for, and no other."""
     kind, _, number = device.partition(":")
     if kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def launched(words: Sequence[str]) -> dict[str, Any]:
-    """The program that ``accelerate launch WORDS`` starts, its processes, and the variables they get.
+    """Return the program that ``accelerate launch WORDS`` starts, its processes, and the variables they get.
 
     Raises:
         ImportError: accelerate is not installed.
@@ -90,7 +90,7 @@ def launched(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _refusing(what: str) -> Callable[..., None]:
-    """A launcher that only says what it is for."""
+    """Return a launcher that only says what it is for."""
 
     def launcher(*_: object) -> None:
         raise UnsupportedError(what)

@@ -46,7 +46,9 @@ class Libraries:
         kind.__setitem__ = set_item
 
     def found(self) -> list[tuple[str, str]]:
-        """Names and files of the modules, as they were imported; none if the program sets variables."""
+        """Return names and files of the modules, as they were imported; none if the program sets
+        variables.
+        """
         if self._sets_variables:
             return []
         found = []
@@ -105,7 +107,7 @@ def _device_untouched() -> Iterator[None]:
 
 
 def _can_be_copied() -> bool:
-    """Whether a copy finds the device in working order."""
+    """Return whether a copy finds the device in working order."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -56,7 +56,7 @@ class Lines:
             sys.settrace(None)
 
     def found(self) -> dict[str, list[int]] | None:
-        """The lines by file, relative to the project; None if some ran where nobody could see them.
+        """Return the lines by file, relative to the project; None if some ran where nobody could see them.
 
         That is in processes that were not forked, and in what torch compiles.
         """
@@ -68,7 +68,7 @@ class Lines:
         return found
 
     def news(self) -> list[tuple[int, str, int]]:
-        """The number of each step in which a line ran for the first time, with the first such line."""
+        """Return the number of each step in which a line ran for the first time, with the first such line."""
         found: dict[int, tuple[int, str, int]] = {}
         if self._file >= 0:
             for steps, row, file in self._noted():
@@ -121,7 +121,7 @@ class Lines:
             watch.set_events(_TOOL, watch.events.PY_START)
 
     def _wants(self, code: CodeType) -> bool:
-        """Whether there are lines of a function that have not run yet."""
+        """Return whether there are lines of a function that have not run yet."""
         if not self._ours(code):
             return False
         if code not in self._left:
@@ -139,7 +139,7 @@ class Lines:
 
 
 def _compiled() -> bool:
-    """Whether torch runs some of the program's functions in a form of its own."""
+    """Return whether torch runs some of the program's functions in a form of its own."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     if dynamo is not None and dynamo.counters:
         return True

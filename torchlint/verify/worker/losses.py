@@ -51,12 +51,12 @@ class Losses:
         torch.amp.GradScaler.scale = scale
 
     def _as_given(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A loss as it was before a gradient scaler multiplied it."""
+        """Return a loss as it was before a gradient scaler multiplied it."""
         scaled, loss = self._unscaled.pop(id(tensor), (None, tensor))
         return loss if scaled is not None and scaled() is tensor else tensor
 
 
 def in_backward() -> bool:
-    """Whether autograd runs this: a checkpoint computes layers a second time, which are no results."""
+    """Return whether autograd runs this: a checkpoint computes layers a second time, which are no results."""
     running: int = torch._C._current_graph_task_id()
     return running != -1

@@ -16,7 +16,7 @@ _PACKAGES = ("numpy", "torchvision", "transformers", "accelerate", "timm", "trit
 
 
 def describe(device: Device) -> dict[str, Any]:
-    """The fields of ``results.Machine``."""
+    """Return the fields of ``results.Machine``."""
     found: dict[str, Any] = {
         "device": device.kind,
         "torch": torch.__version__,

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _settle() -> None:
-    """What is there stays for good: looking for garbage in it would only make copies of its memory."""
+    """Freeze what is there: looking for garbage in it would only make copies of its memory."""
     gc.collect()
     gc.freeze()
 
@@ -105,7 +105,7 @@ def _become(order: dict[str, Any], files: Sequence[int]) -> NoReturn:
 
 
 def _searched(variables: Mapping[str, str]) -> list[str]:
-    """The folders of ``PYTHONPATH``, which is where a program finds its own modules in its copy."""
+    """Return the folders of ``PYTHONPATH``, which is where a program finds its own modules in its copy."""
     return variables.get("PYTHONPATH", "").split(os.pathsep)
 
 

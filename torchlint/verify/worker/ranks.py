@@ -27,7 +27,7 @@ class Alone:
         """Wait until every process of the program is here."""
 
     def any(self, flag: bool) -> bool:
-        """Whether ``flag`` holds in any process of the program; all get the same answer."""
+        """Return whether ``flag`` holds in any process of the program; all get the same answer."""
         return flag
 
 

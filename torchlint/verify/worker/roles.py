@@ -42,7 +42,7 @@ class Roles:
         self._backwards, self._zeroed = 0, False
 
     def now(self) -> dict[str, Any]:
-        """The bytes of each role, as ``results.Roles`` has them, with all gradients that there are."""
+        """Return the bytes of each role, as ``results.Roles`` has them, with all gradients that there are."""
         seen: set[int] = set()
         parameters = self._parameters()
         weights = self._stored(parameters, seen)
@@ -78,7 +78,7 @@ class Roles:
         self._peak = -1
 
     def stop(self, steps: int) -> dict[str, Any]:
-        """No longer follow; the roles at the peak of so many steps."""
+        """Return no longer follow; the roles at the peak of so many steps."""
         self._enter(FORWARD)
         for handle in self._handles:
             handle.remove()
@@ -156,7 +156,7 @@ class Roles:
                             yield from ((name, tensor) for _, tensor in tensors(value))
 
     def _stored(self, found: Iterable[torch.Tensor], seen: set[int]) -> int:
-        """The bytes of what the tensors are stored in, each storage once."""
+        """Return the bytes of what the tensors are stored in, each storage once."""
         total = 0
         for tensor in found:
             tensor = _local(tensor)
@@ -181,7 +181,7 @@ class Roles:
         return int(gradient.nbytes)
 
     def _spared(self) -> tuple[int, int]:
-        """By how much Adam's states would be smaller in 8 bits, and as Adafactor keeps them in torch.
+        """Return by how much Adam's states would be smaller in 8 bits, and as Adafactor keeps them in torch.
 
         The former by https://huggingface.co/docs/bitsandbytes/reference/optim/optim_overview.
         """
@@ -201,6 +201,6 @@ class Roles:
 
 
 def _local(tensor: torch.Tensor) -> torch.Tensor:
-    """This rank's part of a tensor."""
+    """Return this rank's part of a tensor."""
     found: torch.Tensor = getattr(tensor, "_local_tensor", tensor)
     return found

@@ -12,19 +12,19 @@ _PARTS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
 
 
 def state(module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """The parameters and buffers of a module, as they are; none where they are flattened."""
+    """Return the parameters and buffers of a module, as they are; none where they are flattened."""
     return [] if flattened(module) else list(module.state_dict(keep_vars=True).items())
 
 
 def parameters(root: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """The parameters of a module as a whole, by the names that its program's own modules give them."""
+    """Return the parameters of a module as a whole, by the names that its program's own modules give them."""
     with _gathered(root):
         found = root.named_parameters()
         return [(_plain(name), whole(value.detach()).to("cpu", copy=True)) for name, value in found]
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:
-    """All of a tensor. Every rank has to ask, since each gives its part."""
+    """Return all of a tensor. Every rank has to ask, since each gives its part."""
     gather = getattr(tensor, "full_tensor", None)
     return tensor if gather is None else gather()
 
@@ -40,7 +40,9 @@ def fill(tensor: torch.Tensor, values: torch.Tensor) -> None:
 
 
 def flattened(root: torch.nn.Module) -> bool:
-    """Whether ``FullyShardedDataParallel`` made vectors of a module's parameters, a part on each rank."""
+    """Return whether ``FullyShardedDataParallel`` made vectors of a module's parameters, a part on each
+    rank.
+    """
     return any(type(part).__name__ == "FullyShardedDataParallel" for part in root.modules())
 
 

@@ -15,6 +15,8 @@ from torchlint.verify.worker.job import ANCHOR, Job
 
 MOST_SPANS = 50_000
 """How many runs of lines are kept: a loop over numbers in the step must not fill the memory."""
+_ANCHORS = 8
+"""How many events tie the profiler's clock to that of the interpreter; the quickest one does."""
 OWN_PROFILER = "the program uses a profiler itself"
 
 
@@ -32,7 +34,7 @@ class Recording:
         self._profile: Any = None
         self._missing = ""
         self._spans = Spans(Path(job.project))
-        self._begin = 0.0
+        self._anchors: list[tuple[float, float]] = []
 
     def __call__(self) -> None:
         self._steps += 1
@@ -44,7 +46,7 @@ class Recording:
             self._stopper.stop()
 
     def outcome(self) -> dict[str, Any]:
-        """The number of the recorded step, and in ``missing`` why there is none."""
+        """Return the number of the recorded step, and in ``missing`` why there is none."""
         missing = self._missing
         if self._steps <= self._job.lead_steps and not missing:
             steps = "step" if self._steps == 1 else "steps"
@@ -65,9 +67,12 @@ class Recording:
             self._device.synchronize()
             self._profile = profile(activities=activities)
             self._profile.__enter__()
-            self._begin = time.perf_counter()
-            with record_function(ANCHOR):
-                pass
+            # One that is interrupted says nothing exact of both clocks.
+            for _ in range(_ANCHORS):
+                before = time.perf_counter()
+                with record_function(ANCHOR):
+                    pass
+                self._anchors.append((time.perf_counter() - before, before))
         except (ImportError, RuntimeError, AssertionError) as error:
             return f"torch.profiler is not available: {str(error).strip() or type(error).__name__}"
         self._spans.start()
@@ -88,12 +93,13 @@ class Recording:
             events = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]
         except (RuntimeError, AssertionError, AttributeError, OSError, ValueError):
             return OWN_PROFILER
-        anchor = next((event["ts"] for event in events if event.get("name") == ANCHOR), None)
-        if anchor is None:
+        anchored = sorted(event["ts"] for event in events if event.get("name") == ANCHOR)
+        if len(anchored) != len(self._anchors):
             return OWN_PROFILER
+        (_, began), anchor = min(zip(self._anchors, anchored, strict=True))
 
         def moment(seconds: float) -> float:
-            return float(anchor) + (seconds - self._begin) * 1e6
+            return float(anchor) + (seconds - began) * 1e6
 
         spans = [(file, row, moment(begin), moment(until)) for (file, row), begin, until in self._spans.found]
         if self._job.rank == 0:
@@ -124,7 +130,7 @@ class Spans:
         sys.settrace(self._call)
 
     def stop(self, end: float) -> None:
-        """No longer follow; what still runs has run until ``end``."""
+        """Stop following; what still runs has run until ``end``."""
         sys.settrace(None)
         self.found += [(place, began, end) for place, began in reversed(self._since.values())]
         self._since = {}

@@ -73,19 +73,19 @@ class Trace:
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
     def began(self, state: Any) -> None:
-        """The program's own state before its first step, where the program is one that has it."""
+        """Take the program's own state before its first step, where the program is one that has it."""
         found = tensors(state)
         self._synchronize_start([(name, tensor) for name, tensor in found])
         self._names |= {id(tensor): name for name, tensor in found}
 
     def returned(self, result: Any) -> None:
-        """What the program's step returned."""
+        """Take what the program's step returned."""
         if self._step <= self._wanted:
             for name, tensor in tensors(result):
                 self._keep(f"result {name} of step {self._step}".replace("  ", " "), tensor)
 
     def boundary(self) -> bool:
-        """The end of a step; False once there have been enough."""
+        """Return the end of a step; False once there have been enough."""
         if self._step <= self._wanted:
             self._step += 1
             if self._step > self._wanted:
@@ -230,7 +230,7 @@ class Trace:
     # --- comparing --------------------------------------------------------------------------------------
 
     def compare(self) -> dict[str, Any]:
-        """How this run's results differ from the reference's.
+        """Return how this run's results differ from the reference's.
 
         ``differences`` has, for each result, the norm of the difference over the norm of the original's
         (over a share of the largest norm of its kind, where that is more); infinite where shapes or the
@@ -277,7 +277,7 @@ class Trace:
 
 
 def perturbed(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with the last bit of its elements moved, up and down in turn.
+    """Return the tensor with the last bit of its elements moved, up and down in turn.
 
     Whole numbers are left alone: no rounding made them, and a label of 1 must not become more than 1.
     """
@@ -307,7 +307,7 @@ def _kind(key: str) -> str:
 
 
 def _about(key: str, names: set[str]) -> bool:
-    """Whether a result is one of a parameter or buffer among ``names``."""
+    """Return whether a result is one of a parameter or buffer among ``names``."""
     return any(word.strip(",") in names for word in key.split())
 
 
@@ -332,7 +332,9 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _moments(one: torch.Tensor, other: torch.Tensor) -> float:
-    """How far mean and spread are apart, in standard deviations of the original; 0 for a few numbers."""
+    """Return how far mean and spread are apart, in standard deviations of the original; 0 for a few
+    numbers.
+    """
     if min(one.numel(), other.numel()) < SAMPLE:
         return 0.0
     a, b = torch.nan_to_num(_wide(one)).flatten(), torch.nan_to_num(_wide(other)).flatten()
@@ -341,7 +343,7 @@ def _moments(one: torch.Tensor, other: torch.Tensor) -> float:
 
 
 def _coarsest(found: dict[str, torch.Tensor]) -> float:
-    """The relative step between numbers of the coarsest type among the results."""
+    """Return the relative step between numbers of the coarsest type among the results."""
     floating = [tensor.dtype for tensor in found.values() if tensor.is_floating_point()]
     return max((torch.finfo(dtype).eps for dtype in floating), default=0.0)
 

@@ -44,7 +44,7 @@ class Training:
             self._stopper.stop()
 
     def outcome(self) -> list[float]:
-        """The loss of each step that had any."""
+        """Return the loss of each step that had any."""
         self._losses.stop()
         found: list[float] = torch.stack(self._found).tolist() if self._found else []
         return found

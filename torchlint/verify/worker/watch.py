@@ -79,7 +79,7 @@ class Watch:
         self._waits.start()
 
     def __call__(self) -> None:
-        """The end of a step."""
+        """Take note of the end of a step."""
         self._steps += 1
         self._lines.steps = self._steps
         if self._phase == STARTING:
@@ -90,7 +90,7 @@ class Watch:
             self._stopper.stop()
 
     def outcome(self, *, found_by: str, ended: bool) -> dict[str, Any]:
-        """What was found, as an examination has it, with the phases."""
+        """Return what was found, as an examination has it, with the phases."""
         self._spend()
         watched = isinstance(self._device, Cuda)
         if watched:
@@ -154,7 +154,9 @@ class Watch:
         self._since = now
 
     def _caller(self, frame: FrameType | None) -> str:
-        """The function of the project that calls the model; empty if it is the script itself, or none."""
+        """Return the function of the project that calls the model; empty if it is the script itself, or
+        none.
+        """
         prefix = f"{self._project}/"
         while frame is not None:
             code = frame.f_code
@@ -185,7 +187,9 @@ class _WaitsOfPhases(Waits):
             self._times.begin(place, own)
 
     def found(self, steps: int) -> list[dict[str, Any]]:
-        """The lines as ``results.Line`` has them. Where none of its phases trains, a wait stands alone."""
+        """Return the lines as ``results.Line`` has them. Where none of its phases trains, a wait stands
+        alone.
+        """
         found = self.lines(steps)
         for line in found:
             place = line["file"], line["row"]
@@ -211,7 +215,7 @@ class _Times:
         self._on = False
 
     def begin(self, place: Place, frame: FrameType) -> None:
-        """A line begins to wait; it is the one that its function is at."""
+        """Take note that a line begins to wait, the one that its function is at."""
         code = frame.f_code
         if code not in self._open and (code in self._followed or self._follow(code)):
             self._open[code] = place, time.perf_counter()
@@ -225,7 +229,7 @@ class _Times:
     if sys.version_info >= (3, 12):
 
         def stop(self) -> None:
-            """Leave the interpreter alone."""
+            """Do nothing: nothing was followed."""
             if self._on:
                 for code in self._followed:
                     sys.monitoring.set_local_events(_TOOL, code, 0)
@@ -248,12 +252,12 @@ class _Times:
     else:
 
         def stop(self) -> None:
-            """Nothing was followed."""
+            """Do nothing: nothing was followed."""
 
         def _follow(self, code: CodeType) -> bool:
             return False
 
 
 def _renamed(phase: str) -> str:
-    """The phase of a program that has no optimizer."""
+    """Return the phase of a program that has no optimizer."""
     return INFERENCE + phase.removeprefix(TRAINING) if phase.startswith(TRAINING) else phase
